@@ -1,0 +1,1 @@
+"""Folio: ask a folder of PDF papers, offline, and get answers in which every sentence cites its page."""

@@ -1,0 +1,86 @@
+"""Every error that a user can meet. Each says what happened, and what to do about it.
+
+FolioError                 exit code 1
+├── UsageError             2   the command or a setting cannot be carried out as given
+├── StoreError             1   the library or its indexes
+│   ├── StoreMissing           nothing has been ingested yet
+│   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
+│   ├── StoreBusy          2   another ingest is running
+│   ├── StoreDamaged           the library itself cannot be read
+│   └── DiskFull               no space left
+├── PaperError             1   one file gave no text; the others are not affected
+└── ModelError             1   a model cannot be used
+    ├── OllamaError            the server is down, slow, broke off or answered what cannot be read
+    ├── ModelMissing           the server, or this computer, does not have the model
+    ├── CloudModel             the model would run on someone else's computer
+    └── ContextTooSmall        the prompt does not fit into the model
+"""
+
+from __future__ import annotations
+
+
+class FolioError(Exception):
+    """What happened, in one sentence, and what to do, in another."""
+
+    exit_code = 1
+
+    def __init__(self, happened: str, remedy: str) -> None:
+        super().__init__(happened)
+        self.happened = happened
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[FolioError], tuple[str, str]]:
+        # Errors cross from the parsing workers to the main process.
+        return type(self), (self.happened, self.remedy)
+
+
+class UsageError(FolioError):
+    exit_code = 2
+
+
+class StoreError(FolioError):
+    pass
+
+
+class StoreMissing(StoreError):
+    pass
+
+
+class StoreMismatch(StoreError):
+    pass
+
+
+class StoreBusy(StoreError):
+    exit_code = 2
+
+
+class StoreDamaged(StoreError):
+    pass
+
+
+class DiskFull(StoreError):
+    pass
+
+
+class PaperError(FolioError):
+    pass
+
+
+class ModelError(FolioError):
+    pass
+
+
+class OllamaError(ModelError):
+    pass
+
+
+class ModelMissing(ModelError):
+    pass
+
+
+class CloudModel(ModelError):
+    pass
+
+
+class ContextTooSmall(ModelError):
+    pass
