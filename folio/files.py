@@ -1,0 +1,55 @@
+"""Files on disk: hashed, and replaced whole so that nothing half-written is ever read."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from folio.errors import DiskFull
+
+
+def sha256_file(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's bytes are on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace a file: written beside, synced, renamed. Raises DiskFull."""
+    beside = path.with_name(path.name + ".new")
+    with no_space(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+        sync(beside)
+        os.replace(beside, path)
+
+
+@contextmanager
+def no_space(folder: Path) -> Iterator[None]:
+    """Turn the system's "no space left" into DiskFull."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise disk_full(folder) from error
+        raise
+
+
+def disk_full(folder: Path) -> DiskFull:
+    return DiskFull(
+        f"There is no space left on the disk that holds {folder}.",
+        "Free some space and run the same command again; what was indexed before is kept.",
+    )
