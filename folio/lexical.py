@@ -1,0 +1,179 @@
+"""BM25, derived from the library: tantivy by default, rank-bm25 behind the same contract.
+
+Both see the same tokens (tokens.py), so that they rank alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from folio.errors import IndexDamaged
+from folio.files import sha256_file, write_json
+from folio.tokens import VERSION, tokenize
+from folio.types import Passage, Stamp
+
+MANIFEST = "folio.json"
+
+def _body(passage: Passage) -> list[str]:
+    """A passage is found by its paper's title too: questions name the paper more often than its paragraphs do."""
+    return tokenize(f"{passage.title}\n{passage.text}")
+
+
+def rarity(documents_with: int, documents: int) -> float:
+    """Inverse document frequency as in BM25 (Robertson and Spärck Jones), never negative."""
+    return math.log(1 + (documents - documents_with + 0.5) / (documents_with + 0.5))
+
+
+class TantivyIndex:
+    """BM25 by tantivy, in a folder that it adds to in place, or in memory.
+
+    A commit is atomic. The manifest with the stamp is written after it; a kill between the two leaves an index that is
+    ahead of its stamp, which is why an update takes out what it is about to put in.
+    """
+
+    def __init__(self, index: Any, stamp: Stamp, folder: Path | None = None) -> None:
+        self.stamp = stamp
+        self._index = index
+        self._folder = folder
+        self._index.config_reader(reload_policy="manual")  # a reader stays with the generation that it opened
+        self._index.reload()
+        self._searcher = index.searcher()
+
+    @classmethod
+    def create(cls, stamp: Stamp, folder: Path | None = None) -> TantivyIndex:
+        """An empty index; one that is in the folder is dropped."""
+        import tantivy
+
+        builder = tantivy.SchemaBuilder()
+        builder.add_integer_field("id", stored=True, indexed=True, fast=True)
+        builder.add_text_field("paper", tokenizer_name="raw", index_option="basic")
+        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        if folder is None:
+            return cls(tantivy.Index(builder.build()), stamp)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return cls(tantivy.Index(builder.build(), path=str(folder)), stamp, folder)
+
+    @classmethod
+    def load(cls, folder: Path, *, thorough: bool = False) -> TantivyIndex:
+        """Open what `update` wrote. Raises IndexDamaged when a file is missing or has another size.
+
+        thorough: read every file and compare its SHA-256 too.
+        """
+        import tantivy
+
+        try:
+            manifest = json.loads((folder / MANIFEST).read_text())
+            if manifest["tokenizer"] != VERSION:
+                raise IndexDamaged("the BM25 index was made with another tokenizer")
+            for name, (size, digest) in manifest["files"].items():
+                path = folder / Path(name).name
+                if path.stat().st_size != size or (thorough and sha256_file(path) != digest):
+                    raise IndexDamaged(f"{name} of the BM25 index is not the file that was written")
+            return cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise IndexDamaged(f"the BM25 index cannot be read: {error}") from error
+
+    def __len__(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def ids(self) -> set[int]:
+        import tantivy
+
+        everything = tantivy.Query.all_query()
+        hits = self._searcher.search(everything, limit=max(1, len(self)), count=False).hits
+        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
+        return {int(i) for i in ids if i is not None}
+
+    def update(self, added: Iterable[Passage], removed: Iterable[int], stamp: Stamp) -> None:
+        """Take passages in and out, in one commit. Taking in one that is there replaces it."""
+        import tantivy
+
+        writer = self._index.writer(heap_size=64_000_000, num_threads=1)
+        for chunk_id in removed:
+            writer.delete_documents_by_term("id", chunk_id)
+        for passage in added:
+            writer.delete_documents_by_term("id", passage.id)
+            document = tantivy.Document(paper=passage.paper, body=" ".join(_body(passage)))
+            document.add_integer("id", passage.id)
+            writer.add_document(document)
+        writer.commit()
+        writer.wait_merging_threads()
+        self._index.reload()
+        self._searcher = self._index.searcher()
+        self.stamp = stamp
+        if self._folder is not None:
+            self._write_manifest(self._folder)
+
+    def _write_manifest(self, folder: Path) -> None:
+        kept = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and not path.name.startswith(".")]
+        files = {path.name: [path.stat().st_size, sha256_file(path)] for path in kept if path.suffix != ".lock"}
+        write_json(folder / MANIFEST, {**asdict(self.stamp), "tokenizer": VERSION, "files": files})
+
+    def rarity(self, token: str) -> float:
+        """See types.LexicalIndex."""
+        return rarity(int(self._searcher.doc_freq("body", token)), len(self))
+
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """See types.LexicalIndex."""
+        import tantivy
+
+        tokens = list(dict.fromkeys(tokenize(query)))
+        if not tokens or k < 1 or len(self) == 0:
+            return []
+        schema, should, must = self._index.schema, tantivy.Occur.Should, tantivy.Occur.Must
+        wanted = tantivy.Query.boolean_query(
+            [(should, tantivy.Query.term_query(schema, "body", token, "freq")) for token in tokens]
+        )
+        if papers is not None:
+            within = tantivy.Query.term_set_query(schema, "paper", sorted(papers))
+            wanted = tantivy.Query.boolean_query([(must, wanted), (must, tantivy.Query.const_score_query(within, 0.0))])
+        found = self._searcher.search(wanted, limit=k, count=False).hits
+        ids = self._searcher.fast_field_values("id", [address for _, address in found])
+        pairs = [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True) if i is not None]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
+class OkapiIndex:
+    """BM25 by rank-bm25's BM25Okapi, made in memory at every start."""
+
+    def __init__(self, passages: Iterable[Passage], stamp: Stamp) -> None:
+        import numpy as np
+        from rank_bm25 import BM25Okapi
+
+        kept = [(passage.id, passage.paper, _body(passage)) for passage in passages]
+        self.stamp = stamp
+        self._ids = np.asarray([chunk_id for chunk_id, _, _ in kept], dtype=np.int64)
+        self._papers = [paper for _, paper, _ in kept]
+        self._document_frequency = Counter(token for _, _, body in kept for token in set(body))
+        self._bm25 = BM25Okapi([body for _, _, body in kept]) if any(body for _, _, body in kept) else None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def ids(self) -> set[int]:
+        return set(self._ids.tolist())
+
+    def rarity(self, token: str) -> float:
+        """See types.LexicalIndex."""
+        return rarity(self._document_frequency[token], len(self))
+
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """See types.LexicalIndex."""
+        import numpy as np
+
+        tokens = list(dict.fromkeys(tokenize(query)))
+        if self._bm25 is None or not tokens or k < 1:
+            return []
+        scores = np.asarray(self._bm25.get_scores(tokens), dtype=np.float64)
+        if papers is not None:
+            scores[[paper not in papers for paper in self._papers]] = 0.0
+        order = np.lexsort((self._ids, -scores))[:k]
+        return [(int(self._ids[i]), float(scores[i])) for i in order if scores[i] > 0]

@@ -1,0 +1,231 @@
+"""One folder: the library and its two derived indexes, opened together and brought to the library's generation.
+
+An index that lags, is missing or is damaged is caught up from the library, without embedding anything again: on disk
+when nobody else is writing, in memory when somebody is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+
+from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch
+from folio.files import no_space
+from folio.lexical import OkapiIndex, TantivyIndex
+from folio.library import Library
+from folio.types import Notice, Stamp
+from folio.vectors import VectorIndex
+
+LIBRARY = "library.sqlite"
+LEXICAL = "lexical"
+Engine = Literal["tantivy", "rank_bm25"]
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Hold the one place for a writer. Raises StoreBusy at once when another process has it."""
+    with no_space(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / "writer.lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise StoreBusy(
+                "Another ingest is running on this store.", "Wait until it has ended, then run the same command again."
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """Both derived indexes, at one generation of the library."""
+
+    stamp: Stamp
+    vectors: VectorIndex
+    lexical: TantivyIndex | OkapiIndex
+
+
+def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
+    """Raises StoreMismatch naming every field in which the store differs from what is asked for."""
+    made_with = library.fingerprint()
+    if not made_with:
+        return
+    fields = sorted(made_with.keys() | expected.keys())
+    differ = [
+        f"{field} is {made_with.get(field, 'unknown')} in the store and {expected.get(field, 'unknown')} now"
+        for field in fields
+        if made_with.get(field) != expected.get(field)
+    ]
+    if differ:
+        raise StoreMismatch(
+            f"The store was made with other settings: {'; '.join(differ)}.",
+            "Run `python ingest.py --rebuild` to make it again, or set back what was changed.",
+        )
+
+
+def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice) -> Indexes:
+    """Both indexes at the library's present generation; says in one line what had to be repaired.
+
+    Called inside `library.reading()`, it serves that snapshot, even when a writer has gone on since.
+    """
+    with library.reading() as stamp:
+        vectors, lexical = _load_vectors(folder), _load_lexical(folder, engine)
+        faults = _faults(vectors, lexical, library, engine)
+        if not faults and vectors is not None:
+            return Indexes(stamp, vectors, lexical or OkapiIndex(library.passages(), stamp))
+        if not _ahead(vectors, stamp) and not _ahead(lexical, stamp):
+            try:
+                with writing(folder), no_space(folder):
+                    indexes = _bring_up(folder, library, stamp, engine, vectors, lexical)
+                notice(f"{' and '.join(faults)}: repaired from the library, nothing was embedded again.")
+                return indexes
+            except (StoreBusy, DiskFull, OSError) as error:
+                reason = error.happened if isinstance(error, FolioError) else str(error)
+                notice(f"{' and '.join(faults)}: read from the library for now. {reason}")
+        return _bring_up(None, library, stamp, engine, vectors, None)
+
+
+def update_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
+    """Bring both indexes on disk to the library's generation. The caller holds the writer's place."""
+    with library.reading() as stamp, no_space(folder):
+        vectors, lexical = _load_vectors(folder), _load_lexical(folder, engine)
+        if vectors is None or _faults(vectors, lexical, library, engine):
+            return _bring_up(folder, library, stamp, engine, vectors, lexical)
+        return Indexes(stamp, vectors, lexical or OkapiIndex(library.passages(), stamp))
+
+
+def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
+    """Make both indexes anew from the library. The caller holds the writer's place."""
+    for old in folder.glob("vectors*"):
+        old.unlink(missing_ok=True)
+    shutil.rmtree(folder / LEXICAL, ignore_errors=True)
+    return update_indexes(folder, library, engine)
+
+
+def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
+    """Hold the store against itself: every fault in one sentence, nothing when all is well."""
+    problems = library.check()
+    with library.reading() as stamp:
+        ids = library.chunk_ids()
+        try:
+            vectors = VectorIndex.load(folder)
+            if vectors.stamp != stamp:
+                problems.append("The vector index lags behind the library.")
+            elif vectors.ids() != ids:
+                problems.append("The vector index holds other chunks than the library.")
+            else:
+                problems += _wrong_vectors(vectors, library)
+        except IndexDamaged as error:
+            problems.append(_sentence(error))
+        if engine == "rank_bm25":
+            return problems
+        try:
+            lexical = TantivyIndex.load(folder / LEXICAL, thorough=True)
+            if lexical.stamp != stamp:
+                problems.append("The BM25 index lags behind the library.")
+            elif lexical.ids() != ids:
+                problems.append("The BM25 index holds other chunks than the library.")
+        except IndexDamaged as error:
+            problems.append(_sentence(error))
+    return problems
+
+
+def _wrong_vectors(vectors: VectorIndex, library: Library) -> list[str]:
+    wrong = 0
+    for ids, batch in library.vectors():
+        wrong += int((abs(vectors.vectors_of(ids) - batch).max(axis=1) > 0).sum())
+    return [f"{wrong} vectors of the index are not the library's."] if wrong else []
+
+
+def _sentence(error: FolioError) -> str:
+    return f"{error.happened[0].upper()}{error.happened[1:]}."
+
+
+def _load_vectors(folder: Path) -> VectorIndex | None:
+    try:
+        return VectorIndex.load(folder)
+    except IndexDamaged:
+        return None
+
+
+def _load_lexical(folder: Path, engine: Engine) -> TantivyIndex | None:
+    """None too for the engine that keeps nothing on disk."""
+    if engine == "rank_bm25":
+        return None
+    try:
+        return TantivyIndex.load(folder / LEXICAL)
+    except IndexDamaged:
+        return None
+
+
+def faults(folder: Path, library: Library, engine: Engine) -> list[str]:
+    """What is wrong with the indexes on disk at a glance, a clause each; `verify` looks closer."""
+    return _faults(_load_vectors(folder), _load_lexical(folder, engine), library, engine)
+
+
+def _faults(
+    vectors: VectorIndex | None, lexical: TantivyIndex | None, library: Library, engine: Engine
+) -> list[str]:
+    found = [_fault("vector", vectors, library)]
+    if engine != "rank_bm25":  # which keeps nothing on disk
+        found.append(_fault("BM25", lexical, library))
+    return [fault for fault in found if fault]
+
+
+def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library) -> str:
+    """What is wrong with an index on disk, in words that can begin a sentence; nothing when it is current."""
+    with library.reading() as stamp:
+        if index is None:
+            return f"The {name} index was missing or damaged"
+        if index.stamp != stamp or len(index) != library.chunk_count():
+            return f"The {name} index was of another state than the library"
+        return ""
+
+
+def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
+    return index is not None and index.stamp.epoch == stamp.epoch and index.stamp.generation > stamp.generation
+
+
+def _bring_up(
+    folder: Path | None,
+    library: Library,
+    stamp: Stamp,
+    engine: Engine,
+    vectors: VectorIndex | None,
+    lexical: TantivyIndex | None,
+) -> Indexes:
+    """Both indexes at this stamp, from what is there or else from the library; on disk where a folder is given."""
+    dimension = int(library.fingerprint().get("dimension", "1"))
+    if vectors is None or vectors.dimension != dimension or not _leads_to(vectors.stamp, stamp):
+        vectors = VectorIndex(dimension, Stamp(stamp.epoch, -1))
+    since = vectors.stamp.generation
+    vectors.update(library.vectors(since), library.removed(since), stamp)
+    if len(vectors) != library.chunk_count():  # what was there was of another history
+        vectors = VectorIndex(dimension, stamp)
+        vectors.update(library.vectors(), (), stamp)
+    if folder is not None:
+        vectors.save(folder)
+    if engine == "rank_bm25":
+        return Indexes(stamp, vectors, OkapiIndex(library.passages(), stamp))
+    place = None if folder is None else folder / LEXICAL
+    if lexical is None or not _leads_to(lexical.stamp, stamp):
+        lexical = TantivyIndex.create(Stamp(stamp.epoch, -1), place)
+    since = lexical.stamp.generation
+    lexical.update(library.passages(since), library.removed(since), stamp)
+    if len(lexical) != library.chunk_count():
+        lexical = TantivyIndex.create(Stamp(stamp.epoch, -1), place)
+        lexical.update(library.passages(), (), stamp)
+    return Indexes(stamp, vectors, lexical)
+
+
+def _leads_to(index: Stamp, library: Stamp) -> bool:
+    return index.epoch == library.epoch and index.generation <= library.generation
