@@ -1,0 +1,209 @@
+"""Title, authors and year of a paper, from its metadata and its first page. Nothing found is better than junk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+
+class FirstPageLine(NamedTuple):
+    """A horizontal line of the first page, in the order of the page's text."""
+
+    top: float  # points from the top of the page
+    bottom: float
+    size: float  # of its largest type, in points
+    text: str
+    name_text: str  # the same without superscripts, which mark affiliations
+
+
+class FrontMatter(NamedTuple):
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+
+
+_MAX_TITLE = 300
+_MAX_AUTHOR_LINES = 60
+
+# What programs write into the title when nobody gave one.
+_NO_TITLE = re.compile(
+    r"^(?:untitled.*|no title|title|document\d*|microsoft \w+ - .*|powerpoint presentation|slide 1"
+    r"|latex with hyperref.*|paper title.*|print|temp|\d[\d\W]*"
+    r"|.*\.(?:pdf|docx?|tex|dvi|ps|indd|pptx?|rtf|odt|qxd|eps|wpd)|/.*|[a-z]:\\.*"
+    r"|arxiv:\S+.*|doi:?\s*\S+|10\.\d{4,}/\S+)$",
+    re.I,
+)
+_NO_AUTHOR = re.compile(
+    r"^(?:unknown|anonymous|author|admin\w*|user|owner|root|latex.*|.*\.com|.*[@/\\\d].*|microsoft.*|adobe.*)$", re.I
+)
+# Words of an address or a heading: a line with one of them names no people.
+_NOT_A_NAME = re.compile(
+    r"universi|institut|departm|laborator|school|college|centre|center|faculty|academy|hospital|research|science|group"
+    r"|division|ministry|inc\b|ltd\b|gmbh|corp\b|abstract|introduction|summary|journal|proceedings|conference|volume"
+    r"|published|received|accepted|edited|review|editor|copyright|license|version|draft|street|avenue|http|www"
+    r"|report|technical|article|paper|preprint|keywords|contents|chapter|manual|guide|overview"
+    r"|january|february|march\b|april\b \d|june \d|july \d|august \d|september|october|november|december"
+    r"|[@=<>/\\{}\[\]:?!]|\d{2}",
+    re.I,
+)
+_PARTICLES = frozenset(
+    re.findall(
+        r"\S+",
+        "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't",
+    )
+)
+# What marks an author: footnote signs, numbers of affiliations, and the ORCID icon, whose text is "ID".
+_MARKS = re.compile(r"[\d*\u2217†‡§¶‖#⋆★✉⇤≀◇♠♣♥♦⟂⊥]+|\bID\b|\biD\b|(?<=\w)[⁰¹²³⁴-⁹]+|\(cid:\d+\)")
+_BETWEEN_NAMES = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|und|et)\s)\s*")
+_NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_YEAR = r"((?:18|19|20)\d\d)\b"
+# From what says most plainly when the paper came out to what only hints at it.
+_DATES = tuple(
+    re.compile(pattern, re.I | re.M)
+    for pattern in (
+        rf"\bpublished(?:\s+online)?\W{{0,4}}(?:(?:on|in)\s+)?(?:\d{{1,2}}\s+)?(?:{_MONTH}\s*)?(?:\d{{1,2}},?\s+)?{_YEAR}",
+        rf"\barXiv:\S+\s+(?:\[[\w.-]+\]\s+)?\d{{1,2}}\s+{_MONTH}\s+{_YEAR}",
+        rf"(?:©|\(c\)|\bcopyright)\s*(?:by\s+|the\s+authors?,?\s+)?{_YEAR}",
+        rf"\baccepted\W{{0,4}}(?:\d{{1,2}}\s+)?(?:{_MONTH}\s*)?(?:\d{{1,2}},?\s+)?{_YEAR}",
+        rf"^\s*(?:\d{{1,2}}\s+)?{_MONTH}\s+(?:\d{{1,2}},?\s+)?{_YEAR}\s*$",
+        rf"^[^\n]{{0,80}}\({_YEAR}\)\.",
+    )
+)
+
+
+def front_matter(
+    metadata: Mapping[str, str], first_page: Callable[[], Sequence[FirstPageLine]], text: str
+) -> FrontMatter:
+    """Title, authors and year. metadata as PDFs keep it: title, author, creationDate ("D:20180830...").
+
+    first_page gives the lines of the first page, and is asked only where metadata falls short; text is its text.
+    Where nothing sensible is found: "", () and None.
+    """
+    title = _metadata_title(metadata.get("title", ""))
+    given = metadata.get("author", "")
+    authors = _metadata_authors(given)
+    shortened = re.search(r"\bet\.? al\b", given)
+    if not title or not authors or shortened:
+        lines = [line for line in first_page() if line.text.strip()]
+        heading = _heading(lines)
+        title = title or _tidy(" ".join(line.text for line in heading))
+        if not authors or shortened:
+            authors = _authors_below(lines, heading) or authors
+    return FrontMatter(title[:_MAX_TITLE].strip(), authors, _year(text, metadata.get("creationDate", "")))
+
+
+def _tidy(text: str) -> str:
+    """On one line, without ligatures and what cannot be printed."""
+    text = text.replace("ﬁ", "fi").replace("ﬂ", "fl").replace("ﬀ", "ff").replace("ﬃ", "ffi").replace("ﬄ", "ffl")
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _metadata_title(title: str) -> str:
+    title = _tidy(title)
+    letters = sum(character.isalpha() for character in title)
+    # One word with an underscore or a digit in it is a file's name.
+    is_name = " " not in title and re.search(r"[_\d]", title)
+    return "" if letters < 4 or "\ufffd" in title or is_name or _NO_TITLE.match(title) else title
+
+
+def _metadata_authors(author: str) -> tuple[str, ...]:
+    author = re.sub(r",?\s*\bet\.? al\b\.?", "", _tidy(author))
+    if not author or "\ufffd" in author or _NO_AUTHOR.match(author):
+        return ()
+    if ";" in author:
+        people = [_given_name_first(part) for part in author.split(";")]
+    else:
+        # "Last, First and Last, First" is how BibTeX writes authors: every part has one comma.
+        parts = re.split(r"\s+(?:and|&)\s+", author)
+        if all(part.count(",") == 1 for part in parts) and (len(parts) > 1 or " " not in author.split(",")[0]):
+            people = [_given_name_first(part) for part in parts]
+        else:
+            people = _BETWEEN_NAMES.split(author)
+    people = [" ".join(person.split()) for person in people if person.strip()]
+    if all(" " in person for person in people):
+        return tuple(dict.fromkeys(people))
+    # A single word is a login or a program. Among others it is part of an organisation's name, left in one piece.
+    return (author,) if " " in author else ()
+
+
+def _given_name_first(person: str) -> str:
+    last, comma, first = person.partition(",")
+    return f"{first.strip()} {last.strip()}" if comma and "," not in first else person.strip()
+
+
+def _heading(lines: Sequence[FirstPageLine]) -> list[FirstPageLine]:
+    """The lines of the title: the largest type in the upper part of the page, where it stands out from the text."""
+    if not lines:
+        return []
+    lowest = max(line.bottom for line in lines)
+    upper = [line for line in lines if line.top < 0.6 * lowest and sum(c.isalpha() for c in line.text) >= 4]
+    if not upper:
+        return []
+    largest = max(line.size for line in upper)
+    characters = [line.size for line in lines for _ in range(0, len(line.text), 10)]
+    if largest < 1.15 * median(characters):
+        return []
+    heading: list[FirstPageLine] = []
+    for line in lines:
+        if not 0.95 * largest <= line.size <= largest:
+            continue
+        if heading and not -0.5 * line.size < line.top - heading[-1].bottom < line.size:
+            break
+        heading.append(line)
+    return heading if sum(len(line.text) for line in heading) <= _MAX_TITLE else []
+
+
+def _authors_below(lines: Sequence[FirstPageLine], heading: Sequence[FirstPageLine]) -> tuple[str, ...]:
+    """The names right below the title, or () as soon as one of them does not look like a name.
+
+    Lines are read while they are set in the same type; the affiliations are smaller.
+    """
+    if not heading:
+        return ()
+    below = [line for line in lines if line.top >= heading[-1].top + 0.5 * heading[-1].size and line not in heading]
+    below = [line for line in below if line.name_text.strip()]
+    if not below or below[0].top - heading[-1].bottom > 5 * heading[-1].size:
+        return ()
+    block: list[FirstPageLine] = []
+    for line in below[:_MAX_AUTHOR_LINES]:
+        apart = block and line.top - block[-1].bottom > 2.5 * line.size
+        if apart or abs(line.size - below[0].size) > 0.3 or _NOT_A_NAME.search(_MARKS.sub(" ", line.name_text)):
+            break
+        block.append(line)
+    # A list that ends with a comma, or fills all the lines looked at, goes on where this does not see it.
+    if not block or len(block) == _MAX_AUTHOR_LINES or block[-1].name_text.rstrip().endswith((",", " and", "&")):
+        return ()
+    # A comma inside a line is enough to part names; where there is none, each line is one name.
+    texts = [_MARKS.sub(" ", line.name_text).strip() for line in block]
+    joined = (" " if any("," in text for text in texts) else ", ").join(texts)
+    names = [_tidy(name).strip(" ,") for name in _BETWEEN_NAMES.split(_tidy(joined))]
+    names = [name for name in names if name]
+    return tuple(dict.fromkeys(names)) if names and all(map(_is_name, names)) else ()
+
+
+def _is_name(name: str) -> bool:
+    """Whether this can be a person's full name: two to six words, capitals in front but for particles."""
+    words = name.split()
+    return (
+        2 <= len(words) <= 6
+        and all(
+            word.replace("\u2019", "'") in _PARTICLES or (word[0].isupper() and _NAME_WORD.match(word))
+            for word in words
+        )
+        and sum(word[0].isupper() for word in words) >= 2
+        and any(len(word.strip(".")) > 1 for word in words)
+        and not words[0].lower().startswith(("the", "an ", "on "))
+    )
+
+
+def _year(text: str, created: str) -> int | None:
+    """The year in the first page's plainest date, else that in which the file was made."""
+    for pattern in _DATES:
+        if found := pattern.search(text):
+            return int(found.group(1))
+    made = re.match(r"(?:D:)?((?:19|20)\d\d)", created)
+    return int(made.group(1)) if made else None

@@ -1,0 +1,267 @@
+"""The order in which a page is read, from where its pieces stand. Pure geometry, no PDF library.
+
+PDFs keep text in the order it was drawn. That is nearly always the order it is read in, so it is left alone unless a
+page has columns and its text runs across them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from statistics import median
+from typing import NamedTuple
+
+# A gutter is a strip this wide at least, in points: LaTeX's default between two columns is 10, less what sticks out.
+_MIN_GUTTER = 4
+# A column has this many lines at least; less is a pair of captions, a table, a list of authors.
+_MIN_LINES = 6
+# Columns of prose are filled: half their lines reach across this share of the column. Cells of a table are not.
+_MIN_FILL = 0.6
+# Columns of prose are about as wide as each other. A margin note beside the text is not a column.
+_MIN_BALANCE = 0.6
+# Characters in a column's median line. Columns of numbers and labels belong to tables and figures.
+_MIN_CHARACTERS = 15
+# Running heads and feet have this many lines or pieces at most.
+_MAX_APART = 3
+# With more than this share of its lines wider than a column, a page has none worth looking for.
+_MAX_WIDE = 0.75
+# Share of the lines that may stand out of order before the page is put in order: footnotes are often drawn last.
+_MAX_DISPLACED = 0.1
+
+
+class Box(NamedTuple):
+    """A line of text, or a block of lines, and where it stands: points from the left and the top of the page."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    text: str
+
+    @property
+    def lines(self) -> int:
+        return self.text.count("\n", 0, len(self.text.rstrip())) + 1
+
+    @property
+    def middle(self) -> float:
+        return (self.y0 + self.y1) / 2
+
+
+def page_text(blocks: Sequence[Box], lines: Callable[[], Sequence[Box]]) -> str:
+    """The text of a page in reading order: newlines between lines, blank lines between paragraphs.
+
+    blocks and lines come in the order they were drawn. lines costs more to find out, so it is called only for pages
+    that look as if they had columns and were not drawn column by column.
+    """
+    blocks = [block for block in blocks if block.text.strip()]
+    if _worth_a_look(blocks):
+        found = _whole_lines(line for line in lines() if line.text.strip())
+        cuts = gutters(found)
+        if cuts:
+            regions = _regions(found, cuts)
+            if _displaced(found, regions) > max(2.0, _MAX_DISPLACED * len(found)):
+                return join_paragraphs(paragraph for region in regions for paragraph in _paragraphs(region))
+    return join_paragraphs(block.text for block in blocks)
+
+
+def join_paragraphs(paragraphs: Iterable[str]) -> str:
+    """Paragraphs with a blank line between, or only a newline where a sentence plainly goes on in the next one."""
+    parts: list[str] = []
+    for paragraph in paragraphs:
+        text = paragraph.strip()
+        if not text:
+            continue
+        if parts:
+            goes_on = text[0].islower() and (parts[-1][-1].isalpha() or parts[-1][-1] in ",-\u2010\u00ad")
+            parts.append("\n" if goes_on else "\n\n")
+        parts.append(text)
+    return "".join(parts)
+
+
+def gutters(boxes: Sequence[Box]) -> tuple[float, ...]:
+    """Where the page is cut into columns, in points from the left: two cuts, one cut, or none."""
+    if len(boxes) < 2:
+        return ()
+    width = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
+    wide = sum(box.lines for box in boxes if box.x1 - box.x0 > 0.6 * width)
+    if wide > _MAX_WIDE * sum(box.lines for box in boxes):
+        return ()
+    for columns in (3, 2):
+        cuts = _cuts(boxes, columns)
+        if cuts and _are_prose(boxes, cuts):
+            return cuts
+    return ()
+
+
+def _worth_a_look(blocks: Sequence[Box]) -> bool:
+    """Whether blocks alone suggest columns that are not read one after the other."""
+    across = sum(block.lines for block in blocks if _runs_across(block))
+    if across > 0.25 * sum(block.lines for block in blocks):
+        return True
+    cuts = gutters(blocks)
+    return bool(cuts) and _displaced(blocks, _regions(blocks, cuts)) > 0
+
+
+def _runs_across(block: Box) -> bool:
+    """Whether a block holds more lines than its height has room for: its lines stand side by side.
+
+    In ordinary text a line is about 1.2 times the type size high and a character 0.47 times as wide, so line height
+    over character width is about 2.5. Two columns drawn row by row halve the first and double the second.
+    """
+    count, characters = block.lines, len(block.text)
+    width = block.x1 - block.x0
+    return count >= _MIN_LINES and width > 0 and (block.y1 - block.y0) * characters / (count * count * width) < 0.8
+
+
+def _whole_lines(pieces: Iterable[Box]) -> list[Box]:
+    """Lines with the pieces put together that were drawn one after the other with no more than a space between."""
+    lines: list[Box] = []
+    for piece in pieces:
+        last = lines[-1] if lines else None
+        height = piece.y1 - piece.y0
+        if (
+            last
+            and abs(last.middle - piece.middle) < 0.3 * height
+            and -0.1 * height < piece.x0 - last.x1 < min(0.6 * height, _MIN_GUTTER + 3)
+        ):
+            text = f"{last.text.rstrip()} {piece.text.lstrip()}"
+            lines[-1] = Box(last.x0, min(last.y0, piece.y0), piece.x1, max(last.y1, piece.y1), text)
+        else:
+            lines.append(piece)
+    return lines
+
+
+def _cuts(boxes: Sequence[Box], columns: int) -> tuple[float, ...]:
+    """For each gutter that this many columns would have, the middle of the widest clear strip near it."""
+    left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+    width = right - left
+    narrow = [(int(box.x0), int(box.x1), box.lines) for box in boxes if box.x1 - box.x0 < 1.15 * width / columns]
+    allowed = 0.03 * sum(lines for _, _, lines in narrow)
+    size = int(0.24 * width) + 1
+    cuts = []
+    for number in range(1, columns):
+        start = int(left + width * (number / columns - 0.12))
+        # How many lines cover each point, as changes from one point to the next.
+        changes = [0] * (size + 1)
+        for x0, x1, lines in narrow:
+            if x1 >= start and x0 < start + size:
+                changes[max(0, x0 - start)] += lines
+                changes[min(size, x1 + 1 - start)] -= lines
+        best, run = (0, 0), 0
+        for point, weight in enumerate(accumulate(changes[:size])):
+            run = run + 1 if weight <= allowed else 0
+            best = max(best, (run, point))
+        if best[0] < _MIN_GUTTER:
+            return ()
+        cuts.append(start + best[1] + 1 - best[0] / 2)
+    return tuple(cuts)
+
+
+def _are_prose(boxes: Sequence[Box], cuts: Sequence[float]) -> bool:
+    """Whether the cuts separate columns of running text that stand beside each other."""
+    columns: list[list[Box]] = [[] for _ in range(len(cuts) + 1)]
+    for box in boxes:
+        if not _is_full_width(box, cuts):
+            columns[_column(box, cuts)].append(box)
+    widths, tops, bottoms = [], [], []
+    for column in columns:
+        if sum(box.lines for box in column) < _MIN_LINES:
+            return False
+        width = max(box.x1 for box in column) - min(box.x0 for box in column)
+        if median(_each_line([box.x1 - box.x0 for box in column], column)) < _MIN_FILL * width:
+            return False
+        if median(_each_line([len(box.text) / box.lines for box in column], column)) < _MIN_CHARACTERS:
+            return False
+        widths.append(width)
+        tops.append(min(box.y0 for box in column))
+        bottoms.append(max(box.y1 for box in column))
+    shared = min(bottoms) - max(tops)
+    shortest = min(bottom - top for top, bottom in zip(tops, bottoms, strict=True))
+    return min(widths) >= _MIN_BALANCE * max(widths) and shared > 0.3 * shortest
+
+
+def _each_line(values: Sequence[float], boxes: Sequence[Box]) -> list[float]:
+    """Each box's value, once for each of its lines."""
+    return [value for value, box in zip(values, boxes, strict=True) for _ in range(box.lines)]
+
+
+def _is_full_width(box: Box, cuts: Sequence[float]) -> bool:
+    """Whether a box lies across a gutter, and not just over its edge as an overlong line does."""
+    margin = 0.15 * (box.x1 - box.x0)
+    return any(min(cut - box.x0, box.x1 - cut) > margin for cut in cuts)
+
+
+def _column(box: Box, cuts: Sequence[float]) -> int:
+    return bisect_left(cuts, (box.x0 + box.x1) / 2)
+
+
+def _regions(boxes: Sequence[Box], cuts: Sequence[float]) -> list[list[Box]]:
+    """The boxes in reading order: what lies across the gutters cuts the page into bands, read column by column."""
+    regions: list[list[Box]] = []
+    columns: list[list[Box]] = [[] for _ in range(len(cuts) + 1)]
+    across: list[Box] = []
+    ordered = sorted(boxes, key=lambda box: box.middle)
+    head, foot = _apart(ordered, -1), len(ordered) - _apart(ordered[::-1], 1)
+    for place, box in enumerate(ordered):
+        if place < head or place >= foot or _is_full_width(box, cuts):
+            regions += [column for column in columns if column]
+            columns = [[] for _ in columns]
+            across.append(box)
+        else:
+            if across:
+                regions.append(across)
+                across = []
+            columns[_column(box, cuts)].append(box)
+    regions += [column for column in (*columns, across) if column]
+    return regions
+
+
+def _apart(boxes: Sequence[Box], side: int) -> int:
+    """How many boxes at one end of the page stand a line or more apart from all others: running heads and feet.
+
+    boxes go from that end of the page inwards; side is -1 for the top and 1 for the bottom.
+    """
+    for count in range(min(_MAX_APART, len(boxes) - 1), 0, -1):
+        ends, rest = boxes[:count], boxes[count:]
+        if side < 0:
+            gap = min(box.y0 for box in rest) - max(box.y1 for box in ends)
+        else:
+            gap = min(box.y0 for box in ends) - max(box.y1 for box in rest)
+        if gap > max(box.y1 - box.y0 for box in ends) * 0.8:
+            return count
+    return 0
+
+
+def _displaced(drawn: Sequence[Box], regions: Sequence[Sequence[Box]]) -> float:
+    """How many boxes would have to move for the drawn order to go from region to region."""
+    # By identity: equal boxes occur, where text is drawn twice to look bold.
+    region_of = {id(box): number for number, region in enumerate(regions) for box in region}
+    ends: list[int] = []  # ends[n] is the lowest region in which a rising run of n + 1 boxes can end
+    for box in drawn:
+        region = region_of[id(box)]
+        place = bisect_left(ends, region + 1)
+        ends[place : place + 1] = [region]
+    return len(drawn) - len(ends)
+
+
+def _paragraphs(region: Sequence[Box]) -> list[str]:
+    """The paragraphs of a region: rows from top to bottom, parted where more than half a row is left blank."""
+    rows: list[list[Box]] = []
+    for box in sorted(region, key=lambda box: box.middle):
+        last = rows[-1][-1] if rows else None
+        if last and min(last.y1, box.y1) - max(last.y0, box.y0) > 0.5 * min(last.y1 - last.y0, box.y1 - box.y0):
+            rows[-1].append(box)
+        else:
+            rows.append([box])
+    paragraphs: list[str] = []
+    bottom = 0.0
+    for row in rows:
+        top, low = min(box.y0 for box in row), max(box.y1 for box in row)
+        text = " ".join(box.text.strip() for box in sorted(row, key=lambda box: box.x0))
+        if paragraphs and top - bottom <= 0.5 * (low - top):
+            paragraphs[-1] += "\n" + text
+        else:
+            paragraphs.append(text)
+        bottom = low
+    return paragraphs

@@ -1,0 +1,209 @@
+"""A function over many items in guarded worker processes: what goes wrong with one item costs that item only.
+
+PDF parsers are C code that meets files from anywhere. A worker that hangs, eats the memory or crashes is stopped and
+replaced, and its item comes back as a PaperError.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from itertools import chain, islice
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, TypeVar
+
+from folio.errors import PaperError
+
+if TYPE_CHECKING:
+    from pebble import ProcessFuture, ProcessPool
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+# Items handed to the pool for each worker: one that it works on and one that waits, so that it never idles.
+_IN_FLIGHT = 2
+# Items after which a worker is replaced: what libraries leak or fragment is given back.
+_ITEMS_PER_WORKER = 200
+# Times that an item is tried when the pool broke down under it without saying for which item.
+_TRIES = 2
+# Seconds after the time limit at which a worker ends itself, when nobody is left to stop it.
+_GRACE_S = 10
+_SIGKILL = 9
+
+
+def run_guarded(
+    function: Callable[[ItemT], ResultT],
+    items: Iterable[ItemT],
+    *,
+    jobs: int,
+    timeout_s: float,
+    memory_mb: int,
+) -> Iterator[tuple[ItemT, ResultT | PaperError]]:
+    """Each item with function(item), or with the PaperError that says why there is none; as they get done.
+
+    function and items are pickled: function is one of a module's own. jobs is the number of processes at most,
+    timeout_s the seconds and memory_mb the megabytes that one item may take beyond what its worker holds already
+    (enforced on Linux; a worker's first item pays for what function imports). Few results are held at a time, however
+    slowly they are taken. Closing the iterator stops the workers, and so does Ctrl-C. Workers do not outlive this
+    process; nor the thread that takes the first result, so take them all in one.
+    """
+    source = iter(items)
+    ahead = list(islice(source, max(1, jobs)))
+    if not ahead:
+        return
+    workers = len(ahead)
+    waiting = ((item, 0) for item in chain(ahead, source))
+    again: list[tuple[ItemT, int]] = []
+    running: dict[ProcessFuture[ResultT | PaperError], tuple[ItemT, int]] = {}
+    pool = _pool(workers)
+    try:
+        while True:
+            if not pool.active:  # it broke down: what is not done goes to a new one
+                again += [running.pop(future) for future in list(running) if not future.done()]
+                _stop(pool)
+                pool = _pool(workers)
+            # Items under which a pool broke down are tried again one by one, to tell the culprit from the bystanders.
+            suspects = again or any(tries > 1 for _, tries in running.values())
+            room = 1 if suspects else workers * _IN_FLIGHT
+            for item, tries in islice(chain(_drain(again), waiting), max(0, room - len(running))):
+                try:
+                    future = pool.schedule(_guarded, (function, item, timeout_s, memory_mb), timeout=timeout_s)
+                except RuntimeError:  # it broke down just now
+                    again.append((item, tries))
+                    break
+                running[future] = item, tries + 1
+            if not running and not again:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in [future for future in running if future in done]:
+                item, tries = running.pop(future)
+                if isinstance(future.exception(), BrokenExecutor) and tries < _TRIES:
+                    again.append((item, tries))
+                else:
+                    yield item, _outcome(future, timeout_s, memory_mb)
+    finally:
+        _stop(pool)
+
+
+def _drain(items: list[tuple[ItemT, int]]) -> Iterator[tuple[ItemT, int]]:
+    while items:
+        yield items.pop(0)
+
+
+def _pool(workers: int) -> ProcessPool:
+    from pebble import ProcessPool
+
+    # Spawned rather than forked: a fork copies the locks of this process's threads in whatever state they are.
+    return ProcessPool(workers, _ITEMS_PER_WORKER, _begin, (os.getpid(),), get_context("spawn"))
+
+
+def _stop(pool: ProcessPool) -> None:
+    pool.stop()  # type: ignore[no-untyped-call]
+    pool.join()
+
+
+def _outcome(future: ProcessFuture[ResultT | PaperError], timeout_s: float, memory_mb: int) -> ResultT | PaperError:
+    """What a finished future holds, its exceptions as a PaperError."""
+    from pebble import ProcessExpired
+
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, TimeoutError):
+        return PaperError(
+            f"Reading the file took longer than {timeout_s:g} s.",
+            f"Raise PARSE_TIMEOUT_S (now {timeout_s:g}), or leave the file out of the folder.",
+        )
+    if isinstance(error, ProcessExpired) and -error.exitcode == _SIGKILL:
+        return PaperError(
+            "The process that read the file was killed; this computer may have run out of memory.",
+            f"Close other programs or lower PARSE_MEMORY_MB (now {memory_mb}), and run the command again.",
+        )
+    if isinstance(error, ProcessExpired | BrokenExecutor):
+        ending = f" ({_ending(error.exitcode)})" if isinstance(error, ProcessExpired) else ""
+        return PaperError(
+            f"The process that read the file crashed{ending}.",
+            f"The file is probably damaged: save it to a new PDF; or raise PARSE_MEMORY_MB (now {memory_mb}).",
+        )
+    return _unexpected(error)
+
+
+def _ending(exit_code: int) -> str:
+    """How a process ended, by its exit code: negative for a signal."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def _unexpected(error: BaseException) -> PaperError:
+    message = " ".join(str(error).split())[:200]
+    return PaperError(
+        f"Reading the file failed: {type(error).__name__}{': ' if message else ''}{message}.",
+        "Save the file to a new PDF with another program, or leave it out of the folder.",
+    )
+
+
+# What follows runs in the workers.
+
+
+def _begin(parent: int) -> None:
+    """Sets a new worker up to end with its parent, and at once when it is told to."""
+    # Pebble's own handler is Python code, which does not run while C code hangs.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_pdeathsig = 1  # <sys/prctl.h>; counts the death of the thread that started this worker too
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, _SIGKILL)
+        if os.getppid() != parent:  # it died before that was set
+            os._exit(1)
+
+
+def _guarded(
+    function: Callable[[ItemT], ResultT], item: ItemT, timeout_s: float, memory_mb: int
+) -> ResultT | PaperError:
+    """function(item), with its exceptions as a PaperError, under an alarm and a limit on memory."""
+    if sys.platform != "win32":
+        # The parent keeps the time limit. Should it die, the alarm ends this process where no PDEATHSIG does.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(math.ceil(timeout_s) + _GRACE_S)
+    _limit_memory(memory_mb)
+    try:
+        return function(item)
+    except PaperError as error:
+        return error.with_traceback(None)
+    except MemoryError:
+        return PaperError(
+            f"Reading the file takes more than {memory_mb} MB of memory.",
+            f"Raise PARSE_MEMORY_MB (now {memory_mb}), or split the file into smaller PDFs.",
+        )
+    except Exception as error:  # whatever it is, it must cost this item only
+        return _unexpected(error)
+    finally:
+        _limit_memory(None)
+        if sys.platform != "win32":
+            signal.alarm(0)
+
+
+def _limit_memory(megabytes: int | None) -> None:
+    """Lets this process take that much more address space than it has now; None lifts the limit. Linux only."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = hard
+    if megabytes is not None:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[0])
+        limit = pages * resource.getpagesize() + megabytes * 2**20
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

@@ -1,0 +1,44 @@
+"""PDFs that tests make for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+
+Spot = tuple[float, float, str]  # points from the left, points from the top to the baseline, text
+LEADING = 12.0
+
+
+def save(path: Path, pages: Iterable[Sequence[Spot]], size: float = 10, metadata: dict[str, str] | None = None) -> Path:
+    """A PDF of pages with these lines, drawn in the order given."""
+    document = pymupdf.open()
+    for spots in pages:
+        page = document.new_page()
+        for x, y, text in spots:
+            page.insert_text((x, y), text, fontsize=size)
+    document.set_metadata(metadata or {})
+    document.save(path)
+    document.close()
+    return path
+
+
+def column(x: float, top: float, name: str, count: int) -> list[Spot]:
+    """Lines of prose about 200 points wide, each with its number."""
+    return [(x, top + LEADING * n, f"{name} line {n:02d} tells of the matter at some length") for n in range(count)]
+
+
+def row_by_row(*columns: Sequence[Spot]) -> list[Spot]:
+    """Columns as some programs draw them: a line of each in turn."""
+    return [spot for row in zip(*columns, strict=True) for spot in row]
+
+
+def image_page(document: Any, width: int = 200) -> Any:
+    """A new page that is covered by a grey picture."""
+    page = document.new_page()
+    picture = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, width, width))
+    picture.clear_with(200)
+    page.insert_image(page.rect, pixmap=picture)
+    return page

@@ -1,0 +1,220 @@
+"""Workers that hang, crash, eat memory: only their own item is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from folio.errors import PaperError
+from folio.workers import run_guarded
+
+_ROOT = Path(__file__).parents[1]
+
+
+def work(item: str) -> str:
+    """What the tests hand to workers: each item says what should happen to it."""
+    what, _, value = item.partition(" ")
+    if what == "sleep":
+        time.sleep(float(value))
+    elif what == "eat":
+        return str(len(bytearray(int(value) * 2**20)))
+    elif what == "abort":
+        os.abort()
+    elif what == "exit":
+        os._exit(int(value))
+    elif what == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif what == "refuse":
+        raise PaperError("It is torn.", "Glue it.")
+    elif what == "fail":
+        raise LookupError("no such\nthing")
+    elif what == "who":
+        return str(os.getpid())
+    elif what == "lambda":
+        return lambda: value  # type: ignore[return-value]
+    elif what == "mark":
+        Path(value).touch()
+    return item.upper()
+
+
+def _run(items: list[str], jobs: int = 2, timeout_s: float = 30, memory_mb: int = 512) -> dict[str, str | PaperError]:
+    return dict(run_guarded(work, items, jobs=jobs, timeout_s=timeout_s, memory_mb=memory_mb))
+
+
+def _error(results: dict[str, str | PaperError], item: str) -> PaperError:
+    result = results[item]
+    assert isinstance(result, PaperError)
+    return result
+
+
+def test_every_item_comes_back_with_its_result() -> None:
+    items = [f"item {number}" for number in range(25)]
+    assert _run(items) == {item: item.upper() for item in items}
+
+
+def test_nothing_to_do_starts_nothing() -> None:
+    assert _run([]) == {}
+
+
+def test_what_goes_wrong_costs_only_its_own_item() -> None:
+    bad = ["abort", "exit 3", "kill", "refuse", "fail", "eat 4096", "lambda"]
+    good = [f"item {number}" for number in range(10)]
+    results = _run([item for pair in zip(bad, good, strict=False) for item in pair] + good[len(bad) :])
+    assert {item: results[item] for item in good} == {item: item.upper() for item in good}
+    assert "SIGABRT" in _error(results, "abort").happened
+    assert "exit code 3" in _error(results, "exit 3").happened
+    assert "killed" in _error(results, "kill").happened
+    assert (_error(results, "refuse").happened, _error(results, "refuse").remedy) == ("It is torn.", "Glue it.")
+    assert _error(results, "fail").happened == "Reading the file failed: LookupError: no such thing."
+    assert _error(results, "lambda").remedy
+    if sys.platform == "linux":
+        assert "more than 512 MB" in _error(results, "eat 4096").happened
+        assert "PARSE_MEMORY_MB" in _error(results, "eat 4096").remedy
+
+
+def test_memory_within_the_limit_is_granted_again_and_again() -> None:
+    items = [f"eat {200 + number}" for number in range(5)]
+    assert _run(items, jobs=1, memory_mb=300) == {item: str(int(item[4:]) * 2**20) for item in items}
+
+
+def test_a_worker_that_hangs_is_stopped() -> None:
+    started = time.monotonic()
+    results = _run(["sleep 60", "item 1", "item 2"], timeout_s=3)
+    assert time.monotonic() - started < 20
+    error = _error(results, "sleep 60")
+    assert error.happened == "Reading the file took longer than 3 s."
+    assert "PARSE_TIMEOUT_S" in error.remedy
+    assert (results["item 1"], results["item 2"]) == ("ITEM 1", "ITEM 2")
+
+
+def test_one_crash_alone_does_not_break_the_rest() -> None:
+    results = _run(["abort", "item 1"], jobs=1)
+    assert isinstance(results["abort"], PaperError)
+    assert results["item 1"] == "ITEM 1"
+
+
+def test_no_more_workers_than_items_and_no_more_than_jobs() -> None:
+    pids = set(_run([f"who {number}" for number in range(12)], jobs=2).values())
+    assert 1 <= len(pids) <= 2
+    started = time.monotonic()
+    assert len(_run(["who 1"], jobs=64)) == 1
+    assert time.monotonic() - started < 15
+
+
+def test_few_items_are_taken_ahead_of_their_results() -> None:
+    taken = 0
+
+    def source() -> Iterator[str]:
+        nonlocal taken
+        for number in range(1000):
+            taken += 1
+            yield f"item {number}"
+
+    results = run_guarded(work, source(), jobs=2, timeout_s=30, memory_mb=512)
+    for _ in range(10):
+        next(results)
+    assert taken <= 10 + 2 * 2 + 2
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_closing_early_stops_the_workers() -> None:
+    results = run_guarded(work, ["who 1", "sleep 60", "sleep 61"], jobs=2, timeout_s=90, memory_mb=512)
+    started = time.monotonic()
+    _, pid = next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - started < 20
+    assert not _lives(int(str(pid)))
+
+
+class Unreadable:
+    """What cannot be read where it arrives; a worker dies of it before it can say which item it had."""
+
+    def __reduce__(self) -> tuple[type[int], tuple[str]]:
+        return int, ("not a number",)
+
+
+def identity(item: object) -> object:
+    return item
+
+
+def test_an_item_that_cannot_reach_a_worker_costs_only_itself() -> None:
+    bad = Unreadable()
+    results = list(run_guarded(identity, [1, bad, 2, 3], jobs=1, timeout_s=30, memory_mb=512))
+    assert sorted(str(result) for item, result in results if item is not bad) == ["1", "2", "3"]
+    assert [type(result) for item, result in results if item is bad] == [PaperError]
+
+
+def test_an_idle_worker_that_is_killed_is_replaced() -> None:
+    items = ["who 1", *(f"item {number}" for number in range(20))]
+    results = run_guarded(work, items, jobs=1, timeout_s=30, memory_mb=512)
+    _, pid = next(results)
+    time.sleep(0.5)  # long enough for what was handed out to be done
+    os.kill(int(str(pid)), signal.SIGKILL)
+    time.sleep(0.5)
+    assert dict(results) == {item: item.upper() for item in items[1:]}
+
+
+def _lives(pid: int) -> bool:
+    try:
+        # A dead process that nobody has asked about is still listed, as a zombie.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+_PARENT = """
+import sys
+from folio.workers import run_guarded
+from test_workers import work
+if __name__ == "__main__":
+    items = ["who 1", "mark " + sys.argv[1], "sleep 300", "sleep 301"]
+    for item, result in run_guarded(work, items, jobs=1, timeout_s=600, memory_mb=512):
+        print(result, flush=True)
+"""
+
+
+def _parent(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
+    """A process with one worker, which is busy for five minutes; and the worker's id."""
+    script, mark = tmp_path / "parent.py", tmp_path / "mark"
+    script.write_text(_PARENT)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(mark)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT), str(_ROOT / "tests")))},
+    )
+    assert process.stdout is not None
+    worker = int(process.stdout.readline())
+    process.stdout.readline()
+    assert mark.exists()
+    assert _lives(worker)
+    return process, worker
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere an alarm ends the worker, after its time limit")
+def test_a_worker_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    process, worker = _parent(tmp_path)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 10
+    while _lives(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _lives(worker)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_ctrl_c_stops_the_workers(tmp_path: Path) -> None:
+    process, worker = _parent(tmp_path)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
+    assert not _lives(worker)
