@@ -1,0 +1,186 @@
+"""Texts to vectors of unit length. Queries and passages are different calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from folio.errors import ContextTooSmall, OllamaError
+from folio.ollama import ModelInfo, OllamaServer, client_kwargs, is_transient, translate
+from folio.types import Vectors
+
+if TYPE_CHECKING:
+    from langchain_ollama import OllamaEmbeddings
+
+# nomic-embed-text is trained with these; without them its vectors rank worse (its model card says which).
+NOMIC_PREFIXES = ("search_document: ", "search_query: ")
+
+# Ollama cuts the end of a long text without a word, and langchain-ollama cannot ask it not to. So no text is sent that
+# could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
+MAX_WINDOW = 2048  # tokens; what nomic-embed-text takes, and no passage needs more
+UNKNOWN_WINDOW = 512  # tokens, for a model that does not say: what BERT takes
+RESERVE = 48  # tokens kept for the prefix and the model's own marks at both ends
+MAX_WAIT_S = 8.0
+
+
+class OllamaEmbedder:
+    """An embedding model that Ollama serves.
+
+    A text longer than the model's window is not cut: it is split into parts that surely fit, and its vector is the
+    mean of theirs, weighted by their length. With nomic-embed-text a part is 2,000 bytes, which is more than a passage
+    has unless its script takes several bytes a letter; with all-minilm, whose window is 256 tokens, 208.
+    """
+
+    def __init__(
+        self, server: OllamaServer, model: str, batch: int, retries: int = 4, first_wait_s: float = 0.5
+    ) -> None:
+        """batch: passages in one request at most. retries: further tries after a passing error.
+
+        The wait before a further try begins at first_wait_s seconds, doubles, and stays below MAX_WAIT_S.
+        Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel, ContextTooSmall.
+        """
+        self._server = server
+        self._batch = batch
+        self._retries = retries
+        self._first_wait_s = first_wait_s
+        self._model = server.require_local(model)
+        self._window = _window(self._model)
+        self._part_bytes = self._window - RESERVE
+        is_nomic = self._model.name.rpartition("/")[2].startswith("nomic-embed")
+        self._passage_prefix, self._query_prefix = NOMIC_PREFIXES if is_nomic else ("", "")
+        self.name = f"{self._model.name} (Ollama)"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Numbers in a vector; asked for with one embedding where the server does not say. Raises ModelError."""
+        if self._model.embedding_length:
+            return self._model.embedding_length
+        vectors = self._request(["dimension"])
+        if not vectors or not vectors[0]:
+            raise self._unusable("no vector")
+        return len(vectors[0])
+
+    def identity(self) -> dict[str, str]:
+        """What the vectors depend on. Raises ModelError."""
+        return {
+            "embedder": "ollama",
+            "model": self._model.name,
+            "digest": self._model.digest,
+            "dimension": str(self.dimension),
+            "passage_prefix": self._passage_prefix,
+            "query_prefix": self._query_prefix,
+            "part_bytes": str(self._part_bytes),
+            "normalised": "unit",
+        }
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
+        return self._embed(texts, self._passage_prefix)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Shape (dimension,), of unit length. Raises ModelError."""
+        row: Vectors = self._embed([text], self._query_prefix)[0]
+        return row
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        split = [list(_parts(text, self._part_bytes)) for text in texts]
+        parts = [part for own in split for part in own]
+        rows = np.concatenate(
+            [
+                self._checked(self._request([prefix + part for part in some]), len(some))
+                for some in (parts[at : at + self._batch] for at in range(0, len(parts), self._batch))
+            ]
+        )
+        if len(parts) == len(texts):
+            return rows.astype(np.float32)
+        weights = np.array([max(1, len(part.encode())) for part in parts], dtype=np.float64)
+        firsts = [0, *accumulate(len(own) for own in split)][:-1]
+        return _unit(np.add.reduceat(rows * weights[:, None], firsts, axis=0)).astype(np.float32)
+
+    def _request(self, texts: list[str]) -> list[list[float]]:
+        """One request, tried again after passing errors. Raises ModelError."""
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+        retrying = Retrying(
+            stop=stop_after_attempt(self._retries + 1),
+            wait=wait_exponential(multiplier=self._first_wait_s, max=MAX_WAIT_S),
+            retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_transient(error)),
+            reraise=True,
+        )
+        try:
+            vectors: list[list[float]] = retrying(self._client.embed_documents, texts)
+        except Exception as error:  # whatever the three packages below raise; the call itself is all that stands here
+            raise translate(error, self._model.name, self._server.url) from error
+        return vectors
+
+    @cached_property
+    def _client(self) -> OllamaEmbeddings:
+        from langchain_ollama import OllamaEmbeddings
+
+        return OllamaEmbeddings(
+            model=self._model.name,
+            base_url=self._server.url,
+            # A server may be set to a smaller context than the model has, and would cut there.
+            num_ctx=self._window,
+            client_kwargs=client_kwargs(self._server.timeout_s),
+        )
+
+    def _checked(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
+        """The server's vectors as unit rows. Raises OllamaError where they cannot be vectors of these texts."""
+        if len(vectors) != count:
+            raise self._unusable(f"{len(vectors)} vectors for {count} texts")
+        lengths = {len(vector) for vector in vectors}
+        if lengths != {self.dimension}:
+            wrong = min(lengths - {self.dimension})
+            raise self._unusable(f"a vector of {wrong} numbers where the model has {self.dimension}")
+        rows = np.array(vectors, dtype=np.float64)
+        if not np.isfinite(rows).all():
+            raise self._unusable("a vector with a number that is not finite")
+        if not rows.any(axis=1).all():
+            raise self._unusable("a vector of zeros")
+        return _unit(rows)
+
+    def _unusable(self, what: str) -> OllamaError:
+        return OllamaError(
+            f"Ollama at {self._server.url} answered {what} from {self._model.name}.",
+            f"Update Ollama, then get the model again with `ollama pull {self._model.name}`.",
+        )
+
+
+def _window(model: ModelInfo) -> int:
+    """Tokens that a model surely reads of a text. Raises ContextTooSmall."""
+    window = min(model.context_length or UNKNOWN_WINDOW, model.num_ctx or MAX_WINDOW, MAX_WINDOW)
+    if window <= RESERVE:
+        raise ContextTooSmall(
+            f"{model.name} reads only {window} tokens of a text.",
+            "Choose another EMBED_MODEL, for example nomic-embed-text.",
+        )
+    return window
+
+
+def _parts(text: str, limit: int) -> Iterator[str]:
+    """The text in parts of at most limit bytes of UTF-8 each, cut between words where one ends in time."""
+    # A lone surrogate, which a broken PDF can hold, has no bytes in UTF-8 and could not be sent.
+    rest = text.encode(errors="replace")
+    while len(rest) > limit:
+        cut = max(rest.rfind(mark, 0, limit) for mark in (b" ", b"\n")) + 1
+        if cut == 0:
+            cut = limit
+            while rest[cut] & 0xC0 == 0x80:  # in the middle of a character
+                cut -= 1
+        yield rest[:cut].decode()
+        rest = rest[cut:]
+    yield rest.decode()
+
+
+def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Rows scaled to length 1. No row may be zero."""
+    scaled: npt.NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return scaled

@@ -1,0 +1,352 @@
+"""The Ollama server: where it is, what it has, and what its errors mean.
+
+Chat and embedding themselves go through langchain-ollama, in answer.py and embed.py. Both give its clients
+`client_kwargs`, so that nothing but the configured host is contacted, and hand what they raise to `translate`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
+from folio.types import Progress
+
+if TYPE_CHECKING:
+    import httpx
+
+DEFAULT_PORT = 11434
+PROBE_S = 1.0  # to connect, when the question is only whether a server is there
+PROBE_READ_S = 5.0  # a server that is loading a model is slow to say even its version
+CONNECT_S = 5.0
+METADATA_S = 30.0  # lists and descriptions need no model to be loaded
+
+_TRANSIENT = frozenset({429, 500, 502, 503, 504})  # 500: Ollama starts a fresh runner for the next request
+_OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
+_CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
+
+
+def base_url(host: str) -> str:
+    """OLLAMA_HOST as a URL with scheme, host and port and without a slash at its end.
+
+    As Ollama reads it: the port is 11434, or 80 or 443 where http:// or https:// is written out; a path is kept;
+    a listening address (0.0.0.0, [::]) means this computer. Raises UsageError.
+    """
+    value = host.strip().strip("\"'")
+    if _is_ipv6(value):
+        value = f"[{value}]"
+    scheme, found, rest = value.partition("://")
+    if not found:
+        scheme, rest = "http", value
+    scheme = scheme.lower()
+    default = {"http": 80, "https": 443}.get(scheme) if found else DEFAULT_PORT
+    try:
+        split = urlsplit(f"http://{rest}")
+        name, port = split.hostname or "127.0.0.1", split.port or default
+    except ValueError as error:
+        raise _bad_host(host) from error
+    if default is None or not port or "@" in split.netloc or split.query or split.fragment:
+        raise _bad_host(host)
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
+    if _is_ipv6(name):
+        name = f"[{name}]"
+    elif not re.fullmatch(r"[\w.-]+", name) or re.search(r"\s", split.path):
+        raise _bad_host(host)
+    path = split.path.strip("/")
+    return f"{scheme}://{name}:{port}" + (f"/{path}" if path else "")
+
+
+def is_local(url: str) -> bool:
+    """Whether a URL from `base_url` names this computer's loopback, so that no text leaves it."""
+    name = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, Any]:
+    """What langchain-ollama's clients, sync and async, are made with: they speak to the configured host and no other.
+
+    timeout_s is how many seconds the server may be silent, connect_s how many it may take to accept a connection.
+    trust_env=False: no proxy and no .netrc from the environment, and no SSL_CERT_FILE either. The Ollama client follows
+    redirects unless told not to. It also sends OLLAMA_API_KEY, a key for ollama.com, to whatever host it is given; the
+    auth hook takes it out again.
+    No connection is kept between requests, where it could go stale while a person thinks, or stay unclosed.
+    """
+    import httpx
+
+    return {
+        "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),
+        "trust_env": False,
+        "follow_redirects": False,
+        "auth": _without_credentials,
+        "limits": httpx.Limits(max_keepalive_connections=0),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model as the server describes it; None where it does not say."""
+
+    name: str  # with its tag
+    digest: str  # SHA-256 in hex: another one means other weights
+    context_length: int | None  # tokens that the model can take
+    embedding_length: int | None  # numbers in its vectors
+    remote: str  # the host that a cloud model runs on; "" where Ollama runs it itself
+    num_ctx: int | None = None  # tokens that its Modelfile sets as the context
+
+
+@dataclass(frozen=True)
+class OllamaServer:
+    """An Ollama server; url comes from `base_url`, timeout_s is how many seconds it may be silent."""
+
+    url: str
+    timeout_s: float = 300.0
+
+    def version(self) -> str | None:
+        """The server's version; None when no Ollama answers there within about a second."""
+        import httpx
+
+        try:
+            with self._client(PROBE_READ_S, PROBE_S) as client:
+                version = client.get("/api/version").raise_for_status().json()["version"]
+        except (httpx.HTTPError, ValueError, LookupError, TypeError):
+            return None
+        return version if isinstance(version, str) else None
+
+    def models(self) -> dict[str, str]:
+        """Name, with its tag, to digest of every model that the server has. Raises OllamaError."""
+        with self._errors("the list of models"):
+            return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
+
+    def resolve(self, model: str) -> tuple[str, str]:
+        """A model's full name and digest. Raises OllamaError when the server is down, ModelMissing."""
+        models = self.models()
+        # Ollama itself tells names apart without regard to case.
+        names = {name.casefold(): name for name in models}
+        name = names.get(_tagged(model).casefold())
+        if name is None:
+            raise _missing(model, self.url)
+        return name, models[name]
+
+    def describe(self, model: str) -> ModelInfo:
+        """What the server says about a model. Raises OllamaError, ModelMissing."""
+        name, digest = self.resolve(model)
+        with self._errors(model):
+            shown = self._json("POST", "/api/show", {"model": name})
+            facts: dict[str, Any] = shown.get("model_info") or {}
+            architecture = facts.get("general.architecture", "")
+            num_ctx = re.search(r"^num_ctx\s+(\d+)", shown.get("parameters") or "", re.MULTILINE)
+            return ModelInfo(
+                name=name,
+                digest=digest,
+                context_length=facts.get(f"{architecture}.context_length") or None,
+                embedding_length=facts.get(f"{architecture}.embedding_length") or None,
+                remote=str(shown.get("remote_host") or ""),
+                num_ctx=int(num_ctx[1]) if num_ctx else None,
+            )
+
+    def require_local(self, model: str) -> ModelInfo:
+        """The model's description, when the server runs it itself. Raises CloudModel, OllamaError, ModelMissing."""
+        _refuse_cloud_name(model)
+        info = self.describe(model)
+        if info.remote:
+            raise _cloud(model, info.remote)
+        return info
+
+    def pull(self, model: str, progress: Progress) -> None:
+        """Have the server download a model. progress gets what is being done, bytes so far, and bytes in all or 0.
+
+        Raises CloudModel, OllamaError, and ModelError when the server cannot get it.
+        """
+        _refuse_cloud_name(model)
+        with (
+            self._errors(model),
+            self._client(self.timeout_s) as client,
+            client.stream("POST", "/api/pull", json={"model": model, "stream": True}) as response,
+        ):
+            if not response.is_success:
+                response.read()
+            response.raise_for_status()
+            for line in response.iter_lines():
+                part = json.loads(line)
+                if "error" in part:
+                    raise ModelError(
+                        f"Ollama could not download {model}: {_short(part['error'])}.",
+                        "Check the name at ollama.com/library and that the server can reach the network.",
+                    )
+                progress(str(part["status"]), part.get("completed") or 0, part.get("total") or 0)
+                if part["status"] == "success":
+                    return
+        raise broke_off(model, self.url)
+
+    def _client(self, silent_s: float, connect_s: float = CONNECT_S) -> httpx.Client:
+        import httpx
+
+        kwargs = client_kwargs(min(silent_s, self.timeout_s), connect_s)
+        return httpx.Client(base_url=self.url, **kwargs)
+
+    def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        with self._client(METADATA_S) as client:
+            answer: dict[str, Any] = client.request(method, path, json=body).raise_for_status().json()
+        return answer
+
+    @contextmanager
+    def _errors(self, model: str) -> Iterator[None]:
+        import httpx
+
+        try:
+            yield
+        except (httpx.HTTPError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise translate(error, model, self.url) from error
+
+
+def translate(error: Exception, model: str, url: str) -> ModelError:
+    """What an error of httpx, ollama or langchain-ollama, raised by a call for a model, means to a person."""
+    import httpx
+
+    if isinstance(error, ModelError):
+        return error
+    if refusal := _refusal(error):
+        return _from_status(*refusal, model, url)
+    if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout | httpx.PoolTimeout):
+        return OllamaError(
+            f"Ollama at {url} was silent for too long while working with {model}.",
+            "Try again when the computer is less busy, set OLLAMA_TIMEOUT_S higher, or choose a smaller model.",
+        )
+    # The Ollama client turns a refused connection into ConnectionError, but not where it streams.
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) or type(error) is ConnectionError:
+        return OllamaError(
+            f"No Ollama server answers at {url}.",
+            "Start it with `ollama serve`, or set LLM=builtin and EMBEDDER=builtin to work without it.",
+        )
+    if isinstance(error, httpx.TransportError | ConnectionError):
+        return broke_off(model, url)
+    if isinstance(error, ValueError | TypeError | LookupError | AttributeError):
+        # Broken JSON, or JSON of another shape: the Ollama client unpacks what comes without looking.
+        return OllamaError(
+            f"What {url} answered for {model} is not what an Ollama server says.",
+            "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
+        )
+    return OllamaError(
+        f"The call to Ollama at {url} for {model} failed: {type(error).__name__}: {_short(str(error))}.",
+        "Look into the log of the Ollama server, then try again.",
+    )
+
+
+def broke_off(model: str, url: str) -> OllamaError:
+    """The error for an answer that ended early. langchain-ollama says nothing when a stream ends without `done`."""
+    return OllamaError(
+        f"Ollama at {url} broke off in the middle of its answer with {model}.",
+        "Try again; if it happens again, look into the log of the Ollama server.",
+    )
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether the same call may succeed a moment later.
+
+    Yes where the server is restarting, is busy, or lost its runner. No where it was silent for the whole timeout,
+    where the request is at fault, or where the answer cannot be read.
+    """
+    import httpx
+
+    if refusal := _refusal(error):
+        status, text = refusal
+        return status in _TRANSIENT and not _CONTEXT_EXCEEDED.search(text)
+    return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ConnectTimeout | ConnectionError)
+
+
+def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
+    """status is -1 for an error that came in the middle of a stream."""
+    if _CONTEXT_EXCEEDED.search(text):
+        return ContextTooSmall(
+            f"The text is longer than the context of {model}: {_short(text)}.",
+            "Set CONTEXT_TOKENS lower, or choose a model with a larger context.",
+        )
+    if status == 404 and "model" in text:
+        return _missing(model, url)
+    if 300 <= status < 400:
+        return OllamaError(
+            f"{url} redirects to another address, and Folio contacts only the host it was told.",
+            "Set OLLAMA_HOST to the address of the Ollama server itself.",
+        )
+    if status == 503:
+        return OllamaError(
+            f"Ollama at {url} is busy with other requests.",
+            "Wait until they are done, or set OLLAMA_NUM_PARALLEL or OLLAMA_MAX_QUEUE higher on the server.",
+        )
+    if status in (-1, 500) and _OUT_OF_MEMORY.search(text):
+        return OllamaError(
+            f"Ollama could not keep {model} running: {_short(text)}.",
+            "Close other programs to free memory, or choose a smaller model.",
+        )
+    answered = f"answered {status}" if status > 0 else "reported an error"
+    return OllamaError(
+        f"Ollama at {url} {answered} for {model}: {_short(text)}.",
+        "Check that OLLAMA_HOST points to Ollama, and look into the log of the Ollama server.",
+    )
+
+
+def _refusal(error: Exception) -> tuple[int, str] | None:
+    """The status and the server's words in httpx's HTTPStatusError or ollama's ResponseError; None for other errors."""
+    source = getattr(error, "response", error)
+    status = getattr(source, "status_code", None)
+    if not isinstance(status, int):
+        return None
+    text = str(getattr(source, "text", None) or getattr(source, "error", ""))
+    with suppress(ValueError, LookupError, TypeError):  # words without JSON around them
+        text = str(json.loads(text)["error"])
+    return status, text
+
+
+def _short(text: object) -> str:
+    """Words of the server as a part of one sentence: one line, 160 characters at most, no full stop."""
+    line = " ".join(str(text).split()).rstrip(".")
+    return (line if len(line) <= 160 else f"{line[:159]}…") or "no reason given"
+
+
+def _missing(model: str, url: str) -> ModelMissing:
+    return ModelMissing(f"Ollama at {url} does not have the model {model}.", f"Get it with `ollama pull {model}`.")
+
+
+def _cloud(model: str, host: str) -> CloudModel:
+    return CloudModel(
+        f"{model} is a cloud model: Ollama would send the papers' text to another computer ({host}).",
+        "Choose a model that Ollama runs itself, for example llama3.1:8b or nomic-embed-text.",
+    )
+
+
+def _refuse_cloud_name(model: str) -> None:
+    if model.casefold().removesuffix(":latest").endswith(("-cloud", ":cloud")):
+        raise _cloud(model, "ollama.com")
+
+
+def _bad_host(host: str) -> UsageError:
+    return UsageError(
+        f"OLLAMA_HOST is {host!r}, which is not an address of a server.",
+        "Set it to a host, host:port or a URL without a password, for example 127.0.0.1:11434.",
+    )
+
+
+def _tagged(model: str) -> str:
+    """A model's name with its tag; a colon before the last slash belongs to a registry's port."""
+    return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
+
+
+def _is_ipv6(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).version == 6
+    except ValueError:
+        return False
+
+
+def _without_credentials(request: httpx.Request) -> httpx.Request:
+    request.headers.pop("Authorization", None)
+    return request

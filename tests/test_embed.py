@@ -1,0 +1,233 @@
+"""The embedder over Ollama, against a server on the loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from ollama_models import LLAMA, MINILM, NOMIC, hash_embedding
+from ollama_server import OllamaStandIn
+
+from folio.embed import OllamaEmbedder, _parts
+from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError
+from folio.ollama import OllamaServer
+from folio.types import Embedder
+
+Make = Callable[..., OllamaEmbedder]
+
+
+@pytest.fixture
+def make(ollama_server: OllamaStandIn) -> Make:
+    def embedder(model: str = "nomic-embed-text", **kwargs: Any) -> OllamaEmbedder:
+        server = OllamaServer(ollama_server.url, timeout_s=kwargs.pop("timeout_s", 5))
+        return OllamaEmbedder(server, model, **{"batch": 4, "first_wait_s": 0.001, **kwargs})
+
+    return embedder
+
+
+def test_passages_and_queries_have_their_own_prefix(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder: Embedder = make()
+    passages = embedder.embed_passages(["sea ice melts", "gradients vanish"])
+    query = embedder.embed_query("ice")
+    assert ollama_server.embedded() == [
+        "search_document: sea ice melts",
+        "search_document: gradients vanish",
+        "search_query: ice",
+    ]
+    assert (passages.dtype.name, passages.shape) == ("float32", (2, 64))
+    assert (query.dtype.name, query.shape) == ("float32", (64,))
+    np.testing.assert_allclose(passages[0], hash_embedding("search_document: sea ice melts", 64), atol=1e-6)
+    np.testing.assert_allclose(query, hash_embedding("search_query: ice", 64), atol=1e-6)
+    assert passages[0] @ query > passages[1] @ query
+
+
+def test_other_models_have_no_prefix(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.models[MINILM.name] = MINILM
+    embedder = make("all-minilm")
+    embedder.embed_passages(["one"])
+    embedder.embed_query("two")
+    assert ollama_server.embedded() == ["one", "two"]
+    assert embedder.dimension == 384
+    ollama_server.models["me/nomic-embed-text-v2-moe:latest"] = replace(NOMIC, name="me/nomic-embed-text-v2-moe:latest")
+    assert make("me/nomic-embed-text-v2-moe").identity()["query_prefix"] == "search_query: "
+
+
+def test_identity(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make()
+    assert embedder.name == "nomic-embed-text:latest (Ollama)"
+    assert embedder.identity() == {
+        "embedder": "ollama",
+        "model": "nomic-embed-text:latest",
+        "digest": ollama_server.models["nomic-embed-text:latest"].digest,
+        "dimension": "64",
+        "passage_prefix": "search_document: ",
+        "query_prefix": "search_query: ",
+        "part_bytes": "2000",
+        "normalised": "unit",
+    }
+    assert ollama_server.embedded() == []  # the server says what is needed; no model is loaded for it
+
+
+def test_the_dimension_is_measured_where_the_server_does_not_say(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make()
+    embedder._model = replace(embedder._model, embedding_length=None)
+    assert (embedder.dimension, embedder.dimension) == (64, 64)
+    assert ollama_server.embedded() == ["dimension"]
+
+
+def test_texts_go_in_batches_and_keep_their_order(ollama_server: OllamaStandIn, make: Make) -> None:
+    texts = [f"passage number {'x' * length}" for length in range(1, 11)]
+    vectors = make().embed_passages(texts)
+    assert [len(body["input"]) for body in ollama_server.bodies("/api/embed")] == [4, 4, 2]
+    assert {body["options"]["num_ctx"] for body in ollama_server.bodies("/api/embed")} == {2048}
+    for text, vector in zip(texts, vectors, strict=True):
+        np.testing.assert_allclose(vector, hash_embedding(f"search_document: {text}", 64), atol=1e-6)
+
+
+def test_no_texts_need_no_request(ollama_server: OllamaStandIn, make: Make) -> None:
+    assert make().embed_passages([]).shape == (0, 64)
+    assert ollama_server.embedded() == []
+
+
+def test_a_long_text_is_embedded_in_parts_and_never_cut(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.count_tokens = lambda text: len(text.encode()) + 2  # the worst that a tokenizer can do
+    long = "ice " * 750 + "glacier " * 250  # 5,000 bytes: parts of 2,000, 2,000 and 1,000
+    vectors = make(batch=2).embed_passages(["before", long, "after"])
+    assert ollama_server.cut == []
+    assert [len(text) - len("search_document: ") for text in ollama_server.embedded()] == [6, 2000, 2000, 1000, 5]
+    own = [np.array(hash_embedding(text, 64)) for text in ollama_server.embedded()]
+    mean = 2 * own[1] + 2 * own[2] + own[3]
+    for vector, expected in zip(vectors, [own[0], mean / np.linalg.norm(mean), own[4]], strict=True):
+        np.testing.assert_allclose(vector, expected, atol=1e-6)
+    assert "".join(t.removeprefix("search_document: ") for t in ollama_server.embedded()[1:4]) == long
+    make().embed_query(long)
+    assert ollama_server.cut == []
+
+
+def test_a_small_window_makes_small_parts(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.count_tokens = lambda text: len(text.encode()) + 2
+    ollama_server.models[MINILM.name] = MINILM
+    make("all-minilm").embed_passages(["ice " * 130])
+    assert [len(text) for text in ollama_server.embedded()] == [208, 208, 104]
+    assert ollama_server.cut == []
+
+
+@pytest.mark.parametrize(
+    ("context", "parameters", "part_bytes"),
+    [(8192, "", "2000"), (8192, "num_ctx 1024", "976"), (512, "num_ctx 8192", "464"), (0, "", "464")],
+)
+def test_the_window_is_the_smaller_of_what_the_server_says(
+    ollama_server: OllamaStandIn, make: Make, context: int, parameters: str, part_bytes: str
+) -> None:
+    ollama_server.models["m:latest"] = replace(NOMIC, name="m:latest", context_length=context, parameters=parameters)
+    assert make("m").identity()["part_bytes"] == part_bytes
+
+
+def test_a_model_with_hardly_a_window_is_refused(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.models["m:latest"] = replace(NOMIC, name="m:latest", context_length=48)
+    with pytest.raises(ContextTooSmall, match="reads only 48 tokens"):
+        make("m")
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "parts"),
+    [
+        ("", 4, [""]),
+        ("abcd", 4, ["abcd"]),
+        ("ab cd", 4, ["ab ", "cd"]),
+        ("ab\ncd e", 4, ["ab\n", "cd e"]),
+        ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
+        ("äää", 4, ["ää", "ä"]),
+        ("a€€", 4, ["a€", "€"]),
+        ("😀😀", 5, ["😀", "😀"]),
+        ("a\ud800b", 4, ["a?b"]),
+    ],
+)
+def test_parts(text: str, limit: int, parts: list[str]) -> None:
+    assert list(_parts(text, limit)) == parts
+
+
+def test_passing_errors_are_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make(retries=4)
+    ollama_server.faults.busy, ollama_server.faults.fails, ollama_server.faults.dropped = 1, 1, 2
+    vector = embedder.embed_query("ice")
+    assert ollama_server.embedded() == ["search_query: ice"] * 5
+    np.testing.assert_allclose(vector, hash_embedding("search_query: ice", 64), atol=1e-6)
+
+
+def test_retries_come_to_an_end(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make(retries=2)
+    ollama_server.faults.busy = 100
+    with pytest.raises(OllamaError, match="busy"):
+        embedder.embed_query("ice")
+    assert len(ollama_server.embedded()) == 3
+
+
+def test_a_failed_batch_ends_the_work(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make(retries=0)
+    ollama_server.faults.fails = 1
+    with pytest.raises(OllamaError, match="could not keep nomic-embed-text:latest running"):
+        embedder.embed_passages(["text"] * 9)
+    assert len(ollama_server.embedded()) == 4
+
+
+@pytest.mark.parametrize(
+    ("garbage", "happened"),
+    [
+        ("html", "is not what an Ollama server says"),
+        ("json", "is not what an Ollama server says"),
+        ("list", "is not what an Ollama server says"),
+        ("count", "answered 1 vectors for 2 texts"),
+        ("dimension", "answered a vector of 63 numbers where the model has 64"),
+        ("nan", "answered a vector with a number that is not finite"),
+        ("zero", "answered a vector of zeros"),
+    ],
+)
+def test_garbage_is_an_error_at_once(ollama_server: OllamaStandIn, make: Make, garbage: Any, happened: str) -> None:
+    embedder = make()
+    ollama_server.faults.garbage = garbage
+    with pytest.raises(OllamaError, match=happened):
+        embedder.embed_passages(["one", "two"])
+    assert len(ollama_server.bodies("/api/embed")) == 1
+
+
+def test_a_silent_server_is_an_error_after_the_timeout(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make(timeout_s=0.2)
+    ollama_server.faults.first_byte_s = 5
+    with pytest.raises(OllamaError, match="silent for too long"):
+        embedder.embed_query("ice")
+    assert len(ollama_server.embedded()) == 1
+
+
+def test_a_model_that_went_away_is_missing(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make()
+    del ollama_server.models["nomic-embed-text:latest"]
+    with pytest.raises(ModelMissing, match="nomic-embed-text"):
+        embedder.embed_query("ice")
+
+
+def test_a_redirect_is_not_followed(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make()
+    with OllamaStandIn() as other:
+        ollama_server.faults.redirect_to = other.url
+        with pytest.raises(OllamaError, match="redirects"):
+            embedder.embed_query("ice")
+        assert other.requests == []
+
+
+def test_a_missing_or_a_cloud_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
+    with pytest.raises(ModelMissing, match="all-minilm"):
+        make("all-minilm")
+    ollama_server.models["far:latest"] = replace(LLAMA, name="far:latest", remote_host="https://far.example")
+    with pytest.raises(CloudModel, match="far is a cloud model"):
+        make("far")
+
+
+def test_heavy_packages_wait_until_they_are_used() -> None:
+    code = "import sys, folio.embed; print({'httpx', 'langchain_ollama', 'ollama', 'tenacity'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

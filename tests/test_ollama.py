@@ -1,0 +1,270 @@
+"""The Ollama server as Folio sees it: its address, its models, its errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import httpx
+import ollama
+import pytest
+from langchain_ollama import ChatOllama
+from ollama_models import LLAMA, MINILM
+from ollama_server import VERSION, OllamaStandIn, closed_url
+
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
+from folio.ollama import ModelInfo, OllamaServer, base_url, broke_off, client_kwargs, is_local, is_transient, translate
+
+URL = "http://127.0.0.1:11434"
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        (" 127.0.0.1 ", "http://127.0.0.1:11434"),
+        ('"localhost"', "http://localhost:11434"),
+        ("localhost:11500", "http://localhost:11500"),
+        (":11500", "http://127.0.0.1:11500"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:80", "http://127.0.0.1:80"),
+        ("http://0.0.0.0:11434/", "http://127.0.0.1:11434"),
+        ("[::]", "http://[::1]:11434"),
+        ("::", "http://[::1]:11434"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]:11500", "http://[::1]:11500"),
+        ("http://example.com", "http://example.com:80"),
+        ("https://example.com", "https://example.com:443"),
+        ("HTTPS://Example.com", "https://example.com:443"),
+        ("https://example.com:8443/ollama/", "https://example.com:8443/ollama"),
+        ("my_host.lan/path/to", "http://my_host.lan:11434/path/to"),
+    ],
+)
+def test_base_url(host: str, url: str) -> None:
+    assert base_url(host) == url
+    assert base_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "host", ["", "1.2.3.4", "1.2.3.4:5678", "http://1.2.3.4", "https://host/path", "host:1/path/", "[::1]:56"]
+)
+def test_base_url_is_what_the_ollama_client_makes_of_a_host(host: str) -> None:
+    with ollama.Client(host) as client, ollama.Client(base_url(host)) as ours:
+        assert ours._client.base_url == client._client.base_url
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["ftp://host", "host:port", "host:70000", "a b", "http://me:secret@host", "host?x=1", "host#x", "[::1", "h/a b"],
+)
+def test_a_bad_host_is_a_usage_error(host: str) -> None:
+    with pytest.raises(UsageError, match="OLLAMA_HOST is"):
+        base_url(host)
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://127.0.0.1:11434", True),
+        ("http://127.8.0.1:1", True),
+        ("http://[::1]:11434", True),
+        ("https://localhost:443/x", True),
+        ("http://192.168.1.4:11434", False),
+        ("http://localhost.example.com:11434", False),
+    ],
+)
+def test_is_local(url: str, local: bool) -> None:
+    assert is_local(url) is local
+
+
+def test_the_version_tells_whether_a_server_is_there(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+    assert server.version() == VERSION
+    assert OllamaServer(closed_url()).version() is None
+    ollama_server.faults.paths = ("/api/version",)
+    for garbage in ("html", "json", "list"):
+        ollama_server.faults.garbage = garbage
+        assert server.version() is None
+
+
+def test_models_and_their_full_names(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+    assert list(server.models()) == ["llama3.1:8b", "nomic-embed-text:latest", "gpt-oss:120b-cloud"]
+    assert server.models()["llama3.1:8b"] == LLAMA.digest
+    digest = ollama_server.models["nomic-embed-text:latest"].digest
+    for name in ("nomic-embed-text", "nomic-embed-text:latest", "Nomic-Embed-Text"):
+        assert server.resolve(name) == ("nomic-embed-text:latest", digest)
+    with pytest.raises(ModelMissing, match=r"does not have the model llama3\.1") as missing:
+        server.resolve("llama3.1")
+    assert missing.value.remedy == "Get it with `ollama pull llama3.1`."
+    with pytest.raises(OllamaError, match=r"No Ollama server answers at http://127\.0\.0\.1") as down:
+        OllamaServer(closed_url()).resolve("llama3.1:8b")
+    assert "`ollama serve`" in down.value.remedy
+    assert "LLM=builtin" in down.value.remedy
+
+
+def test_describe(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+    ollama_server.models[MINILM.name] = MINILM
+    assert server.describe("llama3.1:8b") == ModelInfo("llama3.1:8b", LLAMA.digest, 131072, 4096, "", None)
+    assert server.describe("all-minilm") == ModelInfo("all-minilm:latest", MINILM.digest, 512, 384, "", 256)
+    assert server.describe("gpt-oss:120b-cloud").remote == "https://ollama.com:443"
+
+
+def test_a_cloud_model_is_refused_by_name_without_a_request(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+    for name in ("gpt-oss:120b-cloud", "glm-4.6:cloud", "GLM-4.6:Cloud", "some-cloud", "some-cloud:latest"):
+        with pytest.raises(CloudModel, match="would send the papers' text to another computer"):
+            server.require_local(name)
+        with pytest.raises(CloudModel):
+            server.pull(name, lambda *_: None)
+    assert ollama_server.requests == []
+
+
+def test_a_cloud_model_under_another_name_is_refused(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models["helper:latest"] = replace(LLAMA, name="helper:latest", remote_host="https://far.example")
+    server = OllamaServer(ollama_server.url)
+    with pytest.raises(CloudModel, match=r"https://far\.example"):
+        server.require_local("helper")
+    assert server.require_local("llama3.1:8b").name == "llama3.1:8b"
+
+
+def test_pull(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+    seen: list[tuple[str, int, int]] = []
+    server.pull("all-minilm", lambda *step: seen.append(step))
+    label = f"pulling {MINILM.digest[:12]}"
+    assert seen == [
+        ("pulling manifest", 0, 0),
+        (label, 0, 1024),
+        (label, 512, 1024),
+        (label, 1024, 1024),
+        ("verifying sha256 digest", 0, 0),
+        ("success", 0, 0),
+    ]
+    assert server.resolve("all-minilm") == ("all-minilm:latest", MINILM.digest)
+    with pytest.raises(ModelError, match="could not download no-such: pull model manifest: file does not exist"):
+        server.pull("no-such", lambda *_: None)
+    ollama_server.faults.paths = ("/api/pull",)
+    for fault in ("end_after", "break_after"):
+        setattr(ollama_server.faults, fault, 2)
+        with pytest.raises(OllamaError, match="broke off"):
+            server.pull("all-minilm", lambda *_: None)
+    ollama_server.faults.busy = 1
+    with pytest.raises(OllamaError, match="busy"):
+        server.pull("all-minilm", lambda *_: None)
+
+
+def test_only_the_configured_host_is_contacted_and_no_key_is_sent(
+    ollama_server: OllamaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OllamaStandIn() as other:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, other.url)
+        monkeypatch.setenv("OLLAMA_API_KEY", "secret")
+        chat = ChatOllama(model="llama3.1:8b", base_url=ollama_server.url, client_kwargs=client_kwargs(5))
+        chat.invoke("?")
+        asyncio.run(chat.ainvoke("?"))
+        OllamaServer(ollama_server.url).describe("llama3.1:8b")
+        assert len(ollama_server.requests) == 4
+        assert [r for r in ollama_server.requests if "authorization" in r.headers] == []
+        ollama_server.faults.paths = ("/api/chat", "/api/tags")
+        ollama_server.faults.redirect_to = other.url
+        with pytest.raises(OllamaError, match="redirects to another address"):
+            OllamaServer(ollama_server.url).models()
+        with pytest.raises(ollama.ResponseError) as caught:
+            chat.invoke("?")
+        assert "redirects" in translate(caught.value, "llama3.1:8b", ollama_server.url).happened
+        assert other.requests == []
+
+
+def ask(url: str, stream: bool = True) -> Exception:
+    """What the real chat client raises."""
+    with ollama.Client(url, **client_kwargs(0.2)) as client:
+        try:
+            list(client.chat("llama3.1:8b", [{"role": "user", "content": "?"}], stream=stream))
+        except Exception as error:
+            return error
+    pytest.fail("the client raised nothing")
+
+
+Break = Callable[[OllamaStandIn], object]
+CASES: list[tuple[str, Break, type[ModelError], str, bool]] = [
+    ("busy", lambda s: setattr(s.faults, "busy", 1), OllamaError, "is busy with other requests", True),
+    ("runner died", lambda s: setattr(s.faults, "fails", 1), OllamaError, "could not keep llama3.1:8b running", True),
+    ("dropped", lambda s: setattr(s.faults, "dropped", 1), OllamaError, "broke off in the middle", True),
+    ("slow", lambda s: setattr(s.faults, "first_byte_s", 5), OllamaError, "was silent for too long", False),
+    ("missing", lambda s: s.models.clear(), ModelMissing, "does not have the model llama3.1:8b", False),
+    ("html", lambda s: setattr(s.faults, "garbage", "html"), OllamaError, "is not what an Ollama server says", False),
+    ("json", lambda s: setattr(s.faults, "garbage", "json"), OllamaError, "is not what an Ollama server says", False),
+    ("list", lambda s: setattr(s.faults, "garbage", "list"), OllamaError, "is not what an Ollama server says", False),
+]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("_name", "fault", "kind", "happened", "passes"), CASES, ids=[case[0] for case in CASES])
+def test_errors_of_the_real_client_are_translated(
+    ollama_server: OllamaStandIn,
+    stream: bool,
+    _name: str,
+    fault: Break,
+    kind: type[ModelError],
+    happened: str,
+    passes: bool,
+) -> None:
+    fault(ollama_server)
+    error = ask(ollama_server.url, stream)
+    translated = translate(error, "llama3.1:8b", ollama_server.url)
+    assert type(translated) is kind
+    assert happened in translated.happened
+    assert translated.remedy.endswith(".")
+    assert is_transient(error) is passes
+
+
+def test_a_stream_that_breaks(ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = ["one two three"] * 2
+    ollama_server.faults.break_after = 1
+    error = ask(ollama_server.url)
+    assert translate(error, "m", URL).happened == broke_off("m", URL).happened
+    assert is_transient(error)
+    ollama_server.faults.break_after = None
+    ollama_server.faults.error_after = 1
+    error = ask(ollama_server.url)
+    assert "could not keep m running" in translate(error, "m", URL).happened
+    assert not is_transient(error)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_server_that_is_down(stream: bool) -> None:
+    error = ask(closed_url(), stream)
+    assert type(error) is (httpx.ConnectError if stream else ConnectionError)
+    assert translate(error, "m", URL).happened == f"No Ollama server answers at {URL}."
+    assert is_transient(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "happened", "passes"),
+    [
+        (
+            ollama.ResponseError('{"error": "the input length exceeds the context length"}', 400),
+            ContextTooSmall,
+            "The text is longer than the context of m: the input length exceeds the context length.",
+            False,
+        ),
+        (ollama.ResponseError("exceeds the context length", 500), ContextTooSmall, "longer than the context", False),
+        (ollama.ResponseError("404 page not found", 404), OllamaError, "answered 404 for m: 404 page", False),
+        (ollama.ResponseError("strange", -1), OllamaError, "reported an error for m: strange.", False),
+        (ollama.ResponseError("", 502), OllamaError, "answered 502 for m: no reason given.", True),
+        (ollama.ResponseError("x\n" * 500, 418), OllamaError, "x x x…", False),
+        (httpx.ConnectTimeout("slow"), OllamaError, "No Ollama server answers", True),
+        (ConnectionResetError("reset"), OllamaError, "broke off", True),
+        (RuntimeError("odd"), OllamaError, "failed: RuntimeError: odd.", False),
+        (CloudModel("a", "b"), CloudModel, "a", False),
+    ],
+)
+def test_other_errors(error: Exception, kind: type[ModelError], happened: str, passes: bool) -> None:
+    translated = translate(error, "m", URL)
+    assert type(translated) is kind
+    assert happened in translated.happened
+    assert is_transient(error) is passes
