@@ -1,0 +1,217 @@
+"""Question + evidence -> the sentences of an answer, each with its citations: by a model, or extractive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from folio import cite, prompts
+from folio.errors import ContextTooSmall, OllamaError
+from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
+from folio.tokens import estimate_tokens, tokenize
+from folio.types import Embedder, Hit, Sentence, TermWeights, Turn
+
+if TYPE_CHECKING:
+    from langchain_ollama import ChatOllama
+
+# Sizes of context that a model is loaded with. Few, because each change makes the server load the model again.
+CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
+# Tokens that a model's own template puts around the messages.
+TEMPLATE_TOKENS = 64
+# Turns of a conversation that a follow-up is rewritten from.
+REMEMBERED_TURNS = 4
+
+
+class OllamaAnswerer:
+    """A chat model that Ollama serves, held to the evidence by cite.check."""
+
+    def __init__(
+        self, server: OllamaServer, model: str, *, evidence_tokens: int, answer_tokens: int
+    ) -> None:
+        """evidence_tokens: of the passages in a prompt at most. answer_tokens: room that is kept for the answer.
+
+        Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
+        """
+        self._server = server
+        self._model = server.require_local(model)
+        self._largest = self._model.context_length or CONTEXT_SIZES[0]
+        self._evidence_tokens = min(evidence_tokens, self._largest)
+        self._answer_tokens = answer_tokens
+        self._context = 0  # tokens; the size that the model was last loaded with
+        self.name = f"{self._model.name} (Ollama)"
+
+    def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
+        """See types.Answerer. Raises ModelError."""
+        evidence = self._evidence(hits)
+        if evidence:
+            shown = hits[: len(evidence)]
+            prompt = prompts.QUESTION.format(evidence="\n\n".join(evidence), question=question)
+            yield from cite.check(self._stream(prompts.ANSWER, prompt), shown)
+
+    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+        """See types.Answerer. What is no question is not believed: the follow-up is then taken as it was asked."""
+        turns = [f"Q: {turn.standalone_question}\nA: {turn.answer}" for turn in history[-REMEMBERED_TURNS:]]
+        prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
+        written = "".join(self._stream("", prompt)).strip().strip('"').strip()
+        lines = [line.strip() for line in written.splitlines() if line.strip()]
+        return lines[0] if lines and len(lines[0]) <= 4 * len(question) + 400 else question
+
+    def _evidence(self, hits: Sequence[Hit]) -> list[str]:
+        """The passages as the model reads them, best first, as many as the budget of tokens holds."""
+        kept: list[str] = []
+        left = self._evidence_tokens
+        for number, hit in enumerate(hits, 1):
+            first, last = hit.pages
+            pages = f"p. {first}" if first == last else f"pp. {first}-{last}"
+            text = prompts.EVIDENCE.format(number=number, file=hit.paper.file, pages=pages, text=hit.text)
+            left -= estimate_tokens(text)
+            if left < 0 and kept:
+                break
+            kept.append(text)
+        return kept
+
+    def _stream(self, system: str, prompt: str) -> Iterator[str]:
+        """The model's words as they come. Raises OllamaError when the answer breaks off, ContextTooSmall for a cut."""
+        from langchain_core.messages import HumanMessage, SystemMessage
+
+        needed = estimate_tokens(system) + estimate_tokens(prompt) + TEMPLATE_TOKENS
+        model = self._chat_model(needed)
+        messages = [SystemMessage(system)] if system else []
+        done = ""
+        try:
+            for chunk in model.stream([*messages, HumanMessage(prompt)]):
+                done = done or str(chunk.response_metadata.get("done_reason") or "")
+                read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
+                if read + self._answer_tokens > self._context:
+                    raise self._too_small(read)
+                yield str(chunk.content)
+        except (OllamaError, ContextTooSmall, GeneratorExit):
+            raise
+        except Exception as error:  # whatever the client meets on the way is told in our words
+            raise translate(error, self._model.name, self._server.url) from error
+        if not done:
+            raise broke_off(self._model.name, self._server.url)
+
+    def _chat_model(self, prompt_tokens: int) -> ChatOllama:
+        from langchain_ollama import ChatOllama
+
+        needed = max(prompt_tokens + self._answer_tokens, self._context)
+        fitting = [size for size in CONTEXT_SIZES if needed <= size <= self._largest]
+        if not fitting and needed > self._largest:
+            raise self._too_small(prompt_tokens)
+        self._context = fitting[0] if fitting else self._largest
+        return ChatOllama(
+            model=self._model.name,
+            base_url=self._server.url,
+            temperature=0,
+            num_ctx=self._context,
+            num_predict=self._answer_tokens,
+            client_kwargs=client_kwargs(self._server.timeout_s),
+        )
+
+    def _too_small(self, prompt_tokens: int) -> ContextTooSmall:
+        return ContextTooSmall(
+            f"The prompt of {prompt_tokens:,} tokens leaves {self._model.name} no room to answer"
+            f" in a context of {self._context or self._largest:,}.",
+            "Lower CONTEXT_TOKENS or TOP_K, or set LLM_MODEL to a model with a longer context.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A sentence of the evidence, where it stands and how well it answers."""
+
+    source: int  # the evidence's number, from 1
+    start: int  # offsets in the hit's text
+    end: int
+    score: float
+
+
+# How many sentences an extractive answer has at most, and how close to the best the others must come.
+MOST_SENTENCES = 3
+CLOSE_ENOUGH = 0.85
+# Below this the best sentence is no answer. See LOG.md for where it comes from.
+LEAST_SCORE = 0.35
+# A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
+WORDS = (5, 90)
+
+
+class ExtractiveAnswerer:
+    """The sentences of the evidence that answer best, quoted word for word. No model writes anything."""
+
+    name = "extractive (built in)"
+
+    def __init__(self, embedder: Embedder, term_weights: Callable[[str], TermWeights]) -> None:
+        self._embedder = embedder
+        self._term_weights = term_weights
+
+    def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
+        """See types.Answerer."""
+        scored = self._score(question, hits)
+        best = scored[0].score if scored else 0.0
+        if best < LEAST_SCORE:
+            return
+        shown: list[set[str]] = []
+        for sentence in scored:
+            hit = hits[sentence.source - 1]
+            quote = cite.citation(
+                hit, sentence.source, hit.chunk.start + sentence.start, hit.chunk.start + sentence.end
+            )
+            words = set(tokenize(quote.quote))
+            if sentence.score < CLOSE_ENOUGH * best or len(shown) == MOST_SENTENCES:
+                return
+            if words and not any(_alike(words, other) for other in shown):
+                shown.append(words)
+                yield Sentence(" ".join(quote.quote.split()), (quote,))
+
+    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+        """See types.Answerer. A question that leans on the one before is joined to it."""
+        if not history or not leans_back(question):
+            return question
+        anchor = next((turn for turn in reversed(history) if not leans_back(turn.question)), history[-1])
+        return f"{anchor.question} {question}"
+
+    def _score(self, question: str, hits: Sequence[Hit]) -> list[_Scored]:
+        """Every sentence of the evidence, best first: how near it is in meaning, and which of the words it holds."""
+        places = [
+            (number, start, end)
+            for number, hit in enumerate(hits, 1)
+            for start, end in cite.sentence_spans(hit.text)
+            if WORDS[0] <= len(hit.text[start:end].split()) <= WORDS[1]
+        ]
+        if not places:
+            return []
+        texts = [hits[number - 1].text[start:end] for number, start, end in places]
+        nearness = self._embedder.embed_passages(texts) @ self._embedder.embed_query(question)
+        weights = self._term_weights(question)
+        held = np.array([coverage(weights, text) for text in texts])
+        scores = (nearness + held) / 2
+        found = [_Scored(*place, float(score)) for place, score in zip(places, scores, strict=True)]
+        return sorted(found, key=lambda sentence: (-sentence.score, sentence.source, sentence.start))
+
+
+def coverage(weights: TermWeights, text: str) -> float:
+    """The share, 0 to 1, of a question's words that a text holds, each word counting for what it tells."""
+    total = sum(weights.values())
+    words = set(tokenize(text))
+    return sum(weight for token, weight in weights.items() if token in words) / total if total else 0.0
+
+
+def _alike(words: set[str], other: set[str]) -> bool:
+    return len(words & other) > 0.8 * min(len(words), len(other))
+
+
+_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|his|her|hers|one|ones|there|same|former"
+    r"|latter|both|else|such|others?)\b|^\W*(?:and|but|or|so|then|also|why|how so|what about|how about)\b",
+    re.I,
+)
+
+
+def leans_back(question: str) -> bool:
+    """Whether a question cannot be understood without the one before: it points back, or names hardly anything."""
+    return bool(_BACK.search(question)) or len(set(tokenize(question))) < 3

@@ -1,0 +1,102 @@
+"""LangChain's face of the index: a retriever, and langchain-community's FAISS vector store over the same vectors.
+
+In a LangChain program:
+
+    from folio.app import connect
+    folio = connect()
+    folio.langchain_retriever(top_k=4).invoke("question")            # BM25 and FAISS fused, reranked
+    folio.langchain_vector_store().similarity_search("question")     # FAISS alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict, Field
+
+from folio.library import Library
+from folio.types import Embedder, Hit
+from folio.vectors import VectorIndex
+
+# A question -> its hits, best first
+Search = Callable[[str], Sequence[Hit]]
+
+
+class HitDocument(Document):
+    """A hit as LangChain passes it on; its metadata are plain values, and the hit itself goes along."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    hit: Hit = Field(exclude=True, repr=False)
+
+
+class FolioRetriever(BaseRetriever):
+    """Folio's own search: BM25 and FAISS fused, reranked."""
+
+    search: Search
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        return [document_of(hit) for hit in self.search(query)]
+
+
+def document_of(hit: Hit) -> HitDocument:
+    """A hit as a LangChain document. Metadata: file, title, page, last_page, label, chunk, score."""
+    first, last = hit.pages
+    metadata = {
+        "file": hit.paper.file,
+        "title": hit.paper.title,
+        "page": first,
+        "last_page": last,
+        "label": hit.paper.pages.label(first),
+        "chunk": str(hit.chunk.id),
+        "score": hit.score,
+    }
+    return HitDocument(page_content=hit.text, metadata=metadata, hit=hit, id=str(hit.chunk.id))
+
+
+class FolioEmbeddings(Embeddings):
+    """Folio's embedder as LangChain calls one."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self._embedder.embed_passages(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        vector: list[float] = self._embedder.embed_query(text).tolist()
+        return vector
+
+
+def vector_store(library: Library, vectors: VectorIndex, embedder: Embedder) -> Any:
+    """langchain_community's FAISS over the index in memory, a docstore that reads the library, and an id map.
+
+    It is for searching. Its own save and load are not used: Folio keeps the index, without pickle.
+    """
+    from langchain_community.docstore.base import Docstore
+    from langchain_community.vectorstores.faiss import FAISS
+    from langchain_community.vectorstores.utils import DistanceStrategy
+
+    class LibraryDocstore(Docstore):
+        """Documents by chunk id, read from the library when they are asked for."""
+
+        def search(self, search: str) -> str | Document:
+            for chunk in library.chunks([int(search)]).values():
+                (paper,) = library.papers_by_id([chunk.paper])
+                return document_of(Hit(chunk, paper, library.text(chunk.paper, chunk.start, chunk.end), 0.0))
+            return f"ID {search} not found."
+
+    ids = {chunk_id: str(chunk_id) for chunk_id in sorted(vectors.ids())}
+    return FAISS(
+        FolioEmbeddings(embedder),
+        vectors.faiss,
+        LibraryDocstore(),
+        ids,
+        distance_strategy=DistanceStrategy.MAX_INNER_PRODUCT,
+    )

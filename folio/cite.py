@@ -1,0 +1,220 @@
+"""Sentences, markers, quotes: what an answer may say and which words of which page it stands on. Pure.
+
+A citation's quote is a slice of the paper's text, cut at the page's edge, and its page comes from the offset of the
+slice. Nothing that a model wrote gets into a citation but the number of the evidence it points to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from folio.tokens import tokenize
+from folio.types import REFUSAL, Citation, Hit, PageMap, Sentence
+
+# Of a sentence's telling words, how many must stand in a passage for it to count as support. A passage that the
+# writer named needs less than one that the program looked up.
+SUPPORT_NAMED = 0.5
+SUPPORT_FOUND = 0.7
+
+_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]]*(?=\s|$)|[。！？]|\n\s*\n|\n(?=\s*(?:[•▪‣*–-]|\d{1,2}[.)])\s)")
+_NEXT_STARTS = re.compile(r"\s+[\"'“‘«(\[]*[^\Wa-z_]|\s+[\"'“‘«(\[•▪‣–-]|\s*$|\s*\n\s*\n")
+_ABBREVIATIONS = frozenset(
+    "al approx app cf ch chap col dept dr ed eds e.g eq eqs etc ex fig figs i.e inc jr lt ltd mr mrs ms no nos p pp"
+    " para pp prof ref refs resp sec sect st suppl tab th u.s v ver viz vol vs".split()
+)
+_LAST_WORD = re.compile(r"[\w.&]+$")
+# A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], 【1】
+_MARKER = re.compile(
+    r"\s*[\[【(]\s*(?:sources?|evidence|passages?)?\s*((?:\d{1,3})(?:\s*(?:,|;|and|&|-|–)\s*\d{1,3})*)\s*[\]】)]", re.I
+)
+_TRAILING_MARKERS = re.compile(rf"(?:{_MARKER.pattern})+", re.I)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Spans [start, end) of the sentences of a text, without white space around them; list items count as sentences.
+
+    A full stop ends a sentence when it is not an abbreviation's, an initial's or a number's, and what follows can begin
+    one.
+    """
+    spans, start = [], 0
+    for match in _END.finditer(text):
+        if "\n" not in match.group() and not _ends_here(text, start, match):
+            continue
+        spans.append((start, match.end()))
+        start = match.end()
+    spans.append((start, len(text)))
+    return [span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1]]
+
+
+def _ends_here(text: str, start: int, match: re.Match[str]) -> bool:
+    if match.group()[0] in "。！？":
+        return True
+    if not _NEXT_STARTS.match(text, match.end()):
+        return False
+    if match.group()[0] != ".":
+        return True
+    word = _LAST_WORD.search(text, max(start, match.start() - 24), match.start())
+    if word is None:
+        return True
+    last = word.group()
+    is_initial = len(last) == 1 and last.isupper() and last not in "IV"
+    begins_list_item = last.isdecimal() and text[start : match.start()].strip() == last
+    return not (is_initial or begins_list_item or last.casefold() in _ABBREVIATIONS)
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def on_one_page(pages: PageMap, text: str, offset: int, start: int, end: int) -> tuple[int, int]:
+    """The longest part of [start, end) that stands on one page; text begins at `offset` of the paper."""
+    best = (start, start)
+    while start < end:
+        page = pages.page_at(start)
+        page_end = pages.starts[page] if page < len(pages.starts) else end
+        part = _stripped(text[max(0, start - offset) : min(end, page_end) - offset], 0, min(end, page_end) - start)
+        part = (start + part[0], start + part[1])
+        if part[1] - part[0] > best[1] - best[0]:
+            best = part
+        start = max(start + 1, min(end, page_end))
+    return best
+
+
+def citation(hit: Hit, source: int, start: int, end: int) -> Citation:
+    """The citation of a span [start, end) of the hit's paper that lies in the hit; cut to one page."""
+    offset = hit.chunk.start
+    start, end = on_one_page(hit.paper.pages, hit.text, offset, start, end)
+    page = hit.paper.pages.page_at(start)
+    quote = hit.text[start - offset : end - offset]
+    return Citation(hit.paper.file, hit.paper.title, page, hit.paper.pages.label(page), quote, source)
+
+
+def best_quote(sentence: str, hit: Hit, source: int) -> Citation:
+    """The sentence of a hit that shares most of its words with this one, as a citation."""
+    wanted = frozenset(tokenize(sentence))
+    spans = sentence_spans(hit.text) or [(0, len(hit.text))]
+
+    def likeness(span: tuple[int, int]) -> tuple[float, int]:
+        words = frozenset(tokenize(hit.text[slice(*span)]))
+        shared = len(wanted & words)
+        return (2 * shared / (len(wanted) + len(words) or 1), -span[0])  # Dice's coefficient
+
+    start, end = max(spans, key=likeness)
+    return citation(hit, source, hit.chunk.start + start, hit.chunk.start + end)
+
+
+def support(sentence: str, passage: str) -> float:
+    """The share, 0 to 1, of a sentence's telling words that stand in a passage; 0 when one of its numbers does not."""
+    words = set(tokenize(sentence))
+    if not words:
+        return 0.0
+    numbers = {number.strip(".,") for number in _NUMBER.findall(sentence)}
+    if not numbers <= {number.strip(".,") for number in _NUMBER.findall(passage)}:
+        return 0.0
+    return len(words & set(tokenize(passage))) / len(words)
+
+
+def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
+    """A sentence without its markers, and the numbers 1..count that they held, each once, in order.
+
+    Round brackets are taken for a marker only where no letter or year could be meant: (1) but not (2019).
+    """
+    numbers: dict[int, None] = {}
+
+    def take(match: re.Match[str]) -> str:
+        found = _numbers(match.group(1))
+        is_round = "(" in match.group()[:2]
+        if is_round and (not found or max(found) > count):
+            return match.group()
+        numbers.update((number, None) for number in found if 1 <= number <= count)
+        return ""
+
+    return " ".join(_MARKER.sub(take, text).split()), tuple(numbers)
+
+
+def _numbers(text: str) -> list[int]:
+    found: list[int] = []
+    for part in re.split(r"\s*(?:,|;|and|&)\s*", text):
+        first, _, last = re.sub(r"\s*[-–]\s*", "-", part).partition("-")
+        if first.isdecimal() and last.isdecimal():
+            found.extend(range(int(first), min(int(last), int(first) + 20) + 1))
+        elif first.isdecimal():
+            found.append(int(first))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A sentence as a model wrote it: its words, and the evidence that its markers name."""
+
+    text: str
+    markers: tuple[int, ...]
+
+
+def written_sentences(text: str, count: int, *, complete: bool) -> tuple[list[Written], str]:
+    """What a model has written so far as sentences with their markers, and the rest that is not yet whole.
+
+    A marker that stands behind the full stop belongs to the sentence before it. With `complete`, nothing is left over.
+    """
+    spans = sentence_spans(text)
+    joined: list[list[int]] = []
+    for start, end in spans:
+        lead = _TRAILING_MARKERS.match(text, start, end)
+        if joined and lead:
+            joined[-1][1] = lead.end()
+            start = lead.end()
+        if text[start:end].strip(" .\n"):
+            joined.append([start, end])
+    rest = len(text)
+    if not complete and joined:
+        rest = joined.pop()[0]  # the next piece may go on with it, or bring its marker
+        if joined and text[rest] in "[【(":  # the beginning of a marker that belongs to the sentence before
+            rest = joined.pop()[0]
+    sentences = [Written(*take_markers(text[start:end].lstrip("-•*# "), count)) for start, end in joined]
+    return [sentence for sentence in sentences if sentence.text], text[rest:] if not complete else ""
+
+
+def cited(sentence: Written, hits: Sequence[Hit]) -> Sentence | None:
+    """The sentence with the citations that hold it up; None when no passage does.
+
+    The passages that it names are tried first; then, so that a wrong marker is mended rather than believed, the others.
+    """
+    named = [(n, hits[n - 1]) for n in sentence.markers if support(sentence.text, hits[n - 1].text) >= SUPPORT_NAMED]
+    if not named:
+        scored = [(support(sentence.text, hit.text), -n, n, hit) for n, hit in enumerate(hits, 1)]
+        score, _, n, hit = max(scored, key=lambda item: item[:2], default=(0.0, 0, 0, None))
+        if hit is None or score < SUPPORT_FOUND:
+            return None
+        named = [(n, hit)]
+    return Sentence(sentence.text, tuple(best_quote(sentence.text, hit, n) for n, hit in named))
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a model said, in the words it was given, that the papers do not answer."""
+    return text.strip(" \"'*\n").casefold().startswith(REFUSAL.casefold().rstrip("."))
+
+
+def check(pieces: Iterable[str], hits: Sequence[Hit]) -> Iterator[Sentence | None]:
+    """A model's words, as they come, to sentences that cite; None for each that no passage supports.
+
+    A refusal ends it, as does the end of the words.
+    """
+    rest = ""
+    for piece in pieces:
+        rest += piece
+        sentences, rest = written_sentences(rest, len(hits), complete=False)
+        for sentence in sentences:
+            if is_refusal(sentence.text):
+                return
+            yield cited(sentence, hits)
+    for sentence in written_sentences(rest, len(hits), complete=True)[0]:
+        if is_refusal(sentence.text):
+            return
+        yield cited(sentence, hits)

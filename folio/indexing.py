@@ -1,0 +1,276 @@
+"""The ingest pipeline: files -> pages -> text -> chunks -> vectors -> library, a paper at a time.
+
+PDFs are read in guarded worker processes while the main process embeds the papers that are ready. A paper lands when
+all its vectors are there; the FAISS and BM25 indexes follow at the end (store.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+
+from folio import chunk, clean, pdf, workers
+from folio.errors import PaperError, UsageError
+from folio.files import sha256_file
+from folio.library import Library, text_hash
+from folio.types import Embedder, Failure, NewPaper, SourceFile, Vectors
+
+Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file."""
+
+    file: SourceFile
+    status: Status
+    pages: int = 0
+    chunks: int = 0
+    notes: tuple[str, ...] = ()  # what was odd, or why it failed and what to do
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How papers are cut into chunks, in characters."""
+
+    size: int
+    overlap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the reading of one file may take."""
+
+    jobs: int
+    timeout_s: float
+    memory_mb: int
+    max_file_mb: int
+
+
+class Watch(Protocol):
+    """Told how an ingest goes on."""
+
+    def hashed(self, file: Path) -> None: ...
+
+    def planned(self, files: Sequence[SourceFile]) -> None: ...
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...
+
+    def done(self, outcome: Outcome) -> None: ...
+
+
+def fingerprint(embedder: Embedder, split: Split) -> dict[str, str]:
+    """Everything that a store's vectors depend on; two stores with the same may be asked in the same way."""
+    return {
+        **embedder.identity(),
+        "chunk_size": str(split.size),
+        "chunk_overlap": str(split.overlap),
+        "cleaner": str(clean.VERSION),
+        "parser": str(pdf.VERSION),
+    }
+
+
+def find_pdfs(targets: Iterable[Path]) -> dict[Path, str]:
+    """PDFs by absolute path, with the name that people see; folders are searched, files taken as they are.
+
+    Raises UsageError for a target that does not exist.
+    """
+    found: dict[Path, str] = {}
+    for target in targets:
+        if target.is_dir():
+            paths = (path for path in target.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
+            for path in sorted(paths):
+                inside = path.relative_to(target)
+                if not any(part.startswith(".") for part in inside.parts):
+                    found.setdefault(path.absolute(), inside.as_posix())
+        elif target.exists():
+            found.setdefault(target.absolute(), target.name)
+        else:
+            raise UsageError(f"There is no file or folder {target}.", "Check the path, or put PDFs into papers/.")
+    return found
+
+
+def hash_files(files: dict[Path, str], watch: Watch) -> tuple[list[SourceFile], list[Outcome]]:
+    """Every file with its SHA-256, and those that could not be read."""
+    hashed, failed = [], []
+    for path, name in files.items():
+        try:
+            hashed.append(SourceFile(str(path), name, sha256_file(path)))
+        except OSError as error:
+            why = f"It cannot be opened: {error.strerror}."
+            failed.append(Outcome(SourceFile(str(path), name, ""), "failed", notes=(why, "Check its permissions.")))
+        watch.hashed(path)
+    return hashed, failed
+
+
+def ingest(
+    library: Library,
+    files: Sequence[SourceFile],
+    get_embedder: Callable[[], Embedder],
+    split: Split,
+    limits: Limits,
+    watch: Watch,
+    *,
+    batch: int,
+    retry: frozenset[str] = frozenset(),
+) -> Iterator[Outcome]:
+    """Bring the library up to date with these files; yields what became of each, as it happens.
+
+    get_embedder is called when there is something to embed. batch: passages in one call of the embedder. retry: paths
+    that are read again although they failed before. The caller holds the writer's place.
+    """
+    known = {file.path: file.sha256 for file in library.files()}
+    failures = {failure.file.path: failure for failure in library.failures()}
+    papers = set(known.values())
+    new: dict[str, SourceFile] = {}
+    copies: list[SourceFile] = []
+    for file in files:
+        failure = failures.get(file.path)
+        if known.get(file.path) == file.sha256:
+            yield Outcome(file, "unchanged")
+        elif failure and failure.file.sha256 == file.sha256 and file.path not in retry:
+            yield Outcome(file, "failed", notes=(failure.happened, failure.remedy))
+        elif file.sha256 in papers or file.sha256 in new:
+            copies.append(file)
+        else:
+            new[file.sha256] = file
+    watch.planned(list(new.values()))
+    failed: dict[str, PaperError] = {}
+    embedder: Embedder | None = None
+    for file, result in _read(list(new.values()), split, limits):
+        if isinstance(result, PaperError):
+            failed[file.sha256] = result
+            yield _record_failure(library, file, result)
+        else:
+            embedder = embedder or _first_use(library, get_embedder, split)
+            _land(library, file, result, embedder, watch, batch)
+            status: Status = "replaced" if file.path in known else "added"
+            yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+    library.forget_pending()
+    for file in copies:
+        if file.sha256 in failed:
+            yield _record_failure(library, file, failed[file.sha256])
+        else:
+            yield _link(library, file)
+
+
+def prune(library: Library) -> Iterator[Outcome]:
+    """Take out every paper whose file is gone."""
+    for file in [*library.files(), *(failure.file for failure in library.failures())]:
+        if not Path(file.path).exists():
+            library.drop(file.path)
+            yield Outcome(file, "pruned")
+
+
+def record(library: Library) -> list[dict[str, object]]:
+    """What is in the library and what could not be read, as ingested.json shows it."""
+    files: dict[str, list[str]] = {}
+    for file in library.files():
+        files.setdefault(file.sha256, []).append(file.path)
+    added = library.added()
+    papers: list[dict[str, object]] = [
+        {
+            "file": paper.file,
+            "sha256": paper.id,
+            "title": paper.title,
+            "authors": list(paper.authors),
+            "year": paper.year,
+            "pages": paper.page_count,
+            "chunks": paper.chunks,
+            "added": added[paper.id],
+            "paths": files[paper.id],
+            "problems": list(paper.problems),
+        }
+        for paper in library.papers()
+    ]
+    failed: list[dict[str, object]] = [
+        {"file": f.file.name, "sha256": f.file.sha256, "failed": f.happened, "remedy": f.remedy, "paths": [f.file.path]}
+        for f in library.failures()
+    ]
+    return papers + failed
+
+
+def read_paper(file: SourceFile, split: Split, max_file_mb: int) -> NewPaper:
+    """One file, read, cleaned and split. Runs in a worker process. Raises PaperError."""
+    path = Path(file.path)
+    size = path.stat().st_size / 1e6
+    if size > max_file_mb:
+        raise PaperError(
+            f"It is {size:,.0f} MB large, and MAX_FILE_MB is {max_file_mb}.",
+            "Split the file, or raise MAX_FILE_MB if you trust it.",
+        )
+    parsed = pdf.read_pdf(path)
+    text, pages = clean.clean(parsed.pages)
+    spans = chunk.split(text, split.size, split.overlap)
+    if not spans:
+        raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
+    odd = tuple(f"p.{page.number}: {page.problem}" for page in parsed.pages if page.problem)
+    return NewPaper(
+        file.sha256, parsed.title, parsed.authors, parsed.year, text, pages, spans, (*parsed.problems, *odd)
+    )
+
+
+def _first_use(library: Library, get_embedder: Callable[[], Embedder], split: Split) -> Embedder:
+    embedder = get_embedder()
+    if not library.fingerprint():
+        library.set_fingerprint(fingerprint(embedder, split))
+    return embedder
+
+
+def _read(
+    files: Sequence[SourceFile], split: Split, limits: Limits
+) -> Iterator[tuple[SourceFile, NewPaper | PaperError]]:
+    return workers.run_guarded(
+        partial(read_paper, split=split, max_file_mb=limits.max_file_mb),
+        files,
+        jobs=limits.jobs,
+        timeout_s=limits.timeout_s,
+        memory_mb=limits.memory_mb,
+    )
+
+
+def _land(
+    library: Library, file: SourceFile, paper: NewPaper, embedder: Embedder, watch: Watch, batch: int
+) -> None:
+    texts = [paper.text[start:end] for start, end in paper.spans]
+    vectors = _embed(library, texts, embedder, batch, lambda done: watch.embedded(file, done, len(texts)))
+    ids = [chunk.chunk_id(paper.id, start, end) for start, end in paper.spans]
+    library.add(paper, file, ids, vectors)
+
+
+def _embed(
+    library: Library, texts: Sequence[str], embedder: Embedder, batch: int, done: Callable[[int], None]
+) -> Vectors:
+    """Shape (len(texts), dimension). What has been embedded before, even half-way, is not embedded again."""
+    hashes = [text_hash(text) for text in texts]
+    vectors = library.recall(hashes)
+    missing = {digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in vectors}
+    done(len(texts) - len(missing))
+    todo = list(missing)
+    for first in range(0, len(todo), batch):
+        part = todo[first : first + batch]
+        fresh = embedder.embed_passages([missing[digest] for digest in part])
+        library.remember(part, fresh)
+        vectors.update(zip(part, fresh, strict=True))
+        done(len(part))
+    return np.stack([vectors[digest] for digest in hashes])
+
+
+def _link(library: Library, file: SourceFile) -> Outcome:
+    """A file whose paper is in the library already: a copy, or the same file under a new name."""
+    others = [other for other in library.files() if other.sha256 == file.sha256 and other.path != file.path]
+    gone = [other.path for other in others if not Path(other.path).exists()]
+    library.link(file, gone)
+    kept = [other.name for other in others if other.path not in gone]
+    note = f"The same file as {kept[0]}." if kept else f"Moved from {others[0].name}."
+    return Outcome(file, "duplicate", notes=(note,))
+
+
+def _record_failure(library: Library, file: SourceFile, error: PaperError) -> Outcome:
+    library.record_failure(Failure(file, error.happened, error.remedy))
+    return Outcome(file, "failed", notes=(error.happened, error.remedy))

@@ -1,0 +1,132 @@
+"""A question -> hits: FAISS and BM25 searched, fused, reranked, read. No model is loaded that is not asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from folio.errors import UsageError
+from folio.fuse import fuse
+from folio.library import Library
+from folio.store import Indexes
+from folio.tokens import tokenize
+from folio.types import Candidate, Embedder, Hit, Paper, Reranker, TermWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How the two lists are fused, and how many each gives."""
+
+    dense: float
+    lexical: float
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The hits for a question, best first, and the milliseconds that each stage took."""
+
+    hits: tuple[Hit, ...]
+    timings_ms: dict[str, float]
+
+
+class Retriever:
+    """Searches one store. The store may grow meanwhile: each question sees one whole generation of it."""
+
+    def __init__(
+        self,
+        library: Library,
+        open_indexes: Callable[[], Indexes],
+        embedder: Embedder,
+        reranker: Reranker | None,
+        weights: Weights,
+    ) -> None:
+        self._library = library
+        self._open_indexes = open_indexes
+        self._indexes: Indexes | None = None
+        self.embedder = embedder
+        self._reranker = reranker
+        self._weights = weights
+
+    @property
+    def models(self) -> dict[str, str]:
+        """What embeds and what reranks, by the names that people see."""
+        return {"embedder": self.embedder.name, "reranker": self._reranker.name if self._reranker else "none"}
+
+    def search(self, question: str, top_k: int, papers: Sequence[Paper] | None = None) -> Found:
+        """The top_k passages for a question, among these papers only where they are given."""
+        clock = Stopwatch()
+        vector = self.embedder.embed_query(question)
+        clock.lap("embed")
+        with self._library.reading() as stamp:
+            if self._indexes is None or self._indexes.stamp != stamp:
+                self._indexes = self._open_indexes()
+            clock.lap("open")
+            wanted = max(self._weights.candidates, top_k)
+            ids = None if papers is None else self._library.chunk_ids_of([paper.id for paper in papers])
+            dense = self._indexes.vectors.search(vector, wanted, ids)
+            clock.lap("dense")
+            within = None if papers is None else frozenset(paper.id for paper in papers)
+            lexical = self._indexes.lexical.search(question, wanted, within)
+            clock.lap("bm25")
+            fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
+            hits = self._read(fused[:wanted])
+            weights = self.term_weights(question)
+            clock.lap("read")
+        if self._reranker is not None and hits:
+            hits = reranked(self._reranker, question, hits, weights)
+            clock.lap("rerank")
+        return Found(tuple(hits[:top_k]), clock.laps)
+
+    def term_weights(self, question: str) -> dict[str, float]:
+        """How much each of a question's tokens tells, in the store as it was last searched."""
+        if self._indexes is None:
+            self._indexes = self._open_indexes()
+        lexical = self._indexes.lexical
+        return {token: lexical.rarity(token) for token in dict.fromkeys(tokenize(question))}
+
+    def papers_named(self, name: str) -> list[Paper]:
+        """The papers whose file or title holds this name, whatever its capitals. Raises UsageError when none does."""
+        papers = self._library.papers()
+        wanted = name.casefold()
+        found = [paper for paper in papers if wanted in paper.file.casefold() or wanted in paper.title.casefold()]
+        if not found:
+            close = difflib.get_close_matches(name, [paper.file for paper in papers], 3, 0.4)
+            known = f" Close to it: {', '.join(close)}." if close else ""
+            raise UsageError(
+                f"No paper in the index is called {name}.{known}", "Give a part of a file name or of a title."
+            )
+        return found
+
+    def _read(self, candidates: Sequence[Candidate]) -> list[Hit]:
+        chunks = self._library.chunks([candidate.chunk_id for candidate in candidates])
+        papers = {paper.id: paper for paper in self._library.papers_by_id({c.paper for c in chunks.values()})}
+        hits = []
+        for candidate in candidates:
+            chunk = chunks[candidate.chunk_id]
+            text = self._library.text(chunk.paper, chunk.start, chunk.end)
+            paper = papers[chunk.paper]
+            hits.append(Hit(chunk, paper, text, candidate.score, candidate.dense, candidate.lexical))
+        return hits
+
+
+def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
+    """The hits in the reranker's order, with its scores; ties keep the order they came in."""
+    scores = reranker.scores(question, hits, weights)
+    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -hit.score)
+
+
+class Stopwatch:
+    """Milliseconds from lap to lap, by name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = perf_counter()
+        self.laps[name] = round(self.laps.get(name, 0.0) + (now - self._last) * 1000, 2)
+        self._last = now
