@@ -1,0 +1,346 @@
+"""The composition root: Settings -> wired objects. Which model is used, and what would be better, is decided here."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from config import Settings, load_settings
+from folio import clean, indexing, pdf, store
+from folio.errors import ModelMissing, OllamaError, StoreDamaged, StoreError, StoreMismatch
+from folio.files import write_json
+from folio.library import Library
+from folio.ollama import OllamaServer, base_url, is_local
+from folio.rerank import BuiltinReranker, CrossEncoderReranker
+from folio.retrieve import Retriever, Weights
+from folio.types import Answerer, Embedder, Notice, Reranker, SourceFile
+
+if TYPE_CHECKING:
+    from folio.bridge import FolioRetriever
+    from folio.chat import Chat
+
+
+def go_offline() -> None:
+    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted."""
+    os.environ.update(
+        HF_HUB_OFFLINE="1",
+        TRANSFORMERS_OFFLINE="1",
+        HF_HUB_DISABLE_TELEMETRY="1",
+        LANGSMITH_TRACING="false",
+        LANGSMITH_TRACING_V2="false",
+        LANGCHAIN_TRACING="false",
+        LANGCHAIN_TRACING_V2="false",
+        TOKENIZERS_PARALLELISM="false",
+    )
+
+
+@dataclass(frozen=True)
+class App:
+    """Everything that a script needs, made from the settings when it is asked for."""
+
+    settings: Settings
+    notice: Notice
+
+    @cached_property
+    def server(self) -> OllamaServer:
+        """The configured Ollama server; nothing is asked of it yet. Raises UsageError for a host that is none."""
+        url = base_url(self.settings.OLLAMA_HOST)
+        if not is_local(url):
+            self.notice(f"Ollama is at {url}, which is not this computer: questions and passages are sent there.")
+        return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
+
+    @property
+    def split(self) -> indexing.Split:
+        return indexing.Split(self.settings.CHUNK_SIZE, self.settings.CHUNK_OVERLAP)
+
+    def limits(self, jobs: int | None) -> indexing.Limits:
+        """jobs: worker processes that read PDFs; by default one a core, as many as 8."""
+        wanted = jobs or min(8, os.cpu_count() or 1)
+        settings = self.settings
+        return indexing.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
+
+    # Embedding
+
+    def embedder(self, library: Library) -> Embedder:
+        """The embedder for a library: what it was made with, else by the settings.
+
+        Raises StoreMismatch when the settings ask for another, ModelError when it cannot be used.
+        """
+        made_with = library.fingerprint()
+        embedder = self._embedder(made_with.get("embedder", ""))
+        if made_with:
+            store.require_fingerprint(library, indexing.fingerprint(embedder, self.split))
+        return embedder
+
+    def require_same_settings(self, library: Library) -> None:
+        """Raises StoreMismatch for what can be told apart without asking a model."""
+        made_with = library.fingerprint()
+        expected = {
+            "chunk_size": str(self.split.size),
+            "chunk_overlap": str(self.split.overlap),
+            "cleaner": str(clean.VERSION),
+            "parser": str(pdf.VERSION),
+        }
+        if self.settings.EMBEDDER != "auto":
+            expected["embedder"] = self.settings.EMBEDDER
+        store.require_fingerprint(library, {**made_with, **expected})
+
+    def _embedder(self, made_with: str) -> Embedder:
+        from folio.embed import OllamaEmbedder
+        from folio.minilm import BuiltinEmbedder
+
+        choice = self.settings.EMBEDDER
+        if choice == "auto":
+            choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
+        if choice == "ollama":
+            return OllamaEmbedder(self.server, self.settings.EMBED_MODEL, self.settings.EMBED_BATCH)
+        return BuiltinEmbedder()
+
+    def _ollama_embeds(self) -> bool:
+        """Whether a new store can be made with Ollama; says so when it cannot."""
+        missing = self.missing_from_ollama(self.settings.EMBED_MODEL)
+        if missing:
+            self.notice(f"Embedding with the built-in all-MiniLM-L6-v2. {missing}")
+        return not missing
+
+    def missing_from_ollama(self, model: str) -> str:
+        """What would make Ollama serve this model, in a sentence; nothing when it does. Raises CloudModel."""
+        try:
+            self.server.require_local(model)
+        except ModelMissing as error:
+            return f"Better: {error.remedy}"
+        except OllamaError:
+            return f"Better: start Ollama and run `ollama pull {model}`."
+        return ""
+
+    # Ingesting
+
+    def ingest(
+        self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None, retry: frozenset[str]
+    ) -> Iterator[indexing.Outcome]:
+        """Bring the store up to date with these files. The caller holds the writer's place."""
+        library = Library(self.library_path, create=True)
+        try:
+            self.require_same_settings(library)
+            yield from self._ingest(library, files, watch, jobs, retry)
+        finally:
+            library.close()
+
+    def rebuild(
+        self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None
+    ) -> Iterator[indexing.Outcome]:
+        """Make the store anew from these files, beside the one in use, which serves until the new one is whole.
+
+        One that was broken off is gone on with. Raises StoreError when no file gave a paper: the old store stays.
+        """
+        beside = self.settings.VECTORSTORE_DIR / "rebuild.sqlite"
+        embedder = self._embedder("")
+        library = Library(beside, create=True)
+        if library.fingerprint() not in ({}, indexing.fingerprint(embedder, self.split)):
+            library.close()
+            _delete(beside)
+            library = Library(beside, create=True)
+        try:
+            yield from self._ingest(library, files, watch, jobs, frozenset(), embedder)
+            if not library.chunk_count():
+                raise StoreError("None of the files gave a paper.", "See the reasons; the index was left as it is.")
+        finally:
+            library.close()
+        try:
+            whole = Library(self.library_path, create=True)
+            whole.replace_with(beside)
+        except (StoreDamaged, StoreMismatch):
+            self._set_aside()
+            whole = Library(self.library_path, create=True)
+            whole.replace_with(beside)
+        whole.close()
+        _delete(beside)
+
+    def prune(self) -> list[indexing.Outcome]:
+        """Drop the papers whose file is gone. The caller holds the writer's place."""
+        library = self.open_library()
+        try:
+            return list(indexing.prune(library))
+        finally:
+            library.close()
+
+    def known_files(self) -> dict[Path, str]:
+        """The files that the index was made from, by absolute path, with their names; none when it cannot be read."""
+        try:
+            library = self.open_library()
+        except StoreError:
+            return {}
+        try:
+            return {Path(file.path): file.name for file in library.files()}
+        except StoreError:
+            return {}
+        finally:
+            library.close()
+
+    def finish_ingest(self) -> None:
+        """Bring the indexes and ingested.json to the library's state."""
+        if not self.library_path.exists():
+            return
+        library = self.open_library()
+        try:
+            if library.fingerprint():
+                store.update_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
+            write_json(self.settings.INGESTED_JSON, indexing.record(library))
+        finally:
+            library.close()
+
+    def _ingest(
+        self,
+        library: Library,
+        files: Sequence[SourceFile],
+        watch: indexing.Watch,
+        jobs: int | None,
+        retry: frozenset[str],
+        embedder: Embedder | None = None,
+    ) -> Iterator[indexing.Outcome]:
+        yield from indexing.ingest(
+            library,
+            files,
+            lambda: embedder or self.embedder(library),
+            self.split,
+            self.limits(jobs),
+            watch,
+            batch=self.settings.EMBED_BATCH,
+            retry=retry,
+        )
+
+    def _set_aside(self) -> None:
+        """Keep a library that cannot be read, under another name."""
+        for suffix in ("", "-wal", "-shm"):
+            path = self.library_path.with_name(self.library_path.name + suffix)
+            if path.exists():
+                path.replace(path.with_name(f"damaged-{path.name}"))
+        self.notice(f"The library that could not be read was set aside as damaged-{self.library_path.name}.")
+
+    # The store
+
+    @property
+    def library_path(self) -> Path:
+        return self.settings.VECTORSTORE_DIR / store.LIBRARY
+
+    def open_library(self) -> Library:
+        """The library of the store. Raises StoreMissing before the first ingest."""
+        return Library(self.library_path)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, a sentence each."""
+        library = self.open_library()
+        try:
+            return store.verify(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
+        finally:
+            library.close()
+
+    def repair(self) -> int:
+        """Make both indexes anew from the library; returns how many chunks there are."""
+        library = self.open_library()
+        try:
+            store.rebuild_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
+            return library.chunk_count()
+        finally:
+            library.close()
+
+    def open_indexes(self, library: Library) -> store.Indexes:
+        return store.open_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL, self.notice)
+
+    def retriever(self, library: Library) -> Retriever:
+        self.require_same_settings(library)
+        weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
+        return Retriever(
+            library, lambda: self.open_indexes(library), self.embedder(library), self.reranker(), weights
+        )
+
+    def reranker(self) -> Reranker | None:
+        """Raises ModelMissing when the cross-encoder is asked for by name and is not on this computer."""
+        choice, name = self.settings.RERANKER, self.settings.CROSS_ENCODER
+        if choice == "none":
+            return None
+        folder = self.cross_encoder_files() if choice != "builtin" else None
+        if folder is not None:
+            return CrossEncoderReranker(folder, name)
+        if choice == "crossencoder":
+            raise ModelMissing(f"The files of {name} are not on this computer.", "Fetch them with `make models`.")
+        if choice == "auto":
+            self.notice(f"Reranking with the built-in reranker. Better: `make models` fetches {name}.")
+        return BuiltinReranker()
+
+    # Answering
+
+    def chat(self, library: Library, *, top_k: int, paper: str | None) -> Chat:
+        """A conversation with the papers, or with those alone that `paper` names."""
+        from folio.chat import Chat
+
+        retriever = self.retriever(library)
+        papers = retriever.papers_named(paper) if paper else None
+        return Chat(retriever, self.answerer(retriever), top_k=top_k, papers=papers)
+
+    def answerer(self, retriever: Retriever) -> Answerer:
+        """Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere."""
+        from folio.answer import ExtractiveAnswerer, OllamaAnswerer
+
+        choice, model = self.settings.LLM, self.settings.LLM_MODEL
+        if choice == "auto":
+            missing = self.missing_from_ollama(model)
+            choice = "builtin" if missing else "ollama"
+            if missing:
+                self.notice(f"Answering with sentences quoted from the papers. {missing}")
+        if choice == "ollama":
+            settings = self.settings
+            return OllamaAnswerer(
+                self.server,
+                model,
+                evidence_tokens=settings.CONTEXT_TOKENS,
+                answer_tokens=settings.ANSWER_TOKENS,
+            )
+        return ExtractiveAnswerer(retriever.embedder, retriever.term_weights)
+
+    # For LangChain programs
+
+    def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
+        """Folio's search as a LangChain retriever."""
+        from folio.bridge import FolioRetriever
+
+        retriever = self.retriever(self.open_library())
+        return FolioRetriever(search=lambda question: retriever.search(question, top_k or self.settings.TOP_K).hits)
+
+    def langchain_vector_store(self) -> Any:
+        """langchain_community's FAISS vector store over the same index."""
+        from folio.bridge import vector_store
+
+        library = self.open_library()
+        return vector_store(library, self.open_indexes(library).vectors, self.embedder(library))
+
+    def cross_encoder_files(self) -> Path | None:
+        """The folder that holds the cross-encoder: named outright, under MODELS_DIR, or in Hugging Face's cache."""
+        name = self.settings.CROSS_ENCODER
+        for folder in (Path(name), self.settings.MODELS_DIR / name.rpartition("/")[2]):
+            if (folder / "config.json").is_file():
+                return folder
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+        try:
+            folder = Path(snapshot_download(name, local_files_only=True))
+        except (LocalEntryNotFoundError, HFValidationError, OSError):
+            return None
+        return folder if (folder / "config.json").is_file() else None
+
+
+def connect() -> App:
+    """The index as the settings say, for use in another program; what is noteworthy goes to its warnings."""
+    go_offline()
+    return App(load_settings(), lambda text: warnings.warn(text, stacklevel=2))
+
+
+def _delete(database: Path) -> None:
+    for suffix in ("-wal", "-shm", ""):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)

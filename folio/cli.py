@@ -1,0 +1,74 @@
+"""What the two scripts share: where they print, how an error looks, and that nothing odd reaches the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from folio.errors import FolioError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from folio.app import App
+
+
+@lru_cache(maxsize=1)
+def output() -> Console:
+    """Standard output."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+
+
+@lru_cache(maxsize=1)
+def errors() -> Console:
+    """Standard error: notices, progress, errors."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """A notice, on standard error."""
+    errors().print(plain(text), style="dim")
+
+
+def plain(text: str) -> str:
+    """Text without the control characters by which a file name or a paper could steer a terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+
+
+def count(text: str) -> int:
+    """An option's whole number from 1, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("a whole number from 1")
+    return int(text)
+
+
+def command(run: Callable[[App], int]) -> int:
+    """Run a script's work with the settings as they are; errors become two lines and an exit code."""
+    from config import SettingsError, load_settings
+    from folio.app import App, go_offline
+
+    go_offline()
+    try:
+        return run(App(load_settings(), say))
+    except FolioError as error:
+        return complain(error.happened, error.remedy, error.exit_code)
+    except SettingsError as error:
+        return complain(f"A setting cannot be used: {error}.", "Set it right in the environment or in .env.", 2)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader of a pipe, such as head, has gone
+        sys.stderr.close()
+        return 1
+
+
+def complain(happened: str, remedy: str, exit_code: int) -> int:
+    errors().print(plain(happened), style="bold red")
+    errors().print(plain(remedy))
+    return exit_code

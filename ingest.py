@@ -1,0 +1,221 @@
+"""Put PDFs into the index.
+
+    python ingest.py                    read what is new in papers/
+    python ingest.py ~/thesis a.pdf     read these folders and files too
+    python ingest.py --prune            also drop papers whose file is gone
+    python ingest.py --rebuild          read everything again, after a change of settings
+    python ingest.py --verify           check the store against itself
+    python ingest.py --repair           make the FAISS and BM25 indexes anew from the library
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from folio.cli import count
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from folio.app import App
+    from folio.indexing import Outcome
+    from folio.types import SourceFile
+
+
+def parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        prog="ingest.py",
+        description="Read PDFs into the index. What is in it already is left alone.",
+        epilog="Settings such as PAPERS_DIR, EMBEDDER and CHUNK_SIZE are in config.py; the environment overrides them.",
+    )
+    found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
+    found.add_argument("--jobs", type=count, metavar="N", help="processes that read PDFs (default: one a core)")
+    found.add_argument("--prune", action="store_true", help="drop papers whose file is gone")
+    what = found.add_mutually_exclusive_group()
+    what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
+    what.add_argument("--verify", action="store_true", help="check the store against itself and change nothing")
+    what.add_argument("--repair", action="store_true", help="make the derived indexes anew from the library")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = parser().parse_args(argv)
+    from folio.cli import command
+
+    return command(lambda app: _run(app, arguments))
+
+
+def _run(app: App, arguments: argparse.Namespace) -> int:
+    if arguments.verify:
+        return _verify(app)
+    from folio import store
+
+    with store.writing(app.settings.VECTORSTORE_DIR):
+        return _repair(app) if arguments.repair else _ingest(app, arguments)
+
+
+def _ingest(app: App, arguments: argparse.Namespace) -> int:
+    from folio import indexing
+    from folio.cli import say
+    from folio.errors import ModelError, UsageError
+
+    began = perf_counter()
+    found = indexing.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
+    retry = frozenset(str(path.absolute()) for path in arguments.paths if path.is_file())
+    if arguments.rebuild:
+        found |= {path: name for path, name in app.known_files().items() if path not in found and path.exists()}
+    if not found and not arguments.prune:
+        where = ", ".join(map(str, arguments.paths)) or app.settings.PAPERS_DIR
+        raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
+    with Watch(len(found)) as watch:
+        files, outcomes = indexing.hash_files(found, watch)
+        work = (
+            app.rebuild(files, watch, jobs=arguments.jobs)
+            if arguments.rebuild
+            else app.ingest(files, watch, jobs=arguments.jobs, retry=retry)
+        )
+        try:
+            outcomes += _watched(work, watch)
+            outcomes += app.prune() if arguments.prune else ()
+        except (KeyboardInterrupt, ModelError):
+            watch.stop()
+            say(f"Stopped. The {watch.landed} papers that were read stay in the index; run it again to go on.")
+            raise
+        finally:
+            app.finish_ingest()
+    return _report(app, outcomes, perf_counter() - began)
+
+
+def _watched(work: Iterator[Outcome], watch: Watch) -> Iterator[Outcome]:
+    for outcome in work:
+        watch.done(outcome)
+        yield outcome
+
+
+class Watch:
+    """The progress bar: bytes of PDF done, with papers, pages, chunks and the time left. Nothing on a pipe."""
+
+    def __init__(self, files: int) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from folio.cli import errors
+
+        self._progress: Progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[counts]}"),
+            TimeRemainingColumn(),
+            console=errors(),
+            transient=True,
+            disable=not errors().is_terminal,
+        )
+        self._task: TaskID = self._progress.add_task("Hashing", total=files, counts="")
+        self._sizes: dict[str, float] = {}
+        self._counts: Counter[str] = Counter()
+        self.landed = 0
+
+    def __enter__(self) -> Watch:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+    def hashed(self, file: Path) -> None:
+        self._progress.advance(self._task)
+
+    def planned(self, files: Sequence[SourceFile]) -> None:
+        self._sizes = {file.path: Path(file.path).stat().st_size for file in files if Path(file.path).exists()}
+        total = sum(self._sizes.values())
+        self._progress.reset(self._task, total=total, description="Reading and embedding", counts="")
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
+        self._counts["chunks"] += chunks
+        share = self._sizes.get(file.path, 0) * chunks / of
+        self._progress.update(self._task, advance=share, counts=self._text())
+
+    def done(self, outcome: Outcome) -> None:
+        self._counts["pages"] += outcome.pages
+        if outcome.status in ("added", "replaced"):
+            self.landed += 1
+        elif outcome.status == "failed":
+            self._progress.advance(self._task, self._sizes.get(outcome.file.path, 0))
+        self._progress.update(self._task, counts=self._text())
+
+    def _text(self) -> str:
+        return f"{self.landed} papers, {self._counts['pages']} pages, {self._counts['chunks']} chunks"
+
+
+def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
+    from rich.table import Table
+    from rich.text import Text
+
+    from folio.cli import output, plain
+
+    counts = Counter(outcome.status for outcome in outcomes)
+    new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
+    skipped = counts["unchanged"] + counts["duplicate"]
+    if not new and not counts["failed"] and not counts["pruned"] and not counts["duplicate"]:
+        output().print(f"Nothing new: {_papers(skipped)} in the index already ({seconds:.1f} s).")
+        return 0
+    table = Table("", "papers", "pages", "chunks", box=None, pad_edge=False, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for status in ("added", "replaced"):
+        these = [outcome for outcome in new if outcome.status == status]
+        pages, chunks = sum(o.pages for o in these), sum(o.chunks for o in these)
+        table.add_row(status, str(len(these)), f"{pages:,}", f"{chunks:,}")
+    table.add_row("skipped", str(skipped), "", "")
+    table.add_row("failed", str(counts["failed"]), "", "", style="red" if counts["failed"] else "")
+    if counts["pruned"]:
+        table.add_row("dropped", str(counts["pruned"]), "", "")
+    output().print(table)
+    notes = Table(box=None, pad_edge=False, show_header=False)
+    for outcome in outcomes:
+        if outcome.notes or outcome.status == "pruned":
+            text = " ".join(outcome.notes) or "Its file is gone; dropped from the index."
+            style = "red" if outcome.status == "failed" else ""
+            notes.add_row(Text(plain(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
+    if notes.row_count:
+        output().print("\nWhat to know:")
+        output().print(notes)
+    output().print(f"\n{seconds:.1f} s. The list of what is in the index: {plain(str(app.settings.INGESTED_JSON))}")
+    return 1 if counts["failed"] else 0
+
+
+def _papers(count: int) -> str:
+    return "the one paper is" if count == 1 else f"all {count} papers are"
+
+
+def _verify(app: App) -> int:
+    from folio.cli import output
+
+    problems = app.verify()
+    for problem in problems:
+        output().print(problem, markup=False)
+    if problems:
+        output().print("Run `python ingest.py --repair`; where the library itself is at fault, `--rebuild`.")
+        return 1
+    output().print("The store is sound: library, vectors and BM25 agree.")
+    return 0
+
+
+def _repair(app: App) -> int:
+    from folio.cli import output
+
+    chunks = app.repair()
+    output().print(f"Both indexes were made anew from the library: {chunks:,} chunks, nothing embedded again.")
+    return _verify(app)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
