@@ -1,0 +1,67 @@
+# Folio's tasks. Bare `make` lists them.
+#
+# The first task that needs it makes .venv and installs requirements.txt into it, again only when that file changes.
+# To use an environment that you have already, name its interpreter; nothing is then installed:
+#
+#     make ask PYTHON=python
+#
+# Another Python for .venv:  make ask PYTHON3=python3.12
+
+Q ?= How does Folio know on which page a quote stands?
+PYTHON3 ?= python3
+export Q
+
+ifeq ($(origin PYTHON),command line)
+READY := check-python
+BASE := $(PYTHON)
+else
+PYTHON := .venv/bin/python
+READY := .venv/.installed
+BASE := $(PYTHON3)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help ask test models sample requirements clean check-python
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ingest.py ends with 1 when some file gave no text, which is no reason not to ask about the others.
+ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your question"
+	@$(PYTHON) ingest.py || [ $$? -eq 1 ]
+	@$(PYTHON) query.py "$$Q"
+
+test: $(READY) ## Run everything that CI runs: ruff, strict types, the tests
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m mypy
+	@$(PYTHON) -m pytest
+
+models: $(READY) ## Fetch the Ollama models and the cross-encoder, while there is a network
+	@$(PYTHON) scripts/fetch_models.py
+
+sample: $(READY) ## Make the sample paper in papers/ again from its script
+	@$(PYTHON) scripts/make_sample.py
+
+# A GPU build of torch brings packages along that no one else needs, and a version with a suffix: both are left out.
+requirements: check-python ## Make requirements.txt again from requirements.in, in a fresh environment
+	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(BASE) -m venv "$$fresh"; \
+	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check -r requirements.in; \
+	{ sed -n '/^#/p' requirements.txt; \
+	  "$$fresh/bin/python" -m pip freeze --disable-pip-version-check \
+	  | sed -E '/^(nvidia-|cuda-|triton)/d; s/\+[A-Za-z0-9.]+$$//'; } > "$$fresh/requirements.txt"; \
+	cp "$$fresh/requirements.txt" requirements.txt
+
+clean: ## Remove .venv and caches; papers/, models/, vectorstore/ and ingested.json stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+check-python:
+	@$(BASE) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo "Folio needs Python 3.11 or newer, and '$(BASE)' is not. Try: make PYTHON3=python3.12" >&2; exit 1; }
+
+.venv/.installed: requirements.txt | check-python
+	@echo "Installing the pinned requirements into .venv; this takes some minutes the first time." >&2
+	@$(PYTHON3) -m venv .venv
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements.txt
+	@touch $@

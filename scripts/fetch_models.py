@@ -1,0 +1,128 @@
+"""Fetch the models that Folio can use and does not bring along, while there is a network.
+
+    make models
+    LLM_MODEL=llama3.2:3b python scripts/fetch_models.py
+
+The Ollama server pulls EMBED_MODEL and LLM_MODEL. The files of CROSS_ENCODER go to a folder of MODELS_DIR. This is the
+only program of Folio that lets anything but the Ollama server be contacted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+# Run as a file, a script sees only the modules in its own folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from config import Settings, SettingsError, load_settings
+from folio.errors import FolioError, ModelError, UsageError
+from folio.ollama import OllamaServer, base_url
+
+# What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
+CROSS_ENCODER_FILES = ["*.json", "*.txt", "model*.safetensors"]
+OTHER_FORMATS = ["onnx/*", "openvino/*"]
+
+console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def pull(host: str, timeout_s: float, model: str) -> None:
+    """Have the Ollama server pull a model. Raises FolioError."""
+    server = OllamaServer(base_url(host), timeout_s)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(model, total=None)
+
+        def show(status: str, done: int, total: int) -> None:
+            progress.update(task, description=f"{model}: {status}", completed=done, total=total or None)
+
+        server.pull(model, show)
+
+
+def download_cross_encoder(name: str, folder: Path) -> None:
+    """Download a cross-encoder's files; the folder appears once they are all there. Raises ModelError, UsageError."""
+    import huggingface_hub
+
+    partial_folder = folder.with_name(f"{folder.name}.partial")  # an interrupted download goes on from here
+    try:
+        huggingface_hub.snapshot_download(
+            name,
+            local_dir=partial_folder,
+            allow_patterns=CROSS_ENCODER_FILES,
+            ignore_patterns=OTHER_FORMATS,
+            token=False,  # the model is public: nobody needs to learn who asks for it
+        )
+        partial_folder.rename(folder)
+    except huggingface_hub.errors.HFValidationError as error:
+        raise UsageError(
+            f"CROSS_ENCODER is {name!r}, which is neither a folder nor the name of a model.",
+            "Set it to a folder, or to a name such as cross-encoder/ms-marco-MiniLM-L-6-v2.",
+        ) from error
+    except Exception as error:  # the hub's client passes on what its HTTP client, its storage client and the disk raise
+        raise ModelError(
+            f"{name} could not be downloaded from the Hugging Face hub: {_first_sentence(error)}.",
+            "Check the network, the free space and that HF_HUB_OFFLINE is not set, then run `make models` again.",
+        ) from error
+
+
+def fetch(settings: Settings) -> list[FolioError]:
+    """Fetch each model, also after another one failed. Returns what failed."""
+    embed, llm, cross_encoder = settings.EMBED_MODEL, settings.LLM_MODEL, settings.CROSS_ENCODER
+    host, timeout_s = settings.OLLAMA_HOST, settings.OLLAMA_TIMEOUT_S
+    folder = settings.MODELS_DIR / cross_encoder.rpartition("/")[2]
+    jobs: list[tuple[str, Callable[[], None]]] = [
+        (f"{embed}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, embed)),
+        (f"{llm}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, llm)),
+    ]
+    if Path(cross_encoder).is_dir() or folder.is_dir():
+        console.print(f"{cross_encoder}: is here already")
+    else:
+        what = f"{cross_encoder}: Folio downloads it from the Hugging Face hub into {folder}"
+        jobs.append((what, partial(download_cross_encoder, cross_encoder, folder)))
+    failures: list[FolioError] = []
+    for what, job in jobs:
+        console.print(what)
+        try:
+            job()
+        except FolioError as error:
+            failures.append(error)
+            _report(error)
+        else:
+            console.print("  is here")
+    return failures
+
+
+def _report(error: FolioError) -> None:
+    console.print(f"  {error.happened}\n  {error.remedy}")
+
+
+def _first_sentence(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].partition(". ")[0].rstrip(".")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description="Pull EMBED_MODEL and LLM_MODEL with Ollama, and download CROSS_ENCODER into MODELS_DIR.",
+        epilog="The names are settings: see config.py.",
+    )
+    parser.parse_args(argv)
+    try:
+        failures = fetch(load_settings())
+    except SettingsError as error:
+        _report(UsageError(f"A setting is wrong: {error}.", "Correct it in the environment or in the file .env."))
+        return UsageError.exit_code
+    except KeyboardInterrupt:
+        console.print("Stopped. What was downloaded is kept; run `make models` again to go on.")
+        return 130
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""The repository itself: its tasks, what README says of it, and the order in which the rooms may import each other."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from config import Settings
+from scripts.make_sample import OUTPUT, make_sample
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = sorted((ROOT / "folio").glob("*.py"))
+
+# A room imports only rooms of the floors above its own.
+FLOORS = [
+    "types errors prompts",
+    "files ollama layout frontmatter",
+    "pdf clean chunk embed minilm workers library vectors lexical fuse rerank cite",
+    "store",
+    "indexing retrieve",
+    "answer bridge",
+    "chat",
+    "app",
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
+# (importer, imported) on one floor, each with its reason.
+SAME_FLOOR: frozenset[tuple[str, str]] = frozenset()
+
+ONE_ROOM_EACH = {"pymupdf", "faiss", "tantivy", "sqlite3"}
+PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+GENERATED = {"vectorstore/", "models/", "ingested.json"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file of folio/ imports, anywhere in it, by its full name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = ".".join(filter(None, ["folio" if node.level else "", node.module]))
+            # "from folio import pdf" imports a room by its name.
+            yield from (f"folio.{alias.name}" for alias in node.names) if module == "folio" else (module,)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
+
+
+def rooms_imported(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imports(path) if name.startswith("folio.")}
+
+
+def top_level(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+def rooms_with(package: str) -> list[str]:
+    return [path.stem for path in ROOMS if package in top_level(path)]
+
+
+def section(title: str) -> str:
+    """The text of README.md under the heading "## title"."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", readme, re.MULTILINE | re.DOTALL)
+    assert found, f'README.md has no section "## {title}"'
+    return found[1]
+
+
+def first_cells(table: str) -> str:
+    return "\n".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))
+
+
+def tracked() -> list[str]:
+    """Every file of the checkout that git knows or would add."""
+    if not shutil.which("git") or not (ROOT / ".git").exists():
+        pytest.skip("this is no git checkout")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [name for name in listed if (ROOT / name).exists()]
+
+
+def make(*arguments: str) -> str:
+    if not shutil.which("make"):
+        pytest.skip("make is not installed")
+    # `make test` hands its own flags down, "keep going" or "dry run" among them.
+    environment = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MFLAGS"}}
+    return subprocess.run(
+        ["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+# The rooms
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.stem)
+def test_room_is_documented_and_short(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(source))
+    assert len(source.splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", [path for path in ROOMS if path.stem != "__init__"], ids=lambda path: path.stem)
+def test_room_imports_only_from_the_floors_above(path: Path) -> None:
+    assert path.stem in FLOOR, f"{path.name} is on no floor: add it to FLOORS"
+    unknown = rooms_imported(path) - set(FLOOR)
+    assert unknown == set()
+    wrong = {
+        room
+        for room in rooms_imported(path)
+        if FLOOR[room] >= FLOOR[path.stem] and (path.stem, room) not in SAME_FLOOR
+    }
+    assert wrong == set()
+
+
+def test_rooms_on_the_floors_all_exist() -> None:
+    assert set(FLOOR) == {path.stem for path in ROOMS} - {"__init__"}
+
+
+def test_only_app_sees_the_settings() -> None:
+    assert rooms_with("config") == ["app"]
+    assert not {"folio", "scripts", "ingest", "query"} & top_level(ROOT / "config.py")
+
+
+@pytest.mark.parametrize("package", sorted(ONE_ROOM_EACH))
+def test_package_shows_up_in_one_room(package: str) -> None:
+    assert len(rooms_with(package)) == 1, rooms_with(package)
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.stem)
+def test_room_reads_and_writes_no_pickle(path: Path) -> None:
+    assert not PICKLES & top_level(path)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword):
+            assert node.arg != "allow_dangerous_deserialization"
+            assert node.arg != "allow_pickle" or (isinstance(node.value, ast.Constant) and node.value.value is False)
+        elif isinstance(node, ast.Constant):
+            assert node.value not in {"allow_dangerous_deserialization", *PICKLES}
+
+
+# The tasks
+
+
+def test_bare_make_lists_the_targets() -> None:
+    listed = dict(re.findall(r"^make (\S+) +(\S.*)$", make(), re.MULTILINE))
+    assert list(listed) == ["help", "ask", "test", "models", "sample", "requirements", "clean"]
+
+
+def test_make_names_every_phony_target_in_its_list() -> None:
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert phony
+    assert set(phony[1].split()) - {"check-python"} == set(re.findall(r"^make (\S+)", make(), re.MULTILINE))
+
+
+def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
+    dry = make("--dry-run", "--no-print-directory", "test", "PYTHON=python")
+    assert [line.removeprefix("python ") for line in dry.splitlines() if line.startswith("python -m")] == [
+        "-m ruff check .",
+        "-m mypy",
+        "-m pytest",
+    ]
+    ci = ROOT / ".ci" / "run"
+    assert ci.read_text(encoding="utf-8").splitlines()[-1] == "exec make --no-print-directory test"
+    assert os.name == "nt" or os.access(ci, os.X_OK)
+
+
+def test_make_clean_keeps_papers_and_the_index() -> None:
+    removed = make("--dry-run", "clean")
+    assert not re.search(r"\b(papers|vectorstore|models|ingested)\b", removed)
+
+
+def test_make_says_when_python_is_too_old(tmp_path: Path) -> None:
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        make("ask", f"PYTHON={old}")
+    assert raised.value.stdout == ""
+    assert raised.value.stderr.splitlines()[0].startswith("Folio needs Python 3.11 or newer")
+
+
+# The requirements
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package, as the package index spells it, to version. Every line that is no comment must be a pin."""
+    lines = (line.partition("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
+    found = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines if line]
+    assert all(found), f"{name} has a line that pins nothing"
+    return {re.sub(r"[-_.]+", "-", match[1]).lower(): match[2] for match in found if match}
+
+
+def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
+    direct, closure = pins("requirements.in"), pins("requirements.txt")
+    assert direct["torch"] == "2.13.0"
+    assert {name: closure.get(name) for name in direct} == direct
+
+
+# README
+
+
+def test_readme_has_a_line_for_every_file_and_none_for_another() -> None:
+    lines = re.findall(r"^- (`.*?) — \S", section("Files"), re.MULTILINE)
+    listed = [name for line in lines for name in re.findall(r"`([^`]+)`", line)]
+    assert len(listed) == len(set(listed))
+    files = tracked()
+    folders = tuple(name for name in listed if name.endswith("/"))
+    absent = [name for name in listed if name not in GENERATED and not (ROOT / name).exists()]
+    assert absent == []
+    # A program's own line tells what it does; other files may share the line of their folder.
+    own_line = re.compile(r"(folio/|scripts/)?\w+\.py")
+    unlisted = [
+        name
+        for name in files
+        if name not in listed
+        and name != "folio/__init__.py"
+        and (own_line.fullmatch(name) or not name.startswith(folders))
+    ]
+    assert unlisted == []
+
+
+def test_readme_names_the_options_that_help_names() -> None:
+    option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+    offered: set[str] = set()
+    for script in ("ingest.py", "query.py"):
+        command = [sys.executable, script, "--help"]
+        shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        offered |= set(option.findall(shown))
+    assert set(option.findall(first_cells(section("Commands")))) == offered - {"--help"}
+
+
+def test_readme_names_every_setting() -> None:
+    assert set(re.findall(r"`([A-Z][A-Z0-9_]+)`", first_cells(section("Settings")))) == set(Settings.model_fields)
+
+
+# The sample paper
+
+
+def test_sample_paper_comes_out_the_same_every_time() -> None:
+    assert make_sample() == make_sample()
+
+
+def test_sample_paper_is_the_one_that_its_script_makes() -> None:
+    with pymupdf.open(OUTPUT) as shipped, pymupdf.open("pdf", make_sample()) as made:
+        assert [page.get_text() for page in shipped] == [page.get_text() for page in made]
+        assert shipped.metadata == made.metadata
+        assert [page.get_label() for page in shipped] == ["1", "2", "3", "4", "5"]
