@@ -7,6 +7,7 @@ FolioError                 exit code 1
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another ingest is running
 │   ├── StoreDamaged           the library itself cannot be read
+│   ├── IndexDamaged           a derived index cannot be read; the store makes it again, so no user meets it
 │   └── DiskFull               no space left
 ├── PaperError             1   one file gave no text; the others are not affected
 └── ModelError             1   a model cannot be used
@@ -56,6 +57,11 @@ class StoreBusy(StoreError):
 
 class StoreDamaged(StoreError):
     pass
+
+
+class IndexDamaged(StoreError):
+    def __init__(self, happened: str, remedy: str = "Run `python ingest.py --repair`.") -> None:
+        super().__init__(happened, remedy)
 
 
 class DiskFull(StoreError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -219,14 +219,18 @@ class LexicalIndex(Protocol):
         """At most k (chunk id, BM25 score), best first, ties by id; within these papers only where they are given."""
         ...
 
+    def rarity(self, token: str) -> float:
+        """How much a token tells: its inverse document frequency, from 0 upwards."""
+        ...
+
 
 class Reranker(Protocol):
     """Question and candidates to scores, higher is better."""
 
     name: str
 
-    def scores(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """One score for each hit, in the order given, each from 0 to 1."""
+    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        """One score for each hit, in the order given, each from 0 to 1. weights: of the question's tokens."""
         ...
 
 
@@ -235,14 +239,53 @@ class Answerer(Protocol):
 
     name: str
 
-    def sentences(self, question: str, hits: Sequence[Hit], page_text: PageText) -> Iterator[Sentence | None]:
-        """None stands for a sentence that was withheld because no passage supports it."""
+    def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
+        """None stands for a sentence that was withheld because no passage supports it. Raises ModelError."""
+        ...
+
+    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+        """A follow-up with what it refers to filled in. Raises ModelError."""
         ...
 
 
-# (paper id, physical page) -> the page's text in the library
-PageText = Callable[[str, int], str]
+# Token of a question -> how much it tells (LexicalIndex.rarity)
+TermWeights = Mapping[str, float]
 # Called as work goes on: what for (a label), done so far, of how many
 Progress = Callable[[str, int, int], None]
 Notice = Callable[[str], None]
-Texts = Iterable[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Which state of the library something was made from. A rebuild starts a new epoch; a paper, a generation."""
+
+    epoch: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A PDF on disk, as ingest found it."""
+
+    path: str  # absolute
+    name: str  # what people see: relative to the folder that was ingested
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that gave no text, and why."""
+
+    file: SourceFile
+    happened: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with its text, as the BM25 index takes it in."""
+
+    id: int
+    paper: str
+    title: str
+    text: str
