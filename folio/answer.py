@@ -12,7 +12,8 @@ import numpy as np
 from folio import cite, prompts
 from folio.errors import ContextTooSmall, OllamaError
 from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
-from folio.tokens import estimate_tokens, tokenize
+from folio.sentences import sentence_spans
+from folio.tokens import coverage, estimate_tokens, tokenize
 from folio.types import Embedder, Hit, Sentence, TermWeights, Turn
 
 if TYPE_CHECKING:
@@ -134,8 +135,8 @@ class _Scored:
 # How many sentences an extractive answer has at most, and how close to the best the others must come.
 MOST_SENTENCES = 3
 CLOSE_ENOUGH = 0.85
-# Below this the best sentence is no answer. See LOG.md for where it comes from.
-LEAST_SCORE = 0.35
+# Below this the best sentence is no answer: questions on other subjects score 0.27 in the median, see LOG.md.
+LEAST_SCORE = 0.3
 # A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
 WORDS = (5, 90)
 
@@ -176,11 +177,15 @@ class ExtractiveAnswerer:
         return f"{anchor.question} {question}"
 
     def _score(self, question: str, hits: Sequence[Hit]) -> list[_Scored]:
-        """Every sentence of the evidence, best first: how near it is in meaning, and which of the words it holds."""
+        """Every sentence of the evidence, best first.
+
+        The score is the mean of its cosine to the question and of the share of the question's words that it or its
+        paper's title holds: a question names the paper, which a sentence of that paper seldom does.
+        """
         places = [
             (number, start, end)
             for number, hit in enumerate(hits, 1)
-            for start, end in cite.sentence_spans(hit.text)
+            for start, end in sentence_spans(hit.text)
             if WORDS[0] <= len(hit.text[start:end].split()) <= WORDS[1]
         ]
         if not places:
@@ -188,17 +193,13 @@ class ExtractiveAnswerer:
         texts = [hits[number - 1].text[start:end] for number, start, end in places]
         nearness = self._embedder.embed_passages(texts) @ self._embedder.embed_query(question)
         weights = self._term_weights(question)
-        held = np.array([coverage(weights, text) for text in texts])
+        titles = [hits[number - 1].paper.title for number, _, _ in places]
+        held = np.array(
+            [coverage(weights, tokenize(f"{title} {text}")) for title, text in zip(titles, texts, strict=True)]
+        )
         scores = (nearness + held) / 2
         found = [_Scored(*place, float(score)) for place, score in zip(places, scores, strict=True)]
         return sorted(found, key=lambda sentence: (-sentence.score, sentence.source, sentence.start))
-
-
-def coverage(weights: TermWeights, text: str) -> float:
-    """The share, 0 to 1, of a question's words that a text holds, each word counting for what it tells."""
-    total = sum(weights.values())
-    words = set(tokenize(text))
-    return sum(weight for token, weight in weights.items() if token in words) / total if total else 0.0
 
 
 def _alike(words: set[str], other: set[str]) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from folio.sentences import sentence_spans, stripped
 from folio.tokens import tokenize
 from folio.types import REFUSAL, Citation, Hit, PageMap, Sentence
 
@@ -18,59 +19,18 @@ from folio.types import REFUSAL, Citation, Hit, PageMap, Sentence
 SUPPORT_NAMED = 0.5
 SUPPORT_FOUND = 0.7
 
-_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]]*(?=\s|$)|[。！？]|\n\s*\n|\n(?=\s*(?:[•▪‣*–-]|\d{1,2}[.)])\s)")
-_NEXT_STARTS = re.compile(r"\s+[\"'“‘«(\[]*[^\Wa-z_]|\s+[\"'“‘«(\[•▪‣–-]|\s*$|\s*\n\s*\n")
-_ABBREVIATIONS = frozenset(
-    "al approx app cf ch chap col dept dr ed eds e.g eq eqs etc ex fig figs i.e inc jr lt ltd mr mrs ms no nos p pp"
-    " para pp prof ref refs resp sec sect st suppl tab th u.s v ver viz vol vs".split()
-)
-_LAST_WORD = re.compile(r"[\w.&]+$")
+# A sentence's end with what closes behind it, and a marker that is written without a space: "It is so.[1] Then"
 # A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], 【1】
+# and within a second pair of brackets: [[1]], ([1])
 _MARKER = re.compile(
-    r"\s*[\[【(]\s*(?:sources?|evidence|passages?)?\s*((?:\d{1,3})(?:\s*(?:,|;|and|&|-|–)\s*\d{1,3})*)\s*[\]】)]", re.I
+    r"\s*(?P<outer>[\[(])?[\[【(]\s*(?:sources?|evidence|passages?)?\s*"
+    r"(?P<numbers>\d{1,3}(?:\s*(?:,|;|and|&|-|–)\s*\d{1,3})*)\s*[\]】)](?(outer)[\])])",
+    re.I,
 )
 _TRAILING_MARKERS = re.compile(rf"(?:{_MARKER.pattern})+", re.I)
+_CUT_MARKER = re.compile(r"\s*[\[【]\s*\d*$")
+_LIST_ITEM = re.compile(r"(?:(?:[-–•▪‣*]|#+|\d{1,2}[.)])\s+)+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
-
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Spans [start, end) of the sentences of a text, without white space around them; list items count as sentences.
-
-    A full stop ends a sentence when it is not an abbreviation's, an initial's or a number's, and what follows can begin
-    one.
-    """
-    spans, start = [], 0
-    for match in _END.finditer(text):
-        if "\n" not in match.group() and not _ends_here(text, start, match):
-            continue
-        spans.append((start, match.end()))
-        start = match.end()
-    spans.append((start, len(text)))
-    return [span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1]]
-
-
-def _ends_here(text: str, start: int, match: re.Match[str]) -> bool:
-    if match.group()[0] in "。！？":
-        return True
-    if not _NEXT_STARTS.match(text, match.end()):
-        return False
-    if match.group()[0] != ".":
-        return True
-    word = _LAST_WORD.search(text, max(start, match.start() - 24), match.start())
-    if word is None:
-        return True
-    last = word.group()
-    is_initial = len(last) == 1 and last.isupper() and last not in "IV"
-    begins_list_item = last.isdecimal() and text[start : match.start()].strip() == last
-    return not (is_initial or begins_list_item or last.casefold() in _ABBREVIATIONS)
-
-
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end
 
 
 def on_one_page(pages: PageMap, text: str, offset: int, start: int, end: int) -> tuple[int, int]:
@@ -79,7 +39,7 @@ def on_one_page(pages: PageMap, text: str, offset: int, start: int, end: int) ->
     while start < end:
         page = pages.page_at(start)
         page_end = pages.starts[page] if page < len(pages.starts) else end
-        part = _stripped(text[max(0, start - offset) : min(end, page_end) - offset], 0, min(end, page_end) - start)
+        part = stripped(text[max(0, start - offset) : min(end, page_end) - offset], 0, min(end, page_end) - start)
         part = (start + part[0], start + part[1])
         if part[1] - part[0] > best[1] - best[0]:
             best = part
@@ -124,19 +84,20 @@ def support(sentence: str, passage: str) -> float:
 def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
     """A sentence without its markers, and the numbers 1..count that they held, each once, in order.
 
-    Round brackets are taken for a marker only where no letter or year could be meant: (1) but not (2019).
+    Round brackets are taken for a marker only where no letter or year could be meant: (1) but not (2019). What counts
+    from 0 is an interval, such as [0, 1].
     """
     numbers: dict[int, None] = {}
 
     def take(match: re.Match[str]) -> str:
-        found = _numbers(match.group(1))
-        is_round = "(" in match.group()[:2]
-        if is_round and (not found or max(found) > count):
+        found = _numbers(match["numbers"])
+        is_round = match.group().lstrip().startswith("(")
+        if (is_round and (not found or max(found) > count)) or (0 in found and len(found) > 1):
             return match.group()
         numbers.update((number, None) for number in found if 1 <= number <= count)
         return ""
 
-    return " ".join(_MARKER.sub(take, text).split()), tuple(numbers)
+    return " ".join(_CUT_MARKER.sub("", _MARKER.sub(take, text)).split()), tuple(numbers)
 
 
 def _numbers(text: str) -> list[int]:
@@ -175,10 +136,15 @@ def written_sentences(text: str, count: int, *, complete: bool) -> tuple[list[Wr
     rest = len(text)
     if not complete and joined:
         rest = joined.pop()[0]  # the next piece may go on with it, or bring its marker
-        if joined and text[rest] in "[【(":  # the beginning of a marker that belongs to the sentence before
+        if joined and text[rest:].lstrip()[0] in "[【(":  # the beginning of a marker that belongs to the sentence before
             rest = joined.pop()[0]
-    sentences = [Written(*take_markers(text[start:end].lstrip("-•*# "), count)) for start, end in joined]
+    sentences = [Written(*take_markers(_unadorned(text[start:end]), count)) for start, end in joined]
     return [sentence for sentence in sentences if sentence.text], text[rest:] if not complete else ""
+
+
+def _unadorned(sentence: str) -> str:
+    """Without the number or bullet of a list item, the marks of a heading and of bold type."""
+    return _LIST_ITEM.sub("", sentence.replace("**", "").strip(), count=1)
 
 
 def cited(sentence: Written, hits: Sequence[Hit]) -> Sentence | None:

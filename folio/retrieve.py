@@ -66,13 +66,18 @@ class Retriever:
             clock.lap("open")
             wanted = max(self._weights.candidates, top_k)
             ids = None if papers is None else self._library.chunk_ids_of([paper.id for paper in papers])
-            dense = self._indexes.vectors.search(vector, wanted, ids)
+            vectors = self._indexes.vectors
+            dense = vectors.search(vector, wanted, ids)
             clock.lap("dense")
             within = None if papers is None else frozenset(paper.id for paper in papers)
             lexical = self._indexes.lexical.search(question, wanted, within)
             clock.lap("bm25")
+            # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
+            others = [chunk for chunk, _ in lexical if chunk not in dict(dense)]
+            dense += zip(others, (vectors.vectors_of(others) @ vector).tolist(), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
-            hits = self._read(fused[:wanted])
+            reads = self._reranker.reads if self._reranker else 0
+            hits = self._read(fused if reads is None else fused[: max(reads, top_k)])
             weights = self.term_weights(question)
             clock.lap("read")
         if self._reranker is not None and hits:

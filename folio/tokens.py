@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -62,6 +63,13 @@ def _stemmer() -> Any:
 
 def _stem(word: str) -> str:
     return str(_stemmer().stemWord(word)) if word.isalpha() else word
+
+
+def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:
+    """The share, 0 to 1, of a question's tokens that are among these, each counting for its weight."""
+    total = sum(weights.values())
+    present = set(tokens)
+    return sum(weight for token, weight in weights.items() if token in present) / total if total else 0.0
 
 
 # What a language model's tokenizer would at most make a token of: a piece of a word, of a number, a sign.

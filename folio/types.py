@@ -228,6 +228,7 @@ class Reranker(Protocol):
     """Question and candidates to scores, higher is better."""
 
     name: str
+    reads: int | None  # how many of the best candidates it is given; None for all of them
 
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """One score for each hit, in the order given, each from 0 to 1. weights: of the question's tokens."""
