@@ -139,6 +139,10 @@ CLOSE_ENOUGH = 0.85
 LEAST_SCORE = 0.3
 # A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
 WORDS = (5, 90)
+# How a list's item begins, how a whole sentence ends, and what only a table of contents holds.
+_BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
+_WHOLE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
+_LEADERS = re.compile(r"(?:\. ?){4,}")
 
 
 class ExtractiveAnswerer:
@@ -185,8 +189,7 @@ class ExtractiveAnswerer:
         places = [
             (number, start, end)
             for number, hit in enumerate(hits, 1)
-            for start, end in sentence_spans(hit.text)
-            if WORDS[0] <= len(hit.text[start:end].split()) <= WORDS[1]
+            for start, end in statements(hit.text)
         ]
         if not places:
             return []
@@ -200,6 +203,29 @@ class ExtractiveAnswerer:
         scores = (nearness + held) / 2
         found = [_Scored(*place, float(score)) for place, score in zip(places, scores, strict=True)]
         return sorted(found, key=lambda sentence: (-sentence.score, sentence.source, sentence.start))
+
+
+def statements(text: str) -> list[tuple[int, int]]:
+    """Spans of what can be quoted as an answer: whole sentences and list items, no headings and contents lines.
+
+    A sentence that ends in a colon takes along what it announces.
+    """
+    found: list[tuple[int, int]] = []
+    announced: int | None = None
+    for start, end in sentence_spans(text):
+        bullet = _BULLET.match(text, start, end)
+        begin = bullet.end() if bullet else start
+        words = len(text[begin:end].split())
+        if text[end - 1] == ":" and words >= WORDS[0]:
+            announced = begin
+            continue
+        if announced is not None and len(text[announced:end].split()) <= WORDS[1]:
+            begin = announced
+        announced = None
+        is_whole = bool(bullet) or bool(_WHOLE.search(text, begin, end))
+        if is_whole and WORDS[0] <= words <= WORDS[1] and not _LEADERS.search(text, begin, end):
+            found.append((begin, end))
+    return found
 
 
 def _alike(words: set[str], other: set[str]) -> bool:
