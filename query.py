@@ -104,6 +104,7 @@ def _search(app: App, library: Any, questions: Sequence[str], arguments: argpars
     from folio.cli import output
 
     retriever = app.retriever(library)
+    app.announce()
     papers = retriever.papers_named(arguments.paper) if arguments.paper else None
     for question in questions:
         found = retriever.search(question, arguments.top_k or app.settings.TOP_K, papers)

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config import Settings, load_settings
+from config import Settings, SettingsError, load_settings
 from folio import clean, indexing, pdf, store
-from folio.errors import ModelMissing, OllamaError, StoreDamaged, StoreError, StoreMismatch
+from folio.errors import ModelMissing, OllamaError, StoreDamaged, StoreError, StoreMismatch, UsageError
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
@@ -64,7 +64,19 @@ class App:
         settings = self.settings
         return indexing.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
 
-    # Embedding
+    # Which models
+
+    @cached_property
+    def _stand_ins(self) -> dict[str, str]:
+        """What is built in because nothing better is ready -> what would make it better."""
+        return {}
+
+    def announce(self) -> None:
+        """Say in one line which built-in models stand in, and what would make it better."""
+        if self._stand_ins:
+            better = "; ".join(dict.fromkeys(self._stand_ins.values()))
+            self.notice(f"Built in: {', '.join(self._stand_ins)}. Better: {better}.")
+            self._stand_ins.clear()
 
     def embedder(self, library: Library) -> Embedder:
         """The embedder for a library: what it was made with, else by the settings.
@@ -102,20 +114,21 @@ class App:
         return BuiltinEmbedder()
 
     def _ollama_embeds(self) -> bool:
-        """Whether a new store can be made with Ollama; says so when it cannot."""
+        """Whether a new store can be made with Ollama."""
         missing = self.missing_from_ollama(self.settings.EMBED_MODEL)
         if missing:
-            self.notice(f"Embedding with the built-in all-MiniLM-L6-v2. {missing}")
+            self._stand_ins["the embedder all-MiniLM-L6-v2"] = missing
+            self.announce()
         return not missing
 
     def missing_from_ollama(self, model: str) -> str:
-        """What would make Ollama serve this model, in a sentence; nothing when it does. Raises CloudModel."""
+        """What would make Ollama serve this model; nothing when it does. Raises CloudModel."""
         try:
             self.server.require_local(model)
-        except ModelMissing as error:
-            return f"Better: {error.remedy}"
+        except ModelMissing:
+            return f"`ollama pull {model}`"
         except OllamaError:
-            return f"Better: start Ollama and run `ollama pull {model}`."
+            return f"start Ollama, then `ollama pull {model}`"
         return ""
 
     # Ingesting
@@ -140,17 +153,19 @@ class App:
         """
         beside = self.settings.VECTORSTORE_DIR / "rebuild.sqlite"
         embedder = self._embedder("")
-        library = Library(beside, create=True)
-        if library.fingerprint() not in ({}, indexing.fingerprint(embedder, self.split)):
-            library.close()
-            _delete(beside)
-            library = Library(beside, create=True)
+        library = self._broken_off(beside, indexing.fingerprint(embedder, self.split))
+        paths = frozenset(file.path for file in files)
         try:
-            yield from self._ingest(library, files, watch, jobs, frozenset(), embedder)
-            if not library.chunk_count():
-                raise StoreError("None of the files gave a paper.", "See the reasons; the index was left as it is.")
+            for old in library.files():
+                if old.path not in paths:
+                    library.drop(old.path)
+            yield from self._ingest(library, files, watch, jobs, paths, embedder)
+            empty = not library.chunk_count()
         finally:
             library.close()
+        if empty:
+            _delete(beside)
+            raise StoreError("None of the files gave a paper.", "See the reasons; the index was left as it is.")
         try:
             whole = Library(self.library_path, create=True)
             whole.replace_with(beside)
@@ -214,6 +229,18 @@ class App:
             retry=retry,
         )
 
+    def _broken_off(self, beside: Path, fingerprint: dict[str, str]) -> Library:
+        """The library that an earlier rebuild left half-way, where it can be gone on with; else an empty one."""
+        try:
+            library = Library(beside, create=True)
+            if library.fingerprint() in ({}, fingerprint):
+                return library
+            library.close()
+        except (StoreDamaged, StoreMismatch):
+            pass
+        _delete(beside)
+        return Library(beside, create=True)
+
     def _set_aside(self) -> None:
         """Keep a library that cannot be read, under another name."""
         for suffix in ("", "-wal", "-shm"):
@@ -270,7 +297,7 @@ class App:
         if choice == "crossencoder":
             raise ModelMissing(f"The files of {name} are not on this computer.", "Fetch them with `make models`.")
         if choice == "auto":
-            self.notice(f"Reranking with the built-in reranker. Better: `make models` fetches {name}.")
+            self._stand_ins["the reranker"] = f"`make models` fetches {name}"
         return BuiltinReranker()
 
     # Answering
@@ -281,7 +308,9 @@ class App:
 
         retriever = self.retriever(library)
         papers = retriever.papers_named(paper) if paper else None
-        return Chat(retriever, self.answerer(retriever), top_k=top_k, papers=papers)
+        answerer = self.answerer(retriever)
+        self.announce()
+        return Chat(retriever, answerer, top_k=top_k, papers=papers)
 
     def answerer(self, retriever: Retriever) -> Answerer:
         """Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere."""
@@ -292,7 +321,7 @@ class App:
             missing = self.missing_from_ollama(model)
             choice = "builtin" if missing else "ollama"
             if missing:
-                self.notice(f"Answering with sentences quoted from the papers. {missing}")
+                self._stand_ins["answers quoted from the papers"] = missing
         if choice == "ollama":
             settings = self.settings
             return OllamaAnswerer(
@@ -335,10 +364,20 @@ class App:
         return folder if (folder / "config.json").is_file() else None
 
 
-def connect() -> App:
-    """The index as the settings say, for use in another program; what is noteworthy goes to its warnings."""
+def from_environment(notice: Notice) -> App:
+    """The app with the settings as they are, offline. Raises UsageError for a setting that cannot be used."""
     go_offline()
-    return App(load_settings(), lambda text: warnings.warn(text, stacklevel=2))
+    try:
+        return App(load_settings(), notice)
+    except SettingsError as error:
+        raise UsageError(
+            f"A setting cannot be used: {error}.", "Set it right in the environment or in .env; config.py explains it."
+        ) from error
+
+
+def connect() -> App:
+    """The app for use in another program; what is noteworthy goes to its warnings."""
+    return from_environment(lambda text: warnings.warn(text, stacklevel=2))
 
 
 def _delete(database: Path) -> None:

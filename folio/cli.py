@@ -51,16 +51,12 @@ def count(text: str) -> int:
 
 def command(run: Callable[[App], int]) -> int:
     """Run a script's work with the settings as they are; errors become two lines and an exit code."""
-    from config import SettingsError, load_settings
-    from folio.app import App, go_offline
+    from folio.app import from_environment
 
-    go_offline()
     try:
-        return run(App(load_settings(), say))
+        return run(from_environment(say))
     except FolioError as error:
         return complain(error.happened, error.remedy, error.exit_code)
-    except SettingsError as error:
-        return complain(f"A setting cannot be used: {error}.", "Set it right in the environment or in .env.", 2)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of a pipe, such as head, has gone

@@ -83,8 +83,12 @@ def show_sentence(console: Console, sentence: Sentence) -> None:
 def show_sources(console: Console, citations: Sequence[Citation]) -> None:
     """What the answer stands on: paper, page and the words on it."""
     console.print("\nSources", style="bold")
-    for citation in citations:
-        console.print(_heading(citation.file, _page(citation), citation.title))
+    shown = ""
+    for citation in sorted(citations, key=lambda citation: citation.source):
+        heading = _heading(citation.file, _page(citation), citation.title)
+        if heading.plain != shown:
+            console.print(heading)
+            shown = heading.plain
         _indented(console, Text(f"“{_one_line(citation.quote)}”", style="italic"))
 
 
@@ -93,9 +97,9 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
     for rank, hit in enumerate(hits, 1):
         first, last = hit.pages
         pages = f"p. {first}" if first == last else f"pp. {first}–{last}"
-        heading = Text(f"{rank}. ", style="bold")
+        heading = Text(f"{rank}. ")
         heading.append_text(_heading(hit.paper.file, pages, hit.paper.title))
-        heading.append(f"  {hit.score:.2f}", style="dim")
+        heading.append(f" · {hit.score:.2f}", style="dim")
         console.print(heading)
         _indented(console, Text(plain(hit.text.strip())))
         console.print()
@@ -110,10 +114,11 @@ def _indented(console: Console, text: Text) -> None:
 
 
 def _heading(file: str, pages: str, title: str) -> Text:
-    heading = Text(plain(file), style="bold")
-    heading.append(f", {pages}", style="cyan")
+    heading = Text()
+    heading.append(plain(file), style="bold")
+    heading.append(f", {pages}", style="bold cyan")
     if title:
-        heading.append(f"  {plain(_one_line(title))}", style="dim")
+        heading.append(f" · {_one_line(title)}", style="dim")
     return heading
 
 

@@ -163,7 +163,8 @@ are dropped. The engine is tantivy, which opens in about a millisecond.</p>
 that list, so that they lie between 0 and 1. The two lists are then merged by chunk, with 70 percent for dense search
 and 30 percent for BM25:</p>
 <p class="formula"><i>score</i> = 0.7 &#215; <i>dense</i> + 0.3 &#215; <i>BM25</i></p>
-<p>A passage that only one search found gets 0 from the other. A passage with a scaled dense score of 0.9 and a scaled
+<p>For a passage that BM25 alone found, the cosine is computed as well; one that dense search alone found gets 0 from
+BM25. A passage with a scaled dense score of 0.9 and a scaled
 BM25 score of 0.5, for example, has a fused score of 0.63 + 0.15 = 0.78.</p>
 
 <h3>6.3 Reranking</h3>

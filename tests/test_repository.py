@@ -22,14 +22,17 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 
 # A room imports only rooms of the floors above its own.
 FLOORS = [
-    "types errors prompts",
-    "files ollama layout frontmatter",
+    "types errors",
+    "prompts files ollama layout frontmatter tokens sentences",
+    "database",
     "pdf clean chunk embed minilm workers library vectors lexical fuse rerank cite",
     "store",
     "indexing retrieve",
     "answer bridge",
     "chat",
     "app",
+    "cli",
+    "show doctor",
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 # (importer, imported) on one floor, each with its reason.
