@@ -25,6 +25,8 @@ CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
 TEMPLATE_TOKENS = 64
 # Turns of a conversation that a follow-up is rewritten from.
 REMEMBERED_TURNS = 4
+# What models put before a question that they rewrote.
+_LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
 
 
 class OllamaAnswerer:
@@ -57,9 +59,13 @@ class OllamaAnswerer:
         """See types.Answerer. What is no question is not believed: the follow-up is then taken as it was asked."""
         turns = [f"Q: {turn.standalone_question}\nA: {turn.answer}" for turn in history[-REMEMBERED_TURNS:]]
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
-        written = "".join(self._stream("", prompt)).strip().strip('"').strip()
-        lines = [line.strip() for line in written.splitlines() if line.strip()]
-        return lines[0] if lines and len(lines[0]) <= 4 * len(question) + 400 else question
+        known = set(tokenize(" ".join([*turns, question])))
+        for line in "".join(self._stream("", prompt)).splitlines():
+            rewritten = _LABEL.sub("", line).strip(" *\"“”\n")
+            if rewritten and not rewritten.endswith(":"):  # "Here is the standalone question:"
+                believed = len(rewritten) <= 4 * len(question) + 400 and known.intersection(tokenize(rewritten))
+                return rewritten if believed and not cite.is_refusal(rewritten) else question
+        return question
 
     def _evidence(self, hits: Sequence[Hit]) -> list[str]:
         """The passages as the model reads them, best first, as many as the budget of tokens holds."""
@@ -171,7 +177,7 @@ class ExtractiveAnswerer:
                 return
             if words and not any(_alike(words, other) for other in shown):
                 shown.append(words)
-                yield Sentence(" ".join(quote.quote.split()), (quote,))
+                yield Sentence(_as_sentence(quote.quote), (quote,))
 
     def standalone(self, question: str, history: Sequence[Turn]) -> str:
         """See types.Answerer. A question that leans on the one before is joined to it."""
@@ -228,13 +234,22 @@ def statements(text: str) -> list[tuple[int, int]]:
     return found
 
 
+def _as_sentence(quote: str) -> str:
+    """A quote on one line, with dots where the page's edge cut the sentence."""
+    line = " ".join(quote.split())
+    before = "… " if line[:1].islower() else ""
+    after = "" if _WHOLE.search(line) or line.endswith(":") else " …"
+    return f"{before}{line}{after}"
+
+
 def _alike(words: set[str], other: set[str]) -> bool:
     return len(words & other) > 0.8 * min(len(words), len(other))
 
 
 _BACK = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|his|her|hers|one|ones|there|same|former"
-    r"|latter|both|else|such|others?)\b|^\W*(?:and|but|or|so|then|also|why|how so|what about|how about)\b",
+    r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|his|her|hers|same|former|latter|both|else"
+    r"|others?|such(?! as\b)|(?:the|which|another|first|second|last) ones?|(?<!is )(?<!are )(?<!was )(?<!were )there)\b"
+    r"|^\W*(?:and|but|or|so|then|also|how so|what about|how about)\b",
     re.I,
 )
 
