@@ -7,7 +7,7 @@
 #
 # Another Python for .venv:  make ask PYTHON3=python3.12
 
-Q ?= How does Folio know on which page a quote stands?
+Q ?= What happens to the index when the computer loses power during an ingest?
 PYTHON3 ?= python3
 export Q
 

@@ -201,7 +201,7 @@ class App:
         """Bring the indexes and ingested.json to the library's state."""
         if not self.library_path.exists():
             return
-        library = self.open_library()
+        library = Library(self.library_path, create=True)
         try:
             if library.fingerprint():
                 store.update_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)

@@ -45,6 +45,8 @@ def split(text: str, size: int, overlap: int) -> tuple[tuple[int, int], ...]:
     spans: list[tuple[int, int]] = []
     start = 0
     for piece in _splitter(size, overlap).split_text(_shadow(text)):
+        if piece.isspace():  # with a size of 1 the splitter leaves these in
+            continue
         start = _position(piece[0], start)
         spans.append((start, start + len(piece)))
     return tuple(spans)

@@ -19,7 +19,6 @@ from folio.types import REFUSAL, Citation, Hit, PageMap, Sentence
 SUPPORT_NAMED = 0.5
 SUPPORT_FOUND = 0.7
 
-# A sentence's end with what closes behind it, and a marker that is written without a space: "It is so.[1] Then"
 # A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], 【1】
 # and within a second pair of brackets: [[1]], ([1])
 _MARKER = re.compile(
@@ -131,7 +130,7 @@ def written_sentences(text: str, count: int, *, complete: bool) -> tuple[list[Wr
         if joined and lead:
             joined[-1][1] = lead.end()
             start = lead.end()
-        if text[start:end].strip(" .\n"):
+        if start < end:
             joined.append([start, end])
     rest = len(text)
     if not complete and joined:
@@ -139,7 +138,7 @@ def written_sentences(text: str, count: int, *, complete: bool) -> tuple[list[Wr
         if joined and text[rest:].lstrip()[0] in "[【(":  # the beginning of a marker that belongs to the sentence before
             rest = joined.pop()[0]
     sentences = [Written(*take_markers(_unadorned(text[start:end]), count)) for start, end in joined]
-    return [sentence for sentence in sentences if sentence.text], text[rest:] if not complete else ""
+    return [sentence for sentence in sentences if sentence.text.strip(" .")], text[rest:] if not complete else ""
 
 
 def _unadorned(sentence: str) -> str:

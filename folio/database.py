@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from folio.errors import FolioError, StoreDamaged, StoreMismatch
+from folio.errors import FolioError, StoreDamaged, StoreMismatch, StoreMissing
 from folio.files import disk_full
 
 DAMAGED = "Run `python ingest.py --rebuild`: it sets the damaged file aside and reads your PDFs again."
@@ -17,27 +17,43 @@ PATIENCE_S = 30
 
 
 class Database:
-    """Raises StoreDamaged, StoreMismatch and DiskFull, never an error of SQLite's own."""
+    """Raises StoreMissing, StoreDamaged, StoreMismatch and DiskFull, never an error of SQLite's own."""
 
-    def __init__(self, path: Path, schema: str, version: int, first_rows: Iterable[tuple[str, str]]) -> None:
-        """Opens the file; a new one gets this schema and, in its table meta, these first rows."""
+    def __init__(
+        self, path: Path, schema: str, version: int, first_rows: Iterable[tuple[str, str]], *, create: bool
+    ) -> None:
+        """Opens the file; a new one gets this schema and, in its table meta, these first rows.
+
+        create: make the file where it is not there or was cut short at its making; else StoreMissing is raised.
+        """
         self._path = path
+        if not create and not path.exists():
+            raise self._missing()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._sqlite = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE_S, check_same_thread=False)
             try:
-                self._set_up(schema, version, first_rows)
+                self._set_up(schema, version, first_rows, create)
             except BaseException:
                 self._sqlite.close()
                 raise
 
-    def _set_up(self, schema: str, version: int, first_rows: Iterable[tuple[str, str]]) -> None:
+    def _missing(self) -> StoreMissing:
+        return StoreMissing(
+            f"There is no index at {self._path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
+        )
+
+    def _set_up(self, schema: str, version: int, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
         self._sqlite.execute("PRAGMA foreign_keys = ON")
         self._sqlite.execute("PRAGMA synchronous = FULL")
-        found = self._sqlite.execute("PRAGMA user_version").fetchone()[0]
-        if found == 0 and not self._sqlite.execute("SELECT 1 FROM sqlite_master").fetchone():
+        with self.snapshot():
+            found = self._sqlite.execute("PRAGMA user_version").fetchone()[0]
+            empty = not self._sqlite.execute("SELECT 1 FROM sqlite_master").fetchone()
+        if found == 0 and empty:
+            if not create:  # its maker is at it this moment, or was killed
+                raise self._missing()
             self._sqlite.execute("PRAGMA journal_mode = WAL")
-            # One transaction, version included: a kill here leaves an empty file, which the next start fills.
+            # One transaction, version included: a kill here leaves an empty file, which the next ingest fills.
             with self.transaction():
                 for statement in schema.split(";"):
                     self._sqlite.execute(statement)
@@ -65,7 +81,8 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Everything read inside is of one moment. Inside another snapshot or transaction, of that one's."""
-        if self._sqlite.in_transaction:
+        inside = self._sqlite.in_transaction
+        if inside:
             yield
             return
         with self._errors():
@@ -73,7 +90,8 @@ class Database:
         try:
             yield
         finally:
-            self._sqlite.execute("ROLLBACK")
+            if self._sqlite.in_transaction:  # SQLite ends it by itself after some errors
+                self._sqlite.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

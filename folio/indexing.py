@@ -128,17 +128,24 @@ def ingest(
     failures = {failure.file.path: failure for failure in library.failures()}
     papers = set(known.values())
     new: dict[str, SourceFile] = {}
-    copies: list[SourceFile] = []
+    moved: list[SourceFile] = []  # or copied: their paper is here under another name
+    copies: list[SourceFile] = []  # of files that are new themselves
     for file in files:
         failure = failures.get(file.path)
         if known.get(file.path) == file.sha256:
+            if failure:
+                library.forget_failure(file.path)
             yield Outcome(file, "unchanged")
         elif failure and failure.file.sha256 == file.sha256 and file.path not in retry:
             yield Outcome(file, "failed", notes=(failure.happened, failure.remedy))
-        elif file.sha256 in papers or file.sha256 in new:
+        elif file.sha256 in papers:
+            moved.append(file)
+        elif file.sha256 in new:
             copies.append(file)
         else:
             new[file.sha256] = file
+    now = {file.path: file.sha256 for file in files}
+    yield from _link(library, moved, now)  # before their old names may take in other papers
     watch.planned(list(new.values()))
     failed: dict[str, PaperError] = {}
     embedder: Embedder | None = None
@@ -155,13 +162,13 @@ def ingest(
     for file in copies:
         if file.sha256 in failed:
             yield _record_failure(library, file, failed[file.sha256])
-        else:
-            yield _link(library, file)
+    yield from _link(library, [file for file in copies if file.sha256 not in failed], now)
 
 
 def prune(library: Library) -> Iterator[Outcome]:
     """Take out every paper whose file is gone."""
-    for file in [*library.files(), *(failure.file for failure in library.failures())]:
+    files = [*(failure.file for failure in library.failures()), *library.files()]
+    for file in {file.path: file for file in files}.values():
         if not Path(file.path).exists():
             library.drop(file.path)
             yield Outcome(file, "pruned")
@@ -261,14 +268,22 @@ def _embed(
     return np.stack([vectors[digest] for digest in hashes])
 
 
-def _link(library: Library, file: SourceFile) -> Outcome:
-    """A file whose paper is in the library already: a copy, or the same file under a new name."""
-    others = [other for other in library.files() if other.sha256 == file.sha256 and other.path != file.path]
-    gone = [other.path for other in others if not Path(other.path).exists()]
-    library.link(file, gone)
-    kept = [other.name for other in others if other.path not in gone]
-    note = f"The same file as {kept[0]}." if kept else f"Moved from {others[0].name}."
-    return Outcome(file, "duplicate", notes=(note,))
+def _link(library: Library, files: Sequence[SourceFile], now: dict[str, str]) -> Iterator[Outcome]:
+    """Files whose papers are in the library already: copies, or the same files under new names.
+
+    now: path -> SHA-256 of every file of this ingest; a path may hold another paper by now.
+    """
+    if not files:
+        return
+    wanted = {file.sha256 for file in files}
+    held = [other for other in library.files() if other.sha256 in wanted]
+    gone = [other.path for other in held if not Path(other.path).exists()]
+    library.link(files, gone)
+    for file in files:
+        others = [other for other in held if other.sha256 == file.sha256]
+        kept = [o for o in others if o.path not in gone and now.get(o.path, o.sha256) == o.sha256]
+        note = f"The same file as {kept[0].name}." if kept else f"Moved from {others[0].name}."
+        yield Outcome(file, "duplicate", notes=(note,))
 
 
 def _record_failure(library: Library, file: SourceFile, error: PaperError) -> Outcome:

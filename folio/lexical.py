@@ -20,6 +20,9 @@ from folio.tokens import VERSION, tokenize
 from folio.types import Passage, Stamp
 
 MANIFEST = "folio.json"
+# Of tantivy's: which segments make up the index. A commit replaces it last.
+META = "meta.json"
+
 
 def _body(passage: Passage) -> list[str]:
     """A passage is found by its paper's title too: questions name the paper more often than its paragraphs do."""
@@ -77,8 +80,11 @@ class TantivyIndex:
                 path = folder / Path(name).name
                 if path.stat().st_size != size or (thorough and sha256_file(path) != digest):
                     raise IndexDamaged(f"{name} of the BM25 index is not the file that was written")
-            return cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            index = cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
+            if sha256_file(folder / META) != manifest["files"][META][1]:  # a writer has committed meanwhile
+                raise IndexDamaged("the BM25 index is ahead of its manifest")
+            return index
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise IndexDamaged(f"the BM25 index cannot be read: {error}") from error
 
     def __len__(self) -> int:
@@ -119,7 +125,8 @@ class TantivyIndex:
 
     def rarity(self, token: str) -> float:
         """See types.LexicalIndex."""
-        return rarity(int(self._searcher.doc_freq("body", token)), len(self))
+        # tantivy counts a passage that was taken out until its segment is merged.
+        return rarity(min(int(self._searcher.doc_freq("body", token)), len(self)), len(self))
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
         """See types.LexicalIndex."""
@@ -135,10 +142,15 @@ class TantivyIndex:
         if papers is not None:
             within = tantivy.Query.term_set_query(schema, "paper", sorted(papers))
             wanted = tantivy.Query.boolean_query([(must, wanted), (must, tantivy.Query.const_score_query(within, 0.0))])
-        found = self._searcher.search(wanted, limit=k, count=False).hits
+        limit = k + 1
+        while True:
+            found = self._searcher.search(wanted, limit=limit, count=False).hits
+            if len(found) < limit or found[-1][0] < found[k - 1][0]:
+                break
+            limit *= 2  # which of those that tie at the end are kept: by id
         ids = self._searcher.fast_field_values("id", [address for _, address in found])
         pairs = [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True) if i is not None]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 class OkapiIndex:
@@ -153,7 +165,11 @@ class OkapiIndex:
         self._ids = np.asarray([chunk_id for chunk_id, _, _ in kept], dtype=np.int64)
         self._papers = [paper for _, paper, _ in kept]
         self._document_frequency = Counter(token for _, _, body in kept for token in set(body))
-        self._bm25 = BM25Okapi([body for _, _, body in kept]) if any(body for _, _, body in kept) else None
+        self._bm25 = None
+        if self._document_frequency:
+            self._bm25 = BM25Okapi([body for _, _, body in kept], k1=1.2, b=0.75)  # as tantivy has them
+            # Its own formula gives nothing, or less, to a word that half of the passages hold.
+            self._bm25.idf = {token: self.rarity(token) for token in self._document_frequency}
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from folio.database import Database
-from folio.errors import StoreMissing
 from folio.types import Chunk, Failure, NewPaper, PageMap, Paper, Passage, SourceFile, Stamp, Vectors
 
 SCHEMA_VERSION = 1
@@ -69,13 +68,10 @@ class Library:
     """The library of one store. Raises StoreMissing, StoreDamaged, StoreMismatch and DiskFull, no SQLite error."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        if not create and not path.exists():
-            raise StoreMissing(
-                f"There is no index at {path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
-            )
+        """create: make it where there is none; only who has the writer's place may. Else StoreMissing is raised."""
         self.path = path
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
-        self._db = Database(path, _SCHEMA, SCHEMA_VERSION, first_rows)
+        self._db = Database(path, _SCHEMA, SCHEMA_VERSION, first_rows, create=create)
         self._rows = self._db.rows
 
     def close(self) -> None:
@@ -196,7 +192,7 @@ class Library:
         `vectors` has shape (len(paper.spans), dimension), rows of unit length, in the order of the spans.
         """
         with self._writing() as generation:
-            self._drop_path(file.path, generation)
+            self._drop_unheld(self._release([file.path]), generation)
             self._rows(
                 "INSERT INTO papers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(paper.id, paper.title, json.dumps(paper.authors), paper.year, paper.text, len(paper.text)),
@@ -218,17 +214,20 @@ class Library:
             )
             self._db.many("DELETE FROM pending WHERE text_hash = ?", [(digest,) for digest in hashes])
 
-    def link(self, file: SourceFile, gone: Sequence[str] = ()) -> None:
-        """Give a paper that is already here one more file; `gone` are its paths that no longer exist."""
+    def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
+        """Give papers that are already here these files too; `gone` are paths that no longer exist.
+
+        In one transaction: files that swapped their names each hold what the other one held.
+        """
         with self._writing() as generation:
-            self._drop_path(file.path, generation)
-            self._rows("INSERT INTO files VALUES (?, ?, ?)", file.path, file.name, file.sha256)
-            self._db.many("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
+            released = self._release([*(file.path for file in files), *gone])
+            self._db.many("INSERT INTO files VALUES (?, ?, ?)", [(f.path, f.name, f.sha256) for f in files])
+            self._drop_unheld(released, generation)
 
     def drop(self, path: str) -> None:
         """Take a file out, and its paper where no other file holds it."""
         with self._writing() as generation:
-            self._drop_path(path, generation)
+            self._drop_unheld(self._release([path]), generation)
 
     def record_failure(self, failure: Failure) -> None:
         """Remember a file that gave no text. The paper that its path held stays until a good file replaces it."""
@@ -238,10 +237,20 @@ class Library:
             *(file.path, file.name, file.sha256, failure.happened, failure.remedy),
         )
 
-    def _drop_path(self, path: str, generation: int) -> None:
+    def forget_failure(self, path: str) -> None:
+        """The file is readable after all."""
         self._rows("DELETE FROM failures WHERE path = ?", path)
-        for (paper,) in self._rows("SELECT paper FROM files WHERE path = ?", path):
-            self._rows("DELETE FROM files WHERE path = ?", path)
+
+    def _release(self, paths: Sequence[str]) -> set[str]:
+        """Take paths out; returns the papers that they held."""
+        held = {row[0] for path in paths for row in self._rows("SELECT paper FROM files WHERE path = ?", path)}
+        self._db.many("DELETE FROM failures WHERE path = ?", [(path,) for path in paths])
+        self._db.many("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
+        return held
+
+    def _drop_unheld(self, papers: Iterable[str], generation: int) -> None:
+        """Take out those of these papers that no file holds."""
+        for paper in papers:
             if not self._rows("SELECT 1 FROM files WHERE paper = ?", paper):
                 self._rows("INSERT INTO removed SELECT id, ? FROM chunks WHERE paper = ?", generation, paper)
                 self._rows("DELETE FROM papers WHERE id = ?", paper)

@@ -57,6 +57,10 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
+# One of these must be there: without them transformers makes up a tokenizer that knows no word, and says nothing.
+TOKENIZERS = ("tokenizer.json", "vocab.txt")
+
+
 class CrossEncoderReranker:
     """A cross-encoder by sentence-transformers, from files on this computer."""
 
@@ -77,14 +81,20 @@ class CrossEncoderReranker:
         if self._model is None:
             import torch
             from sentence_transformers import CrossEncoder
+            from transformers.utils import logging
 
+            logging.disable_progress_bar()
+            logging.set_verbosity(logging.CRITICAL)  # what goes wrong is told below, in one sentence
             try:
+                if not any((self._folder / name).is_file() for name in TOKENIZERS):
+                    raise FileNotFoundError(f"it has none of {', '.join(TOKENIZERS)}")
                 self._model = CrossEncoder(
                     str(self._folder), device="cpu", local_files_only=True, activation_fn=torch.nn.Identity()
                 )
-            except (OSError, ValueError, KeyError) as error:
+            except Exception as error:  # each of the packages below has errors of its own for files it cannot read
+                reason = " ".join(str(error).split()).rstrip(".")
                 raise ModelMissing(
-                    f"The cross-encoder in {self._folder} cannot be loaded: {str(error).splitlines()[0]}.",
+                    f"The cross-encoder in {self._folder} cannot be loaded: {reason[:160]}.",
                     "Fetch it again with `make models`, or set RERANKER=builtin.",
                 ) from error
         return self._model

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+# A sentence's end with what closes behind it, and a marker that is written without a space: "It is so.[1] Then"
 _END = re.compile(
-    r"[.!?…。！？]+[\"'”’»)\]*]*(?:[\[【]\d[\d,;\s–-]*[\]】])*(?=\s|$)"
+    r"[.!?…。！？]+(?:[\"'”’»)\]*]|\s»)*(?:[\[【]\d[\d,;\s–-]*[\]】])*(?=\s|$)"
     r"|[。！？]|\n\s*\n|\n(?=\s*(?:[•▪‣*–-]|\d{1,2}[.)])\s)"
 )
 _NEXT_STARTS = re.compile(r"\s+[\"'“‘«(\[]*[^\Wa-z_]|\s+[\"'“‘«(\[•▪‣–-]|\s*$|\s*\n\s*\n")
@@ -16,6 +17,8 @@ _ABBREVIATIONS = frozenset(
 # These are also words, and abbreviations only before a number: "No. 5", but "The answer is no."
 _BEFORE_A_NUMBER = frozenset({"app", "ex", "no"})
 _NUMBER_FOLLOWS = re.compile(r"\s+\d")
+# The number of a list item, which the markers of the sentence before may precede: "It is so. [1] 2. Then"
+_ITEM_NUMBER = re.compile(r"\s*(?:[\[【(]+[^\[\]【】()]{1,40}[\]】)]+\s*)*\d+")
 _LAST_WORD = re.compile(r"[\w.&]+$")
 
 
@@ -47,7 +50,7 @@ def _ends_here(text: str, start: int, match: re.Match[str]) -> bool:
         return True
     last = word.group()
     is_initial = len(last) == 1 and last.isupper() and last not in "IV"
-    begins_list_item = last.isdecimal() and text[start : match.start()].strip() == last
+    begins_list_item = _ITEM_NUMBER.fullmatch(text, start, match.start())
     before_number = last.casefold() in _BEFORE_A_NUMBER and _NUMBER_FOLLOWS.match(text, match.end())
     return not (is_initial or begins_list_item or before_number or last.casefold() in _ABBREVIATIONS)
 

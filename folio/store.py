@@ -100,6 +100,7 @@ def update_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
         vectors, lexical = _load_vectors(folder), _load_lexical(folder, engine)
         if vectors is None or _faults(vectors, lexical, library, engine):
             return _bring_up(folder, library, stamp, engine, vectors, lexical)
+        vectors.tidy(folder)
         return Indexes(stamp, vectors, lexical or OkapiIndex(library.passages(), stamp))
 
 
@@ -114,6 +115,8 @@ def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
     """Hold the store against itself: every fault in one sentence, nothing when all is well."""
     problems = library.check()
+    if not library.fingerprint():  # no paper has ever landed
+        return problems
     with library.reading() as stamp:
         ids = library.chunk_ids()
         try:

@@ -72,15 +72,19 @@ class VectorIndex:
         if ids is not None:
             parameters = faiss.SearchParameters()
             parameters.sel = faiss.IDSelectorBatch(np.asarray(ids, dtype=np.int64))
-        scores, found = self.faiss.search(query.reshape(1, -1), min(k, len(self)), params=parameters)
-        pairs = [(int(i), float(s)) for i, s in zip(found[0], scores[0], strict=True) if i >= 0]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        limit = k + 1
+        while True:
+            scores, found = self.faiss.search(query.reshape(1, -1), min(limit, len(self)), params=parameters)
+            pairs = [(int(i), float(s)) for i, s in zip(found[0], scores[0], strict=True) if i >= 0]
+            if len(pairs) < limit or pairs[-1][1] < pairs[k - 1][1]:
+                return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+            limit *= 2  # which of those that tie at the end are kept: by id
 
     def save(self, folder: Path) -> None:
         """Write beside, sync, rename into place; then the manifest likewise; then drop the file it replaces."""
         import faiss
 
-        name = f"vectors-{self.stamp.epoch[:8]}-{self.stamp.generation}.faiss"
+        name = self._file_name()
         beside = folder / f"{name}.new"
         faiss.write_index(self.faiss, str(beside))
         sync(beside)
@@ -88,9 +92,16 @@ class VectorIndex:
         os.replace(beside, folder / name)
         manifest = {**asdict(self.stamp), "file": name, "sha256": digest}
         write_json(folder / MANIFEST, {**manifest, "dimension": self.dimension, "count": len(self)})
+        self.tidy(folder)
+
+    def tidy(self, folder: Path) -> None:
+        """Drop the files of earlier states, and what a save left that was broken off."""
         for old in folder.glob("vectors-*.faiss*"):
-            if old.name != name:
+            if old.name != self._file_name():
                 old.unlink(missing_ok=True)
+
+    def _file_name(self) -> str:
+        return f"vectors-{self.stamp.epoch[:8]}-{self.stamp.generation}.faiss"
 
     @classmethod
     def load(cls, folder: Path) -> VectorIndex:

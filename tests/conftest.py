@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from ollama_server import OllamaStandIn
+from papers import Desk, small_papers
+
+# The same examples in every run, and no failure because a computer is busy.
+settings.register_profile("folio", derandomize=True, deadline=None)
+settings.load_profile("folio")
 
 
 @pytest.fixture
@@ -13,3 +20,26 @@ def ollama_server() -> Iterator[OllamaStandIn]:
     """An Ollama server on the loopback with llama3.1:8b, nomic-embed-text (64 numbers, for speed) and a cloud model."""
     with OllamaStandIn(dimension=64) as server:
         yield server
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A new user's folder, without papers yet, and the two scripts at work on it."""
+    return Desk(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def two_papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a desk with two papers in its index, to ask and not to change."""
+    folder = tmp_path_factory.mktemp("two-papers")
+    with pytest.MonkeyPatch.context() as patch:
+        desk = Desk(folder, patch)
+        small_papers(desk.papers)
+        assert desk.ingest().code == 0
+    return folder
+
+
+@pytest.fixture
+def ready(two_papers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A desk with two papers in its index, to ask and not to change."""
+    return Desk(two_papers, monkeypatch, capsys)
