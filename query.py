@@ -85,7 +85,7 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
     remedy = 'Ask one: python query.py "What is ...?"'
     if arguments.batch is not None:
         try:
-            with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8") as file:
+            with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8-sig") as file:
                 questions = [line.strip() for line in file if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{arguments.batch} cannot be read: {error}.", "Give a text file.") from error

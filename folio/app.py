@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 
 def go_offline() -> None:
-    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted."""
+    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted.
+
+    onnxruntime's own builds report their use to Microsoft unless they are told not to before they are imported.
+    """
     os.environ.update(
         HF_HUB_OFFLINE="1",
         TRANSFORMERS_OFFLINE="1",
         HF_HUB_DISABLE_TELEMETRY="1",
+        ORT_DISABLE_TELEMETRY="1",
         LANGSMITH_TRACING="false",
         LANGSMITH_TRACING_V2="false",
         LANGCHAIN_TRACING="false",

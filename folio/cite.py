@@ -135,7 +135,7 @@ def written_sentences(text: str, count: int, *, complete: bool) -> tuple[list[Wr
     rest = len(text)
     if not complete and joined:
         rest = joined.pop()[0]  # the next piece may go on with it, or bring its marker
-        if joined and text[rest:].lstrip()[0] in "[【(":  # the beginning of a marker that belongs to the sentence before
+        if joined and text[rest:].lstrip()[0] in "[【(":  # perhaps the beginning of a marker of the sentence before
             rest = joined.pop()[0]
     sentences = [Written(*take_markers(_unadorned(text[start:end]), count)) for start, end in joined]
     return [sentence for sentence in sentences if sentence.text.strip(" .")], text[rest:] if not complete else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -29,7 +30,7 @@ def errors() -> Console:
     """Standard error: notices, progress, errors."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 
 def say(text: str) -> None:
@@ -53,6 +54,9 @@ def command(run: Callable[[App], int]) -> int:
     """Run a script's work with the settings as they are; errors become two lines and an exit code."""
     from folio.app import from_environment
 
+    # The ollama package makes a client when it is imported, with the environment's proxies, and fails where one is
+    # SOCKS. Folio itself uses none; a program that has its own use for them calls folio.app.connect, and keeps them.
+    os.environ.update(NO_PROXY="*", no_proxy="*")
     try:
         return run(from_environment(say))
     except FolioError as error:

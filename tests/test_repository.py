@@ -23,7 +23,7 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 # A room imports only rooms of the floors above its own.
 FLOORS = [
     "types errors",
-    "prompts files ollama layout frontmatter tokens sentences",
+    "prompts files ollama layout frontmatter tokens sentences bert",
     "database",
     "pdf clean chunk embed minilm workers library vectors lexical fuse rerank cite",
     "store",
