@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
 from folio import clean, indexing, pdf, store
-from folio.errors import ModelMissing, OllamaError, StoreDamaged, StoreError, StoreMismatch, UsageError
+from folio.errors import ModelMissing, OllamaError, StoreDamaged, StoreError, StoreMismatch, StoreMissing, UsageError
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
@@ -284,6 +284,12 @@ class App:
         return store.open_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL, self.notice)
 
     def retriever(self, library: Library) -> Retriever:
+        """Raises StoreMissing for a library without a paper, StoreMismatch, ModelError."""
+        if not library.chunk_count():
+            raise StoreMissing(
+                f"The index at {self.settings.VECTORSTORE_DIR} holds no paper yet.",
+                "Put PDFs into papers/ and run `python ingest.py`, which also says why a file gave no text.",
+            )
         self.require_same_settings(library)
         weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
         return Retriever(

@@ -40,7 +40,12 @@ def say(text: str) -> None:
 
 def plain(text: str) -> str:
     """Text without the control characters by which a file name or a paper could steer a terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+    seen = (char if char.isprintable() or char in _KEPT else " " if char.isspace() else "\ufffd" for char in text)
+    return "".join(seen)
+
+
+# The line's end, and the joiners that some scripts are spelt with
+_KEPT = "\n\u200c\u200d"
 
 
 def count(text: str) -> int:
@@ -66,6 +71,9 @@ def command(run: Callable[[App], int]) -> int:
     except BrokenPipeError:  # the reader of a pipe, such as head, has gone
         sys.stderr.close()
         return 1
+    except OSError as error:
+        place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
+        return complain(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.", 1)
 
 
 def complain(happened: str, remedy: str, exit_code: int) -> int:

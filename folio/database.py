@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from folio.files import disk_full
 DAMAGED = "Run `python ingest.py --rebuild`: it sets the damaged file aside and reads your PDFs again."
 # Seconds to wait for another process's transaction; one takes far less than a second.
 PATIENCE_S = 30
+# Bytes that SQLite needs beside the file, even to read it: the index of the write-ahead log and its first pages
+SIDE_FILES = 2**16
 
 
 class Database:
@@ -115,6 +118,13 @@ class Database:
         finally:
             self.rows(f"DETACH DATABASE {name}")
 
+    def _out_of_space(self, error: sqlite3.Error) -> bool:
+        name = getattr(error, "sqlite_errorname", "")  # not all come from SQLite itself
+        if name == "SQLITE_FULL":
+            return True
+        # Not even its side files find room then; SQLite calls that an error of the disk.
+        return "IOERR" in name and shutil.disk_usage(self._path.parent).free < SIDE_FILES
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
@@ -122,7 +132,7 @@ class Database:
         except FolioError:
             raise
         except sqlite3.OperationalError as error:
-            if "full" in str(error):
+            if self._out_of_space(error):
                 raise disk_full(self._path.parent) from error
             raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
         except sqlite3.DatabaseError as error:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,18 @@ META = "meta.json"
 def _body(passage: Passage) -> list[str]:
     """A passage is found by its paper's title too: questions name the paper more often than its paragraphs do."""
     return tokenize(f"{passage.title}\n{passage.text}")
+
+
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """What tantivy could not do because the system would not, as the OSError that it was."""
+    try:
+        yield
+    except ValueError as error:
+        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1] or number[2]), str(error)) from error
 
 
 def rarity(documents_with: int, documents: int) -> float:
@@ -62,7 +76,8 @@ class TantivyIndex:
             return cls(tantivy.Index(builder.build()), stamp)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        return cls(tantivy.Index(builder.build(), path=str(folder)), stamp, folder)
+        with _os_errors():
+            return cls(tantivy.Index(builder.build(), path=str(folder)), stamp, folder)
 
     @classmethod
     def load(cls, folder: Path, *, thorough: bool = False) -> TantivyIndex:
@@ -99,7 +114,16 @@ class TantivyIndex:
         return {int(i) for i in ids if i is not None}
 
     def update(self, added: Iterable[Passage], removed: Iterable[int], stamp: Stamp) -> None:
-        """Take passages in and out, in one commit. Taking in one that is there replaces it."""
+        """Take passages in and out, in one commit. Taking in one that is there replaces it. Raises OSError."""
+        with _os_errors():
+            self._commit(added, removed)
+        self._index.reload()
+        self._searcher = self._index.searcher()
+        self.stamp = stamp
+        if self._folder is not None:
+            self._write_manifest(self._folder)
+
+    def _commit(self, added: Iterable[Passage], removed: Iterable[int]) -> None:
         import tantivy
 
         writer = self._index.writer(heap_size=64_000_000, num_threads=1)
@@ -112,13 +136,10 @@ class TantivyIndex:
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
-        self._index.reload()
-        self._searcher = self._index.searcher()
-        self.stamp = stamp
-        if self._folder is not None:
-            self._write_manifest(self._folder)
 
     def _write_manifest(self, folder: Path) -> None:
+        for left in folder.glob(".tmp*"):  # tantivy's, of a commit that was killed
+            left.unlink(missing_ok=True)
         kept = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and not path.name.startswith(".")]
         files = {path.name: [path.stat().st_size, sha256_file(path)] for path in kept if path.suffix != ".lock"}
         write_json(folder / MANIFEST, {**asdict(self.stamp), "tokenizer": VERSION, "files": files})

@@ -86,7 +86,12 @@ class VectorIndex:
 
         name = self._file_name()
         beside = folder / f"{name}.new"
-        faiss.write_index(self.faiss, str(beside))
+        try:
+            with beside.open("wb") as file:  # our own: FAISS does not tell when a full disk cuts its file short
+                faiss.write_index(self.faiss, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
+        except OSError:
+            beside.unlink()
+            raise
         sync(beside)
         digest = sha256_file(beside)
         os.replace(beside, folder / name)

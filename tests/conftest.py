@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from desk import Desk, small_papers
 from hypothesis import settings
 from ollama_server import OllamaStandIn
-from papers import Desk, small_papers
 
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)

@@ -1,0 +1,192 @@
+"""Small working stand-ins for what is slow: an embedder by hashing, PDFs read without worker processes, tiny papers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pdfs import save
+
+from config import Settings
+from folio import indexing, store
+from folio.app import App
+from folio.errors import PaperError
+from folio.types import SourceFile, Vectors
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+# What the test papers say
+LINES = {
+    "lattices": [
+        "A lattice is a discrete group of points in space.",
+        "Its shortest vector is hard to find in high dimension.",
+        "A signature samples a vector near a point.",
+        "The message chooses that point by a hash.",
+        "Keys are large but signing is fast enough.",
+        "Verification multiplies one matrix by one vector.",
+    ],
+    "sponges": [
+        "A sponge absorbs its input block by block.",
+        "Then it squeezes out as many bits as are wanted.",
+        "The permutation inside is public and fixed.",
+        "Its capacity decides how secure the sponge is.",
+        "Its rate decides how fast the input goes in.",
+        "Padding makes the last block as long as the others.",
+    ],
+    "gradients": [
+        "The gradient of the loss tells a weight where to go.",
+        "A step against it makes the loss smaller at first.",
+        "Momentum remembers where it pointed before.",
+        "A schedule shortens the steps as training goes on.",
+        "Noise in the batches helps to leave flat regions.",
+        "Large batches need longer steps to learn as much.",
+    ],
+    "trees": [
+        "Trees are balanced by rotations after an insertion.",
+        "A rotation keeps the order of all the keys.",
+        "Red nodes never have a child that is red.",
+        "Every path to a leaf has as many black nodes.",
+        "A lookup takes a logarithm of steps at most.",
+        "Deletion is the case that books leave to readers.",
+    ],
+}
+
+
+class HashingEmbedder:
+    """A working embedder by feature hashing: each word adds to four places. Texts that share words point one way.
+
+    What it embeds is kept in `passages` and `queries`, and the hash of each passage appended to the file `log`, a line
+    each, so that a process can tell what another one embedded before it was killed.
+    """
+
+    def __init__(self, dimension: int = 64, name: str = "hashing", log: Path | None = None) -> None:
+        self.name = name
+        self._dimension = dimension
+        self._log = log
+        self.passages: list[str] = []
+        self.queries: list[str] = []
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    def identity(self) -> dict[str, str]:
+        return {"embedder": self.name, "dimension": str(self._dimension)}
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.passages += texts
+        if self._log is not None:
+            with self._log.open("a", encoding="ascii") as log:
+                log.writelines(f"{digest(text)}\n" for text in texts)
+        return np.stack([self._vector(text) for text in texts])
+
+    def embed_query(self, text: str) -> Vectors:
+        self.queries.append(text)
+        return self._vector(text)
+
+    def _vector(self, text: str) -> Vectors:
+        vector = np.zeros(self._dimension, dtype=np.float32)
+        for word in re.findall(r"\w+", text.lower()) or [text]:
+            hashed = hashlib.blake2b(word.encode(), digest_size=16).digest()
+            for at in range(0, 16, 4):
+                number = int.from_bytes(hashed[at : at + 4], "big")
+                vector[(number >> 1) % self._dimension] += 1 if number & 1 else -1
+        if not vector.any():
+            vector[0] = 1
+        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+def digest(text: str) -> str:
+    """What the log of a HashingEmbedder holds for a passage."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class HashingApp(App):
+    """The whole tool, with an embedder by hashing."""
+
+    hashing: HashingEmbedder = field(default_factory=HashingEmbedder)
+
+    def _embedder(self, made_with: str) -> HashingEmbedder:
+        return self.hashing
+
+    def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[indexing.Outcome]:
+        """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
+        with store.writing(self.settings.VECTORSTORE_DIR):
+            watch = NullWatch()
+            found = indexing.find_pdfs([self.settings.PAPERS_DIR])
+            files, outcomes = indexing.hash_files(found, watch)
+            again = frozenset(str(self.settings.PAPERS_DIR / name) for name in retry)
+            try:
+                outcomes += self.rebuild(files, watch) if rebuild else self.ingest(files, watch, jobs=1, retry=again)
+                outcomes += self.prune() if prune else ()
+            finally:
+                self.finish_ingest()
+        return outcomes
+
+
+def hashing_app(folder: Path, hashing: HashingEmbedder | None = None, **settings: Any) -> HashingApp:
+    """An app with papers, store and record in this folder, small chunks and no reranker; any notice is an error."""
+    chosen: dict[str, Any] = {
+        "_env_file": None,
+        "PAPERS_DIR": folder / "papers",
+        "VECTORSTORE_DIR": folder / "store",
+        "INGESTED_JSON": folder / "ingested.json",
+        "EMBEDDER": "auto",
+        "LEXICAL": "tantivy",
+        "RERANKER": "none",
+        "CHUNK_SIZE": 100,
+        "CHUNK_OVERLAP": 20,
+        "EMBED_BATCH": 2,
+        **settings,
+    }
+    return HashingApp(Settings(**chosen), _no_notice, hashing or HashingEmbedder())
+
+
+def _no_notice(text: str) -> None:
+    raise AssertionError(f"a notice: {text}")
+
+
+class NullWatch:
+    """Sees an ingest go on and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.plan: list[str] = []
+        self.chunks: dict[str, int] = {}
+
+    def hashed(self, file: Path) -> None:
+        pass
+
+    def planned(self, files: Sequence[SourceFile]) -> None:
+        self.plan += [file.name for file in files]
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
+        self.chunks[file.name] = self.chunks.get(file.name, 0) + chunks
+
+    def done(self, outcome: indexing.Outcome) -> None:
+        pass
+
+
+def read_here(
+    function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
+) -> Iterator[tuple[ItemT, ResultT | PaperError]]:
+    """Stands in for workers.run_guarded where its processes would cost more than the test: the same without them."""
+    for item in items:
+        try:
+            yield item, function(item)
+        except PaperError as error:
+            yield item, error
+
+
+def make_pdf(path: Path, subject: str, title: str = "", change: str = "") -> Path:
+    """Two pages on a subject; `change` takes the place of the last line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [*LINES[subject][:-1], change or LINES[subject][-1]]
+    pages = [[(72.0, 100.0 + 14 * n, line) for n, line in enumerate(part)] for part in (lines[:3], lines[3:])]
+    return save(path, pages, metadata={"title": title or f"On {subject}"})

@@ -1,0 +1,129 @@
+"""Runs an ingest again and again, and kills it each time at another of its write steps. Used by test_kill.py.
+
+    python tests/kill_child.py JOB
+
+JOB is a JSON file: `papers`, a folder; `embedder`, a name; `prune` and `rebuild`, as of ingest.py; `runs`, a list of
+[folder, step], where the folder holds a store. Each run is a process of its own, forked when everything is imported. It
+sends itself SIGKILL just before its write step of that number; step 0 is never reached, and the steps are then listed
+in FOLDER/steps.json.
+Prints a line for each run: the signal that ended it, or 0.
+
+Nothing of Folio is replaced, save that PDFs are read without worker processes. The steps are seen from outside: by
+Python's audit hook (files), SQLite's trace (statements) and Python's profiler (FAISS and tantivy).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+# Imported before the fork, so that no run pays for them
+import faiss
+import langchain_text_splitters
+import pymupdf
+import Stemmer
+import tantivy
+from doubles import HashingEmbedder, hashing_app, read_here
+
+from folio import workers
+
+_PRELOADED = (faiss, langchain_text_splitters, pymupdf, Stemmer, tantivy)
+_WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT", "CREATE", "ATTACH", "PRAGMA journal_mode")
+_FILE_EVENTS = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
+
+
+class Steps:
+    """Counts write steps under a folder, and ends this process at one of them."""
+
+    def __init__(self, folder: Path, fatal: int) -> None:
+        self.names: list[str] = []
+        self._folder = str(folder)
+        self._fatal = fatal
+
+    def watch(self) -> None:
+        connect = sqlite3.connect
+
+        def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = connect(*args, **kwargs)
+            connection.set_trace_callback(self._statement)
+            return connection
+
+        sqlite3.connect = traced  # type: ignore[assignment]
+        sys.addaudithook(self._audit)
+        sys.setprofile(self._profile)
+
+    def _take(self, name: str) -> bool:
+        """Whether this is the fatal step."""
+        self.names.append(name)
+        return len(self.names) == self._fatal
+
+    def _step(self, name: str) -> None:
+        if self._take(name):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            self._file("open", args[0])
+        elif event in ("os.remove", "os.rmdir") and args[1] >= 0:  # relative to an open folder: shutil.rmtree
+            self._step(f"{event} {args[0]}")
+        elif event in _FILE_EVENTS and isinstance(args[0], str | os.PathLike):
+            self._file(event, os.fspath(args[0]))
+
+    def _file(self, what: str, path: str) -> None:
+        if path.startswith(self._folder):
+            self._step(f"{what} {os.path.relpath(path, self._folder)}")
+
+    def _statement(self, sql: str) -> None:
+        if sql.lstrip().startswith(_WRITES):
+            self._step(f"sql {' '.join(sql[:50].split())}")
+
+    def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event in ("call", "return") and frame.f_code.co_name == "write_index":
+            if event == "return" and self._take("torn write_index"):
+                for path in Path(self._folder).rglob("*.faiss.new"):  # as if the kill had come while it was written
+                    os.truncate(path, path.stat().st_size // 2)
+                os.kill(os.getpid(), signal.SIGKILL)
+            self._step(f"{event} write_index")
+        elif event in ("c_call", "c_return") and arg.__name__ in ("commit", "wait_merging_threads"):
+            self._step(f"{event} {arg.__qualname__}")
+
+
+def _run(job: dict[str, Any], folder: Path, fatal: int) -> None:
+    """In the forked process."""
+    workers.run_guarded = read_here
+    embedder = HashingEmbedder(name=job["embedder"], log=folder / "embedded.log")
+    app = hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]))
+    steps = Steps(folder, fatal)
+    steps.watch()
+    app.run(prune=job["prune"], rebuild=job["rebuild"])
+    sys.setprofile(None)
+    (folder / "steps.json").write_text(json.dumps(steps.names))
+
+
+def main(argv: list[str]) -> int:
+    job = json.loads(Path(argv[0]).read_text())
+    for folder, fatal in job["runs"]:
+        child = os.fork()
+        if not child:
+            try:
+                _run(job, Path(folder), fatal)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+            return 1
+        sys.stdout.write(f"{os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,193 @@
+"""A disk that fills up, at any stage of an ingest: one line and its remedy, and nothing that had landed is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+from ollama_server import OllamaStandIn
+
+from folio import store, workers
+from folio.errors import DiskFull
+
+ROOT = Path(__file__).parents[1]
+KB = 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 2 MB."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs Linux and root")
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@pytest.fixture
+def app(tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    """A store on the disk that holds one paper; two more are waiting."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    made = hashing_app(disk, PAPERS_DIR=tmp_path / "papers")
+    make_pdf(tmp_path / "papers" / "lattices.pdf", "lattices")
+    made.run()
+    for subject in ("sponges", "trees"):
+        make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
+    return made
+
+
+def _fill(disk: Path, free: int) -> None:
+    """Take all of the disk but so many bytes."""
+    room = os.statvfs(disk)
+    (disk / "filler").write_bytes(bytes(max(0, room.f_bavail * room.f_bsize - free)))
+
+
+def _papers(app: HashingApp) -> dict[str, str]:
+    library = app.open_library()
+    found = {paper.file: library.text(paper.id, 0, paper.length) for paper in library.papers()}
+    library.close()
+    return found
+
+
+# From none at all to enough for everything
+@pytest.mark.parametrize("free_kb", [0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 200, 300])
+def test_an_ingest_on_a_full_disk_loses_nothing(app: HashingApp, disk: Path, free_kb: int) -> None:
+    before = _papers(app)
+    _fill(disk, free_kb * KB)
+    full = False
+    try:
+        app.run()
+    except DiskFull as error:
+        full = True
+        _assert_says_so(error, disk)
+    assert full or free_kb > 100
+    assert not full or free_kb < 300
+    (disk / "filler").unlink()
+    landed = _papers(app)
+    assert before.items() <= landed.items()
+    embedded = len(app.hashing.passages)
+    app.run()
+    assert _papers(app).keys() == {"lattices.pdf", "sponges.pdf", "trees.pdf"}
+    assert landed.items() <= _papers(app).items()
+    assert app.verify() == []
+    assert len(list((disk / "store").glob("*.faiss*"))) == 1
+    # Only the batch that could not be written down is embedded again.
+    assert len(app.hashing.passages[embedded:]) + len(set(app.hashing.passages[:embedded])) <= 12 + 2
+
+
+@pytest.mark.parametrize("gone", ["vectors*", "lexical"])
+def test_an_index_on_a_full_disk_is_made_later(app: HashingApp, disk: Path, gone: str) -> None:
+    app.run()
+    library = app.open_library()
+    library.papers()
+    failed = 0
+    for free_kb in range(0, 61, 4):
+        for path in (disk / "store").glob(gone):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        _fill(disk, free_kb * KB)
+        try:
+            store.update_indexes(disk / "store", library, "tantivy")
+        except DiskFull as error:
+            failed += 1
+            _assert_says_so(error, disk)
+            assert not list((disk / "store").glob("vectors-*.new"))
+        (disk / "filler").unlink()
+    library.close()
+    assert 2 <= failed < 16
+    app.run()
+    assert app.verify() == []
+
+
+def _assert_says_so(error: DiskFull, disk: Path) -> None:
+    assert error.happened in [
+        f"There is no space left on the disk that holds {folder}." for folder in (disk, disk / "store")
+    ]
+    assert error.remedy == "Free some space and run the same command again; what was indexed before is kept."
+
+
+@pytest.mark.parametrize("free_kb", [0, 8, 16, 64])
+def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, free_kb: int) -> None:
+    """Even where the indexes are gone and cannot be written."""
+    notices: list[str] = []
+    reader = HashingApp(app.settings, notices.append, HashingEmbedder())
+    library = reader.open_library()
+    assert len(library.papers()) == 1
+    for path in (disk / "store").glob("vectors*"):
+        path.unlink()
+    shutil.rmtree(disk / "store" / "lexical")
+    _fill(disk, free_kb * KB)
+    hits = reader.retriever(library).search("the shortest vector of a lattice", 1).hits
+    library.close()
+    assert hits[0].paper.file == "lattices.pdf"
+    (notice,) = notices
+    if free_kb < 20:
+        full = f"There is no space left on the disk that holds {disk / 'store'}."
+        assert notice.endswith(f"read from the library for now. {full}")
+
+
+def test_a_library_that_cannot_even_be_opened_for_lack_of_space_is_not_called_damaged(
+    app: HashingApp, disk: Path
+) -> None:
+    _fill(disk, 0)
+    with pytest.raises(DiskFull) as caught:
+        app.open_library().papers()
+    _assert_says_so(caught.value, disk)
+    (disk / "filler").unlink()
+    assert _papers(app).keys() == {"lattices.pdf"}
+
+
+def test_a_rebuild_on_a_full_disk_leaves_the_old_store(app: HashingApp, disk: Path, tmp_path: Path) -> None:
+    app.run()
+    before = _papers(app)
+    other = hashing_app(disk, HashingEmbedder(name="other"), PAPERS_DIR=tmp_path / "papers")
+    for free_kb in (0, 64, 128, 192):
+        _fill(disk, free_kb * KB)
+        with pytest.raises(DiskFull):
+            other.run(rebuild=True)
+        (disk / "filler").unlink()
+        assert _papers(app) == before
+        assert app.verify() == []
+    other.run(rebuild=True)
+    assert _papers(other) == before
+    assert other.verify() == []
+
+
+def test_the_command_says_it_in_two_lines(disk: Path, tmp_path: Path) -> None:
+    make_pdf(tmp_path / "papers" / "trees.pdf", "trees")
+    _fill(disk, 16 * KB)
+    with OllamaStandIn(dimension=64) as server:
+        done = subprocess.run(
+            [sys.executable, ROOT / "ingest.py", "--jobs", "1"],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "PAPERS_DIR": str(tmp_path / "papers"),
+                "VECTORSTORE_DIR": str(disk / "store"),
+                "INGESTED_JSON": str(disk / "ingested.json"),
+                "EMBEDDER": "ollama",
+                "OLLAMA_HOST": server.url,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        f"There is no space left on the disk that holds {disk / 'store'}.",
+        "Free some space and run the same command again; what was indexed before is kept.",
+    ]

@@ -1,0 +1,568 @@
+"""The ingest pipeline on PDFs: what becomes of new, changed, moved, copied, broken and missing files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pymupdf
+import pytest
+from doubles import (
+    LINES,
+    HashingApp,
+    HashingEmbedder,
+    ItemT,
+    NullWatch,
+    ResultT,
+    hashing_app,
+    make_pdf,
+    read_here,
+)
+from pdfs import image_page
+
+from folio import indexing, store, workers
+from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
+from folio.files import sha256_file
+from folio.indexing import Outcome
+from folio.library import Library
+from folio.types import Vectors
+
+
+class Reader:
+    """Reads PDFs without worker processes and keeps which ones."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __call__(
+        self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
+    ) -> Iterator[tuple[ItemT, ResultT | PaperError]]:
+        items = list(items)
+        self.read += [item.name for item in items]  # type: ignore[attr-defined]
+        return read_here(function, items, **limits)
+
+
+@pytest.fixture(autouse=True)
+def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
+    made = Reader()
+    monkeypatch.setattr(workers, "run_guarded", made)
+    return made
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> HashingApp:
+    for subject in ("lattices", "sponges", "trees"):
+        make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
+    return hashing_app(tmp_path)
+
+
+def _papers(app: HashingApp) -> Path:
+    return app.settings.PAPERS_DIR
+
+
+def _statuses(outcomes: Iterable[Outcome]) -> dict[str, str]:
+    return {outcome.file.name: outcome.status for outcome in outcomes}
+
+
+def _notes(outcomes: Iterable[Outcome], name: str) -> tuple[str, ...]:
+    (found,) = [outcome.notes for outcome in outcomes if outcome.file.name == name]
+    return found
+
+
+def _held(app: HashingApp) -> dict[str, str]:
+    """File name -> what its paper says first."""
+    library = app.open_library()
+    texts = {paper.id: library.text(paper.id, 0, paper.length) for paper in library.papers()}
+    held = {file.name: texts[file.sha256] for file in library.files()}
+    library.close()
+    return {name: next(subject for subject in LINES if LINES[subject][0][:20] in text) for name, text in held.items()}
+
+
+def _found(app: HashingApp, question: str) -> tuple[str, tuple[int, int], str]:
+    """The best passage's file, pages and text."""
+    library = app.open_library()
+    hit = app.retriever(library).search(question, 1).hits[0]
+    library.close()
+    return hit.paper.file, hit.pages, hit.text
+
+
+# New, unchanged, changed
+
+
+def test_new_papers_are_read_split_embedded_and_found(app: HashingApp) -> None:
+    outcomes = app.run()
+    assert _statuses(outcomes) == {"lattices.pdf": "added", "sponges.pdf": "added", "trees.pdf": "added"}
+    assert [outcome.pages for outcome in outcomes] == [2, 2, 2]
+    library = app.open_library()
+    assert [(paper.file, paper.title) for paper in library.papers()] == [
+        ("lattices.pdf", "On lattices"),
+        ("sponges.pdf", "On sponges"),
+        ("trees.pdf", "On trees"),
+    ]
+    assert [paper.chunks for paper in library.papers()] == [outcome.chunks for outcome in outcomes]
+    assert library.chunk_count() == sum(outcome.chunks for outcome in outcomes) == len(app.hashing.passages)
+    assert library.fingerprint() == indexing.fingerprint(app.hashing, app.split)
+    library.close()
+    assert app.verify() == []
+    file, pages, text = _found(app, "how is the last block padded")
+    assert (file, pages) == ("sponges.pdf", (2, 2))
+    assert "Padding makes the last block" in text
+
+
+def test_worker_processes_give_the_same(app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.run()
+    here = _papers_of(app)
+    monkeypatch.undo()
+    other = hashing_app(tmp_path, VECTORSTORE_DIR=tmp_path / "other")
+    other.run()
+    assert _papers_of(other) == here
+
+
+def _papers_of(app: HashingApp) -> list[object]:
+    library = app.open_library()
+    papers = library.papers()
+    texts = [library.text(paper.id, 0, paper.length) for paper in papers]
+    library.close()
+    return [papers, texts]
+
+
+def test_a_second_run_does_nothing(app: HashingApp, reader: Reader) -> None:
+    app.run()
+    embedded, read = len(app.hashing.passages), len(reader.read)
+    before = {path: path.stat().st_mtime_ns for path in app.settings.VECTORSTORE_DIR.rglob("*.faiss")}
+    assert set(_statuses(app.run()).values()) == {"unchanged"}
+    assert (len(app.hashing.passages), len(reader.read)) == (embedded, read)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_changed_file_replaces_its_paper_and_only_new_text_is_embedded(app: HashingApp, reader: Reader) -> None:
+    app.run()
+    embedded = len(app.hashing.passages)
+    reader.read.clear()
+    make_pdf(_papers(app) / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
+    outcomes = app.run()
+    assert _statuses(outcomes) == {"lattices.pdf": "unchanged", "sponges.pdf": "unchanged", "trees.pdf": "replaced"}
+    assert reader.read == ["trees.pdf"]
+    assert _found(app, "splay tree root")[0] == "trees.pdf"
+    fresh = app.hashing.passages[embedded:]
+    assert len(fresh) == 1
+    assert "splay tree" in fresh[0]
+    library = app.open_library()
+    text = "".join(passage.text for passage in library.passages())
+    assert "Deletion" not in text
+    library.close()
+    assert app.verify() == []
+
+
+def test_progress_is_told(app: HashingApp) -> None:
+    watch = NullWatch()
+    files, _ = indexing.hash_files(indexing.find_pdfs([_papers(app)]), watch)
+    with store.writing(app.settings.VECTORSTORE_DIR):
+        outcomes = list(app.ingest(files, watch, jobs=1, retry=frozenset()))
+    assert watch.plan == ["lattices.pdf", "sponges.pdf", "trees.pdf"]
+    assert watch.chunks == {outcome.file.name: outcome.chunks for outcome in outcomes}
+
+
+# Copies and moves
+
+
+def test_the_same_file_under_two_names_is_one_paper(app: HashingApp, reader: Reader) -> None:
+    copy = _papers(app) / "more" / "copy.pdf"
+    copy.parent.mkdir()
+    copy.write_bytes((_papers(app) / "trees.pdf").read_bytes())
+    outcomes = app.run()
+    assert _statuses(outcomes)["trees.pdf"] == "duplicate"  # the copy's folder comes first
+    assert _notes(outcomes, "trees.pdf") == ("The same file as more/copy.pdf.",)
+    assert len(reader.read) == 3
+    assert _held(app)["trees.pdf"] == _held(app)["more/copy.pdf"] == "trees"
+    library = app.open_library()
+    assert len(library.papers()) == 3
+    library.close()
+    assert set(_statuses(app.run()).values()) == {"unchanged"}
+
+
+def test_a_copy_that_comes_later_is_not_read(app: HashingApp, reader: Reader) -> None:
+    app.run()
+    reader.read.clear()
+    (_papers(app) / "copy.pdf").write_bytes((_papers(app) / "trees.pdf").read_bytes())
+    outcomes = app.run()
+    assert _statuses(outcomes)["copy.pdf"] == "duplicate"
+    assert _notes(outcomes, "copy.pdf") == ("The same file as trees.pdf.",)
+    assert reader.read == []
+    assert app.verify() == []
+
+
+def test_a_moved_file_keeps_its_paper_under_the_new_name(app: HashingApp, reader: Reader) -> None:
+    app.run()
+    (_papers(app) / "lattices.pdf").unlink()  # gone too, but nobody asked to drop it
+    (_papers(app) / "trees.pdf").rename(_papers(app) / "renamed.pdf")
+    reader.read.clear()
+    outcomes = app.run()
+    assert _notes(outcomes, "renamed.pdf") == ("Moved from trees.pdf.",)
+    assert reader.read == []
+    assert _held(app) == {"renamed.pdf": "trees", "sponges.pdf": "sponges", "lattices.pdf": "lattices"}
+    assert _found(app, "rotation keeps the order")[0] == "renamed.pdf"
+
+
+def test_a_new_version_under_the_old_name_and_the_old_one_kept_under_another(app: HashingApp, reader: Reader) -> None:
+    app.run()
+    reader.read.clear()
+    (_papers(app) / "trees.pdf").rename(_papers(app) / "trees-v1.pdf")
+    make_pdf(_papers(app) / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
+    outcomes = app.run()
+    assert _statuses(outcomes)["trees.pdf"] == "replaced"
+    assert _notes(outcomes, "trees-v1.pdf") == ("Moved from trees.pdf.",)
+    assert reader.read == ["trees.pdf"]
+    assert _found(app, "splay tree root")[0] == "trees.pdf"
+    assert _found(app, "deletion is the case that books leave to readers")[0] == "trees-v1.pdf"
+    assert app.verify() == []
+
+
+def test_two_files_that_swapped_their_names(app: HashingApp, reader: Reader) -> None:
+    app.run()
+    reader.read.clear()
+    trees, sponges = _papers(app) / "trees.pdf", _papers(app) / "sponges.pdf"
+    trees.rename(trees.with_name("x"))
+    sponges.rename(trees)
+    trees.with_name("x").rename(sponges)
+    outcomes = app.run()
+    assert _notes(outcomes, "trees.pdf") == ("Moved from sponges.pdf.",)
+    assert _notes(outcomes, "sponges.pdf") == ("Moved from trees.pdf.",)
+    assert reader.read == []
+    assert _held(app) == {"lattices.pdf": "lattices", "trees.pdf": "sponges", "sponges.pdf": "trees"}
+    assert app.verify() == []
+
+
+def test_the_same_text_in_two_papers_is_embedded_once_and_cited_twice(app: HashingApp) -> None:
+    make_pdf(_papers(app) / "trees-again.pdf", "trees", title="Another edition")
+    app.run()
+    assert len(app.hashing.passages) == len(set(app.hashing.passages))
+    library = app.open_library()
+    hits = app.retriever(library).search("a rotation keeps the order of all the keys", 2).hits
+    assert sorted(hit.paper.file for hit in hits) == ["trees-again.pdf", "trees.pdf"]
+    assert hits[0].text == hits[1].text
+    assert hits[0].pages == hits[1].pages == (1, 1)
+    assert hits[0].chunk.id != hits[1].chunk.id
+    library.close()
+
+
+# Pruning
+
+
+def test_a_paper_whose_file_is_gone_stays_until_it_is_pruned(app: HashingApp) -> None:
+    app.run()
+    (_papers(app) / "trees.pdf").unlink()
+    assert "trees.pdf" not in _statuses(app.run())
+    assert _held(app)["trees.pdf"] == "trees"
+    assert _statuses(app.run(prune=True)) == {
+        "lattices.pdf": "unchanged",
+        "sponges.pdf": "unchanged",
+        "trees.pdf": "pruned",
+    }
+    assert sorted(_held(app)) == ["lattices.pdf", "sponges.pdf"]
+    assert _found(app, "rotation keeps the order")[0] != "trees.pdf"
+    assert app.verify() == []
+
+
+def test_a_broken_file_that_is_gone_is_pruned_once(app: HashingApp) -> None:
+    app.run()
+    (_papers(app) / "trees.pdf").write_bytes(b"torn")
+    app.run()
+    (_papers(app) / "trees.pdf").unlink()
+    outcomes = app.run(prune=True)
+    assert [outcome.status for outcome in outcomes if outcome.file.name == "trees.pdf"] == ["pruned"]
+    assert [entry["file"] for entry in _record(app)] == ["lattices.pdf", "sponges.pdf"]
+
+
+# Failures
+
+
+def _scan(path: Path) -> None:
+    document = pymupdf.open()
+    image_page(document)
+    document.save(path)
+    document.close()
+
+
+def test_a_file_that_gives_no_text_is_named_with_the_reason_and_costs_no_other(app: HashingApp) -> None:
+    (_papers(app) / "a-torn.pdf").write_bytes(b"%PDF-1.7 and then nothing of the kind")
+    (_papers(app) / "b-empty.pdf").write_bytes(b"")
+    _scan(_papers(app) / "c-scan.pdf")
+    outcomes = app.run()
+    assert list(_statuses(outcomes).values()) == ["failed", "failed", "failed", "added", "added", "added"]
+    for name in ("a-torn.pdf", "b-empty.pdf", "c-scan.pdf"):
+        happened, remedy = _notes(outcomes, name)
+        assert happened.endswith(".")
+        assert remedy.endswith(".")
+    assert "OCR" in _notes(outcomes, "c-scan.pdf")[1]
+    assert len(_held(app)) == 3
+    assert app.verify() == []
+
+
+def test_a_failure_is_remembered_and_not_read_again_unless_it_is_named(app: HashingApp, reader: Reader) -> None:
+    (_papers(app) / "torn.pdf").write_bytes(b"torn")
+    first = app.run()
+    reader.read.clear()
+    second = app.run()
+    assert _notes(second, "torn.pdf") == _notes(first, "torn.pdf")
+    assert _statuses(second)["torn.pdf"] == "failed"
+    assert reader.read == []
+    assert _statuses(app.run(retry=["torn.pdf"]))["torn.pdf"] == "failed"
+    assert reader.read == ["torn.pdf"]
+    make_pdf(_papers(app) / "torn.pdf", "trees", title="Mended")
+    assert _statuses(app.run())["torn.pdf"] == "added"
+    assert not any("failed" in entry for entry in _record(app))
+
+
+def test_copies_of_a_broken_file_fail_alike_and_are_read_once(app: HashingApp, reader: Reader) -> None:
+    for name in ("torn.pdf", "torn-too.pdf"):
+        (_papers(app) / name).write_bytes(b"torn")
+    outcomes = app.run()
+    assert _notes(outcomes, "torn.pdf") == _notes(outcomes, "torn-too.pdf")
+    assert len([name for name in reader.read if "torn" in name]) == 1
+    reader.read.clear()
+    app.run()
+    assert reader.read == []
+
+
+def test_a_changed_file_that_is_broken_keeps_the_old_paper(app: HashingApp) -> None:
+    app.run()
+    good = (_papers(app) / "trees.pdf").read_bytes()
+    (_papers(app) / "trees.pdf").write_bytes(b"torn")
+    assert _statuses(app.run())["trees.pdf"] == "failed"
+    assert _held(app)["trees.pdf"] == "trees"
+    assert _found(app, "rotation keeps the order")[0] == "trees.pdf"
+    assert _statuses(app.run())["trees.pdf"] == "failed"
+    assert [entry["file"] for entry in _record(app) if "failed" in entry] == ["trees.pdf"]
+    (_papers(app) / "trees.pdf").write_bytes(good)  # put back
+    assert _statuses(app.run())["trees.pdf"] == "unchanged"
+    assert [entry["file"] for entry in _record(app) if "failed" in entry] == []
+
+
+def test_a_file_above_the_limit_is_not_opened(app: HashingApp, tmp_path: Path) -> None:
+    with (_papers(app) / "large.pdf").open("wb") as file:
+        file.truncate(2_000_000)
+    small = hashing_app(tmp_path, MAX_FILE_MB=1)
+    assert _notes(small.run(), "large.pdf")[0] == "It is 2 MB large, and MAX_FILE_MB is 1."
+
+
+def test_a_file_that_vanishes_before_it_is_hashed_is_named(tmp_path: Path) -> None:
+    files, failed = indexing.hash_files({tmp_path / "gone.pdf": "gone.pdf"}, NullWatch())
+    assert files == []
+    assert failed[0].notes[0].startswith("It cannot be opened: No such file")
+
+
+def test_pdfs_are_found_in_folders_whatever_their_capitals(tmp_path: Path) -> None:
+    for name in ("b.pdf", "a.PDF", "deep/er/c.Pdf", ".hidden/d.pdf", "deep/.e.pdf", "notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "folder.pdf").mkdir()
+    found = indexing.find_pdfs([tmp_path, tmp_path / "b.pdf", tmp_path / "notes.txt"])
+    assert list(found.values()) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "notes.txt"]
+    with pytest.raises(UsageError, match=r"There is no file or folder .*none"):
+        indexing.find_pdfs([tmp_path / "none"])
+
+
+# Broken off
+
+
+class Failing(HashingEmbedder):
+    """Gives up after so many batches."""
+
+    def __init__(self, batches: int, name: str = "hashing") -> None:
+        super().__init__(name=name)
+        self._left = batches
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        if not self._left:
+            raise ModelError("The model is gone.", "Bring it back.")
+        self._left -= 1
+        return super().embed_passages(texts)
+
+
+def test_an_ingest_that_broke_off_while_embedding_goes_on_where_it_was(app: HashingApp, tmp_path: Path) -> None:
+    app.run()
+    undisturbed = list(app.hashing.passages)
+    embedded: list[str] = []
+    for batches in range(len(undisturbed)):
+        again = hashing_app(tmp_path, Failing(batches % 3 + 1), VECTORSTORE_DIR=tmp_path / "again")
+        try:
+            again.run()
+        except ModelError:
+            embedded += again.hashing.passages
+            assert again.verify() == []
+        else:
+            embedded += again.hashing.passages
+            break
+    assert embedded == undisturbed
+    assert _papers_of(again) == _papers_of(app)
+    assert again.verify() == []
+
+
+# The record
+
+
+def _record(app: HashingApp) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(app.settings.INGESTED_JSON.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_record_says_what_is_in_the_index_and_what_is_not(app: HashingApp, tmp_path: Path) -> None:
+    (_papers(app) / "torn.pdf").write_bytes(b"torn")
+    (_papers(app) / "zz-copy.pdf").write_bytes((_papers(app) / "trees.pdf").read_bytes())
+    outcomes = {outcome.file.name: outcome for outcome in app.run()}
+    *papers, torn = _record(app)
+    assert [paper["file"] for paper in papers] == ["lattices.pdf", "sponges.pdf", "trees.pdf"]
+    trees = papers[2]
+    added = trees.pop("added")
+    assert isinstance(added, str)
+    assert added.endswith("+00:00")
+    assert trees == {
+        "file": "trees.pdf",
+        "sha256": sha256_file(_papers(app) / "trees.pdf"),
+        "title": "On trees",
+        "authors": [],
+        "year": None,
+        "pages": 2,
+        "chunks": outcomes["trees.pdf"].chunks,
+        "paths": [str(_papers(app) / "trees.pdf"), str(_papers(app) / "zz-copy.pdf")],
+        "problems": [],
+    }
+    happened, remedy = outcomes["torn.pdf"].notes
+    assert torn == {
+        "file": "torn.pdf",
+        "sha256": sha256_file(_papers(app) / "torn.pdf"),
+        "failed": happened,
+        "remedy": remedy,
+        "paths": [str(_papers(app) / "torn.pdf")],
+    }
+    assert not (tmp_path / "ingested.json.new").exists()
+
+
+def test_nothing_is_recorded_where_nothing_was_ingested(tmp_path: Path) -> None:
+    app = hashing_app(tmp_path)
+    app.finish_ingest()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_of_failures_only_has_a_record_and_no_fault(tmp_path: Path) -> None:
+    app = hashing_app(tmp_path)
+    _papers(app).mkdir()
+    (_papers(app) / "torn.pdf").write_bytes(b"torn")
+    app.run()
+    assert [entry["file"] for entry in _record(app)] == ["torn.pdf"]
+    assert app.verify() == []
+
+
+# Rebuilding
+
+
+def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp, tmp_path: Path) -> None:
+    app.run()
+    make_pdf(_papers(app) / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
+    new = hashing_app(tmp_path, HashingEmbedder(32, "other"), CHUNK_SIZE=120)
+    with pytest.raises(StoreMismatch, match=r"chunk_size is 100 in the store and 120 now"):
+        new.run()
+    files, _ = indexing.hash_files(indexing.find_pdfs([_papers(app)]), NullWatch())
+    with store.writing(new.settings.VECTORSTORE_DIR):
+        for outcome in new.rebuild(files, NullWatch(), jobs=1):
+            assert outcome.status == "added"
+            assert _found(app, "deletion is the case that books leave to readers")[0] == "trees.pdf"
+        new.finish_ingest()
+    assert _found(new, "splay tree root")[0] == "trees.pdf"
+    library = new.open_library()
+    assert library.fingerprint() == indexing.fingerprint(new.hashing, new.split)
+    library.close()
+    assert new.verify() == []
+    assert not list(new.settings.VECTORSTORE_DIR.glob("rebuild*"))
+    with pytest.raises(StoreMismatch):
+        app.run()
+
+
+def test_a_rebuild_reads_what_failed_again(app: HashingApp, reader: Reader) -> None:
+    (_papers(app) / "torn.pdf").write_bytes(b"torn")
+    app.run()
+    reader.read.clear()
+    app.run(rebuild=True)
+    assert reader.read == ["lattices.pdf", "sponges.pdf", "torn.pdf", "trees.pdf"]
+
+
+def test_a_rebuild_that_broke_off_is_gone_on_with(app: HashingApp, tmp_path: Path, reader: Reader) -> None:
+    app.run()
+    broken = hashing_app(tmp_path, Failing(3, "other"))
+    with pytest.raises(ModelError):
+        broken.run(rebuild=True)
+    assert len(_held(app)) == 3
+    assert app.verify() == []
+    (_papers(app) / "lattices.pdf").unlink()  # the one that had landed in it
+    again = hashing_app(tmp_path, HashingEmbedder(name="other"))
+    again.run(rebuild=True)
+    assert not set(again.hashing.passages) & set(broken.hashing.passages)
+    assert sorted(_held(again)) == ["sponges.pdf", "trees.pdf"]
+    assert again.verify() == []
+    assert not list(again.settings.VECTORSTORE_DIR.glob("rebuild*"))
+
+
+def test_a_rebuild_that_broke_off_with_other_settings_is_begun_again(app: HashingApp, tmp_path: Path) -> None:
+    app.run()
+    with pytest.raises(ModelError):
+        hashing_app(tmp_path, Failing(3, "other")).run(rebuild=True)
+    third = hashing_app(tmp_path, HashingEmbedder(name="third"))
+    third.run(rebuild=True)
+    assert len(third.hashing.passages) == len(app.hashing.passages)
+    assert third.verify() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"This is no database.\n" * 100])
+def test_a_rebuild_that_broke_off_and_cannot_be_read_is_begun_again(app: HashingApp, content: bytes) -> None:
+    app.run()
+    (app.settings.VECTORSTORE_DIR / "rebuild.sqlite").write_bytes(content)
+    app.run(rebuild=True)
+    assert len(_held(app)) == 3
+    assert app.verify() == []
+
+
+def test_a_rebuild_in_which_nothing_can_be_read_leaves_the_old_store(app: HashingApp) -> None:
+    app.run()
+    record = _record(app)
+    for path in _papers(app).iterdir():
+        path.write_bytes(b"torn")
+    with pytest.raises(StoreError, match="None of the files gave a paper"):
+        app.run(rebuild=True)
+    assert sorted(_held(app).values()) == ["lattices", "sponges", "trees"]
+    assert _found(app, "rotation keeps the order")[0] == "trees.pdf"
+    assert app.verify() == []
+    assert _record(app) == record
+    assert not list(app.settings.VECTORSTORE_DIR.glob("rebuild*"))
+
+
+@pytest.mark.parametrize("content", [b"This is no database.\n" * 100, b""])
+def test_a_rebuild_sets_a_library_that_cannot_be_read_aside(app: HashingApp, tmp_path: Path, content: bytes) -> None:
+    app.run()
+    app.library_path.write_bytes(content)
+    for suffix in ("-wal", "-shm"):
+        app.library_path.with_name(f"library.sqlite{suffix}").unlink(missing_ok=True)
+    notices: list[str] = []
+    again = HashingApp(app.settings, notices.append, app.hashing)
+    again.run(rebuild=True)
+    assert len(_held(again)) == 3
+    assert again.verify() == []
+    if content:
+        assert notices == ["The library that could not be read was set aside as damaged-library.sqlite."]
+        assert (app.settings.VECTORSTORE_DIR / "damaged-library.sqlite").read_bytes() == content
+
+
+def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: Path) -> None:
+    app.run()
+    other = hashing_app(tmp_path, HashingEmbedder(name="other"))
+    files, _ = indexing.hash_files(indexing.find_pdfs([_papers(app)]), NullWatch())
+    with store.writing(other.settings.VECTORSTORE_DIR):
+        work = other.rebuild(files, NullWatch(), jobs=1)
+        assert [outcome.status for outcome in islice(work, 2)] == ["added", "added"]
+        work.close()  # type: ignore[attr-defined]
+    beside = Library(other.settings.VECTORSTORE_DIR / "rebuild.sqlite")
+    assert [paper.file for paper in beside.papers()] == ["lattices.pdf", "sponges.pdf"]
+    beside.close()
+    assert len(_held(app)) == 3

@@ -1,0 +1,335 @@
+"""SIGKILL at every write step: each paper is as it was or as it will be, and nothing is embedded twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doubles import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_here
+from ollama_server import OllamaStandIn
+
+from folio import workers
+from folio.errors import StoreMissing
+from folio.library import text_hash
+
+ROOT = Path(__file__).parents[1]
+BATCH = 2
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork and can be killed")
+
+# File name -> all that the library holds about its paper
+State = dict[str, tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the store holds at first, what then happens to the papers, and what is run."""
+
+    change: Callable[[Path], object]
+    filled: bool = True
+    prune: bool = False
+    rebuild: bool = False
+    embedder: str = "hashing"
+
+
+def _replace(papers: Path) -> None:
+    make_pdf(papers / "sponges.pdf", "gradients")
+    make_pdf(papers / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
+
+
+def _remove(papers: Path) -> None:
+    (papers / "lattices.pdf").unlink()
+    (papers / "trees.pdf").unlink()
+
+
+SCENARIOS = {
+    "ingest": Scenario(lambda papers: None, filled=False),
+    "replacement": Scenario(_replace),
+    "prune": Scenario(_remove, prune=True),
+    "rebuild": Scenario(_replace, rebuild=True, embedder="other"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+
+
+def _state(app: HashingApp) -> State:
+    """Everything about each file's paper: text, pages, chunks, vectors. Empty before the library is made."""
+    try:
+        library = app.open_library()
+    except StoreMissing:
+        return {}
+    with library.reading():
+        papers = {paper.id: paper for paper in library.papers()}
+        vectors = {i: tuple(row) for ids, rows in library.vectors() for i, row in zip(ids, rows.tolist(), strict=True)}
+        found: State = {}
+        for file in library.files():
+            paper = papers[file.sha256]
+            chunks = library.chunks(library.chunk_ids_of([paper.id])).values()
+            spans = sorted((chunk.start, chunk.end, chunk.id, vectors[chunk.id]) for chunk in chunks)
+            text = library.text(paper.id, 0, paper.length)
+            found[file.name] = (file, paper.title, paper.pages, paper.problems, text, paper.chunks, *spans)
+    library.close()
+    return found
+
+
+def _texts(state: State) -> set[str]:
+    """Every passage of these papers."""
+    return {text[start:end] for text, spans in map(_unpacked, state.values()) for start, end in spans}
+
+
+def _unpacked(paper: tuple[Any, ...]) -> tuple[str, list[tuple[int, int]]]:
+    """Its text and its spans."""
+    return paper[4], [(span[0], span[1]) for span in paper[6:]]
+
+
+def _record(app: HashingApp) -> list[dict[str, object]]:
+    entries: list[dict[str, object]] = json.loads(app.settings.INGESTED_JSON.read_text(encoding="utf-8"))
+    return [{key: value for key, value in entry.items() if key != "added"} for entry in entries]
+
+
+def _log(folder: Path) -> list[str]:
+    path = folder / "embedded.log"
+    return path.read_text(encoding="ascii").split() if path.exists() else []
+
+
+def _kill_at(scenario: Scenario, papers: Path, job: Path, runs: list[tuple[Path, int]]) -> list[int]:
+    """Run the ingest in each folder until this write step; returns the signals."""
+    job.write_text(
+        json.dumps(
+            {
+                "papers": str(papers),
+                "embedder": scenario.embedder,
+                "prune": scenario.prune,
+                "rebuild": scenario.rebuild,
+                "runs": [(str(folder), step) for folder, step in runs],
+            }
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "kill_child.py", job],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [int(line) for line in done.stdout.split()]
+
+
+def _app(folder: Path, papers: Path, name: str = "hashing", notices: list[str] | None = None) -> HashingApp:
+    app = hashing_app(folder, HashingEmbedder(name=name, log=folder / "embedded.log"), PAPERS_DIR=papers)
+    return app if notices is None else HashingApp(app.settings, notices.append, app.hashing)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_kill_at_any_write_step_loses_nothing(name: str, tmp_path: Path) -> None:
+    scenario, papers, start = SCENARIOS[name], tmp_path / "papers", tmp_path / "start"
+    for subject in ("lattices", "sponges", "trees"):
+        make_pdf(papers / f"{subject}.pdf", subject)
+    start.mkdir()
+    if scenario.filled:
+        _app(start, papers).run()
+        (start / "embedded.log").unlink()
+    before = _state(_app(start, papers))
+    scenario.change(papers)
+
+    undisturbed = shutil.copytree(start, tmp_path / "undisturbed")
+    assert _kill_at(scenario, papers, tmp_path / "job", [(undisturbed, 0)]) == [0]
+    steps = json.loads((undisturbed / "steps.json").read_text())
+    after, record = _state(_app(undisturbed, papers)), _record(_app(undisturbed, papers))
+    assert before != after
+    once = set(_log(undisturbed))
+    assert len(_log(undisturbed)) == len(once)
+
+    runs = [(shutil.copytree(start, tmp_path / f"{step:03}"), step) for step in range(1, len(steps) + 1)]
+    assert _kill_at(scenario, papers, tmp_path / "job", runs) == [signal.SIGKILL] * len(steps)
+    for folder, step in runs:
+        try:
+            _assert_nothing_lost(scenario, folder, papers, before, after, record, once)
+        except BaseException as error:
+            error.add_note(f"killed at step {step} of {len(steps)}: {steps[step - 1]}")
+            raise
+        shutil.rmtree(folder)
+
+
+def _assert_nothing_lost(
+    scenario: Scenario, folder: Path, papers: Path, before: State, after: State,
+    record: list[dict[str, object]], once: set[str],
+) -> None:  # fmt: skip
+    first_log, notices = _log(folder), list[str]()
+    state = _state(_app(folder, papers))
+    is_new = state == after
+    if scenario.rebuild:
+        assert state in (before, after)
+    for file in before.keys() | after.keys():
+        assert state.get(file) in (before.get(file), after.get(file))
+    assert state.keys() <= before.keys() | after.keys()
+
+    remembered = set[str]()
+    made_with = scenario.embedder if is_new else "hashing"
+    app = _app(folder, papers, made_with, notices)
+    if app.library_path.exists() and (state or before):
+        _assert_searchable(app, state)
+        assert len(notices) <= 1
+        remembered = _remembered(app, after)
+
+    again = _app(folder, papers, scenario.embedder)
+    again.run(prune=scenario.prune, rebuild=scenario.rebuild and not is_new)
+    assert _state(again) == after
+    assert again.verify() == []
+    assert _record(again) == record
+    _assert_tidy(folder, rebuilt=scenario.rebuild and is_new)
+
+    # Of what the first run embedded, only the batch that it had not yet written down is embedded again.
+    second_log = _log(folder)[len(first_log) :]
+    assert not set(second_log) & remembered or scenario.rebuild
+    twice = {text for text, times in Counter(first_log + second_log).items() if times > 1}
+    assert twice <= set(first_log[-BATCH:])
+    assert set(first_log + second_log) == once
+
+
+def _assert_searchable(app: HashingApp, state: State) -> None:
+    """Both indexes hold what the library holds, and each paper that is there is found."""
+    library = app.open_library()
+    with library.reading() as stamp:
+        indexes = app.open_indexes(library)
+        assert indexes.stamp == stamp
+        assert indexes.vectors.ids() == indexes.lexical.ids() == library.chunk_ids()
+    if state:
+        retriever = app.retriever(library)
+        for file in state:
+            text = _unpacked(state[file])[0]
+            hits = retriever.search(text[:60], 3).hits
+            assert hits[0].paper.file == file
+    library.close()
+    assert app.verify() == []
+
+
+def _remembered(app: HashingApp, after: State) -> set[str]:
+    """What the library has a vector for, of all that the ingest will need."""
+    library = app.open_library()
+    texts = {text_hash(text): digest(text) for text in _texts(after)}
+    found = {texts[key] for key in library.recall(list(texts))}
+    library.close()
+    return found
+
+
+def _assert_tidy(folder: Path, rebuilt: bool) -> None:
+    """Nothing half-written is left, nor any file of an earlier state."""
+    store = folder / "store"
+    names = sorted(path.name for path in store.iterdir() if not path.name.endswith(("-wal", "-shm")))
+    left = [name for name in names if not re.fullmatch(r"vectors-[0-9a-f]{8}-\d+\.faiss", name)]
+    if rebuilt:  # a rebuild that was killed after its swap leaves its copy to the next rebuild
+        left = [name for name in left if name != "rebuild.sqlite"]
+    assert left == ["lexical", "library.sqlite", "vectors.json", "writer.lock"]
+    assert len([name for name in names if name.endswith(".faiss")]) == 1
+    assert not [path.name for path in folder.rglob("*.new")]
+    assert not [path.name for path in folder.rglob(".tmp*")]
+
+
+# The whole command, with its worker processes, killed from outside
+
+
+@pytest.mark.slow
+def test_the_command_killed_while_it_embeds_loses_nothing(tmp_path: Path) -> None:
+    random_ = random.Random(20260801)
+    for subject in ("lattices", "sponges", "trees", "gradients"):
+        make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
+    with OllamaStandIn(dimension=64) as server:
+        assert _ingest(tmp_path / "undisturbed", tmp_path, server).wait() == 0
+        undisturbed = _cli_state(tmp_path / "undisturbed", tmp_path)
+        once = Counter(server.embedded())
+        assert set(once.values()) == {1}
+        assert len(undisturbed) == 4
+        seen = len(server.embedded())
+        twice = 0
+        for kill in range(8):
+            command = _ingest(tmp_path / "killed", tmp_path, server)
+            if kill % 2:
+                time.sleep(random_.uniform(0.1, 2))
+            else:
+                wanted = seen + random_.randint(1, len(once) // 4)
+                deadline = time.monotonic() + 30
+                while len(server.embedded()) < wanted and command.poll() is None:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.002)
+                time.sleep(random_.choice([0, 0.01, 0.03]))
+            command.kill()
+            command.wait()
+            seen = len(server.embedded())
+            twice += BATCH
+            found = _cli_state(tmp_path / "killed", tmp_path)
+            assert found.items() <= undisturbed.items(), f"kill {kill}"
+        assert _ingest(tmp_path / "killed", tmp_path, server).wait() == 0
+        assert _cli_state(tmp_path / "killed", tmp_path) == undisturbed
+        embedded = Counter(server.embedded()) - once
+        assert set(embedded) == set(once)
+        assert sum(embedded.values()) <= sum(once.values()) + twice
+        verify = _command(tmp_path / "killed", tmp_path, server, "--verify")
+        assert verify.wait() == 0
+    _assert_tidy(tmp_path / "killed", rebuilt=False)
+
+
+def _ingest(folder: Path, root: Path, server: OllamaStandIn) -> subprocess.Popen[bytes]:
+    return _command(folder, root, server, "--jobs", "1")
+
+
+def _command(folder: Path, root: Path, server: OllamaStandIn, *options: str) -> subprocess.Popen[bytes]:
+    environment = {
+        **os.environ,
+        "PAPERS_DIR": str(root / "papers"),
+        "VECTORSTORE_DIR": str(folder / "store"),
+        "INGESTED_JSON": str(folder / "ingested.json"),
+        "EMBEDDER": "ollama",
+        "OLLAMA_HOST": server.url,
+        "EMBED_BATCH": str(BATCH),
+        "CHUNK_SIZE": "100",
+        "CHUNK_OVERLAP": "20",
+        "LEXICAL": "tantivy",
+    }
+    return subprocess.Popen(
+        [sys.executable, ROOT / "ingest.py", *options],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _cli_state(folder: Path, root: Path) -> State:
+    return _state(hashing_app(folder, PAPERS_DIR=root / "papers"))
+
+
+def test_every_kind_of_write_step_is_seen(tmp_path: Path) -> None:
+    """The list of steps is what the other tests stand on."""
+    make_pdf(tmp_path / "papers" / "trees.pdf", "trees")
+    (tmp_path / "one").mkdir()
+    assert _kill_at(SCENARIOS["ingest"], tmp_path / "papers", tmp_path / "job", [(tmp_path / "one", 0)]) == [0]
+    steps = " | ".join(json.loads((tmp_path / "one" / "steps.json").read_text()))
+    for kind in (
+        "open store/writer.lock", "sql PRAGMA journal_mode", "sql CREATE TABLE papers", "sql COMMIT",
+        "sql INSERT OR REPLACE INTO pending", "sql INSERT INTO papers", "sql INSERT INTO chunks",
+        "sql INSERT INTO vectors", "torn write_index", "os.rename store/vectors-", "os.rename store/vectors.json",
+        "c_call IndexWriter.commit", "c_return IndexWriter.commit", "os.rename store/lexical/folio.json",
+        "os.rename ingested.json.new",
+    ):  # fmt: skip
+        assert kind in steps
+
+

@@ -1,0 +1,284 @@
+"""BM25: one contract over every engine, and what the one on disk notices."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from folio.errors import IndexDamaged
+from folio.lexical import MANIFEST, OkapiIndex, TantivyIndex, rarity
+from folio.types import Passage, Stamp
+
+STAMP = Stamp("epoch", 1)
+Engine = TantivyIndex | OkapiIndex
+Make = Callable[[Sequence[Passage]], Engine]
+
+LATTICES, SPONGES, EMPTY = "a" * 64, "b" * 64, "c" * 64
+PASSAGES = (
+    Passage(11, LATTICES, "Lattice signatures", "Gradient gradient gradient: the norm of a gradient is bounded."),
+    Passage(12, LATTICES, "Lattice signatures", "The gradient of the loss is computed once for each batch of data."),
+    Passage(13, LATTICES, "Lattice signatures", "ML-KEM.KeyGen draws a seed and expands it with SHAKE128."),
+    Passage(21, SPONGES, "On sponges", "A sponge absorbs its input and squeezes its output; the permutation is fixed."),
+    Passage(22, SPONGES, "On sponges", "The gradient of a loss has no place in a sponge, where bits are permuted."),
+    Passage(31, EMPTY, "", "... --- ..."),
+)
+
+
+@pytest.fixture(params=["tantivy on disk", "tantivy in memory", "rank_bm25"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    def tantivy(passages: Sequence[Passage]) -> TantivyIndex:
+        index = TantivyIndex.create(STAMP, tmp_path / "lexical" if request.param == "tantivy on disk" else None)
+        index.update(passages, (), STAMP)
+        return index
+
+    return (lambda passages: OkapiIndex(passages, STAMP)) if request.param == "rank_bm25" else tantivy
+
+
+@pytest.fixture
+def index(make: Make) -> Engine:
+    return make(PASSAGES)
+
+
+def _ids(found: Sequence[tuple[int, float]]) -> list[int]:
+    return [chunk for chunk, _ in found]
+
+
+# The contract
+
+
+def test_best_first(index: Engine) -> None:
+    found = index.search("gradient", 10)
+    assert _ids(found) == [11, 12, 22]
+    scores = [score for _, score in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[-1] > 0
+    assert _ids(index.search("gradient", 2)) == [11, 12]
+
+
+def test_the_word_that_tells_more_wins(index: Engine) -> None:
+    assert _ids(index.search("gradient squeezes", 10))[0] == 21
+
+
+def test_ties_are_in_the_order_of_the_ids_at_the_cut_too(make: Make) -> None:
+    ids = list(range(100, 130))
+    random.Random(7).shuffle(ids)
+    index = make([Passage(i, LATTICES, "", "the same words here") for i in ids] + [Passage(1, SPONGES, "", "others")])
+    found = index.search("same words", 5)
+    assert _ids(found) == [100, 101, 102, 103, 104]
+    assert len({score for _, score in found}) == 1
+
+
+def test_only_the_papers_that_are_given(index: Engine) -> None:
+    assert _ids(index.search("gradient", 10, frozenset({SPONGES}))) == [22]
+    assert _ids(index.search("gradient", 10, frozenset({SPONGES, LATTICES}))) == [11, 12, 22]
+    assert index.search("gradient", 10, frozenset({EMPTY})) == []
+    assert index.search("gradient", 10, frozenset({"d" * 64})) == []
+    assert index.search("gradient", 10, frozenset()) == []
+
+
+def test_a_score_does_not_depend_on_the_filter(index: Engine) -> None:
+    among_all = dict(index.search("gradient loss", 10))
+    alone = dict(index.search("gradient loss", 10, frozenset({SPONGES})))
+    assert alone[22] == pytest.approx(among_all[22])
+
+
+@pytest.mark.parametrize("query", ["", "   ", "what is the of and", "?!", "zyzzyva", "zyzzyva xylem"])
+def test_a_query_without_a_word_that_is_there_finds_nothing(index: Engine, query: str) -> None:
+    assert index.search(query, 10) == []
+
+
+def test_an_unknown_word_beside_a_known_one_changes_nothing(index: Engine) -> None:
+    assert index.search("zyzzyva sponge", 10) == index.search("sponge", 10)
+
+
+def test_none_are_found_when_none_are_asked_for(index: Engine) -> None:
+    assert index.search("gradient", 0) == []
+
+
+@pytest.mark.parametrize("query", ["ML-KEM.KeyGen", "keygen", "ml-kem", "shake128", "SHAKE", "gen"])
+def test_technical_names_are_found_whole_and_in_parts(index: Engine, query: str) -> None:
+    assert _ids(index.search(query, 10)) == [13]
+
+
+@pytest.mark.parametrize("query", ['gradient AND "sponge', "body:gradient", "gradient*", "-gradient +(", "a:b:c^2~"])
+def test_a_query_is_words_and_no_language(index: Engine, query: str) -> None:
+    expected = [] if "gradient" not in query else [11, 12, 22]
+    assert {11, 12, 22} & set(_ids(index.search(query, 10))) == set(expected)
+
+
+def test_a_title_counts(index: Engine) -> None:
+    assert set(_ids(index.search("signatures", 10))) == {11, 12, 13}
+    assert set(_ids(index.search("sponges", 10))) == {21, 22}
+
+
+def test_a_word_of_the_query_counts_once(index: Engine) -> None:
+    assert index.search("sponge sponge sponge", 10) == index.search("sponge", 10)
+
+
+def test_rarity_falls_with_frequency(index: Engine) -> None:
+    found = [index.rarity(token) for token in ("zyzzyva", "seed", "spong", "gradient")]
+    assert found == sorted(found, reverse=True)
+    assert found == [pytest.approx(rarity(with_it, 6)) for with_it in (0, 1, 2, 3)]
+    assert found[-1] > 0
+
+
+def test_it_knows_what_it_holds(index: Engine) -> None:
+    assert index.ids() == {11, 12, 13, 21, 22, 31}
+    assert len(index) == 6
+    assert index.stamp == STAMP
+
+
+@pytest.mark.parametrize("passages", [(), (Passage(31, EMPTY, "", "... ---"),)])
+def test_an_index_without_words(make: Make, passages: Sequence[Passage]) -> None:
+    index = make(passages)
+    assert index.search("gradient", 10) == []
+    assert index.ids() == {passage.id for passage in passages}
+    assert index.rarity("gradient") >= 0
+
+
+def test_one_passage_is_found(make: Make) -> None:
+    # rank-bm25's own formula gives a word that is in half of the passages or more no weight.
+    index = make(PASSAGES[:1])
+    assert _ids(index.search("gradient", 10)) == [11]
+
+
+def test_ids_are_as_large_as_chunk_ids_get(make: Make) -> None:
+    index = make([Passage(2**63 - 1, LATTICES, "", "large"), Passage(0, LATTICES, "", "small")])
+    assert _ids(index.search("large", 3)) == [2**63 - 1]
+    assert index.ids() == {2**63 - 1, 0}
+
+
+def test_both_engines_rank_alike() -> None:
+    random_ = random.Random(11)
+    words = [f"word{number}" for number in range(60)]
+    passages = [
+        Passage(i, LATTICES, "", " ".join(random_.choices(words, weights=range(1, 61), k=random_.randint(20, 60))))
+        for i in range(200)
+    ]
+    tantivy, okapi = TantivyIndex.create(STAMP), OkapiIndex(passages, STAMP)
+    tantivy.update(passages, (), STAMP)
+    for query in ("word3 word9", "word1", "word20 word21 word2"):
+        first, second = tantivy.search(query, 10), okapi.search(query, 10)
+        assert len(set(_ids(first)) & set(_ids(second))) >= 9
+        # tantivy keeps a passage's length in one byte.
+        assert [score for _, score in first] == pytest.approx([score for _, score in second], rel=0.05)
+
+
+# What an index on disk does
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    index = TantivyIndex.create(STAMP, tmp_path / "lexical")
+    index.update(PASSAGES, (), STAMP)
+    return tmp_path / "lexical"
+
+
+def test_passages_are_added_removed_and_replaced_in_place(folder: Path) -> None:
+    index = TantivyIndex.load(folder)
+    later = Stamp("epoch", 2)
+    added = [Passage(41, "d" * 64, "", "Bloom filters"), Passage(12, LATTICES, "", "A descent along the gradient")]
+    for _ in range(2):  # a kill may make an update come twice
+        index.update(added, [11, 22, 999], later)
+        assert index.ids() == {12, 13, 21, 31, 41}
+        assert len(index) == 5
+        assert index.stamp == later
+        assert _ids(index.search("gradient", 10)) == [12]
+        assert _ids(index.search("loss", 10)) == []
+        assert _ids(index.search("bloom", 10)) == [41]
+    reopened = TantivyIndex.load(folder, thorough=True)
+    assert (reopened.ids(), reopened.stamp) == (index.ids(), later)
+    assert reopened.search("gradient bloom", 10) == index.search("gradient bloom", 10)
+
+
+def test_a_passage_that_is_taken_out_and_in_again_is_there_once(folder: Path) -> None:
+    index = TantivyIndex.load(folder)
+    index.update([PASSAGES[0]], [PASSAGES[0].id], Stamp("epoch", 2))
+    assert len(index) == len(PASSAGES)
+    assert _ids(index.search("norm", 10)) == [11]
+
+
+def test_a_word_never_tells_less_than_nothing_after_most_passages_went(folder: Path) -> None:
+    index = TantivyIndex.load(folder)
+    index.update((), [11, 12, 13, 21], STAMP)
+    assert index.ids() == {22, 31}
+    assert 0 <= index.rarity("gradient") <= index.rarity("zyzzyva")
+
+
+def test_a_reader_stays_with_what_it_opened(folder: Path) -> None:
+    reader, writer = TantivyIndex.load(folder), TantivyIndex.load(folder)
+    before = reader.search("gradient", 10)
+    writer.update([Passage(41, LATTICES, "", "gradient gradient gradient")], [11], Stamp("epoch", 2))
+    assert reader.search("gradient", 10) == before
+    assert reader.ids() == {passage.id for passage in PASSAGES}
+    assert 41 in _ids(TantivyIndex.load(folder).search("gradient", 10))
+
+
+def test_a_new_index_takes_the_place_of_the_old_one(folder: Path) -> None:
+    index = TantivyIndex.create(Stamp("other", 5), folder)
+    index.update(PASSAGES[:1], (), Stamp("other", 5))
+    assert TantivyIndex.load(folder, thorough=True).ids() == {11}
+
+
+def _largest(folder: Path) -> Path:
+    return max((path for path in folder.iterdir() if path.name != MANIFEST), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize("suffix", [".idx", ".term", ".store", ".fast", ".json"])
+def test_a_deleted_file_is_noticed(folder: Path, suffix: str) -> None:
+    for path in folder.glob(f"*{suffix}"):
+        if path.name != MANIFEST:
+            path.unlink()
+    with pytest.raises(IndexDamaged):
+        TantivyIndex.load(folder)
+
+
+def test_a_truncated_file_is_noticed(folder: Path) -> None:
+    path = _largest(folder)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(IndexDamaged, match="not the file that was written"):
+        TantivyIndex.load(folder)
+
+
+def test_a_flipped_byte_is_noticed_by_a_thorough_look(folder: Path) -> None:
+    path = _largest(folder)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(IndexDamaged, match="not the file that was written"):
+        TantivyIndex.load(folder, thorough=True)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"5", b"\xff\xfe", b"{}", b'{"tokenizer": 1, "files": []}']
+)
+def test_a_manifest_that_cannot_be_read_is_noticed(folder: Path, content: bytes) -> None:
+    (folder / MANIFEST).write_bytes(content)
+    with pytest.raises(IndexDamaged):
+        TantivyIndex.load(folder)
+
+
+def test_a_commit_without_its_manifest_is_noticed(folder: Path) -> None:
+    # Where a kill comes between the two; the new state has as many passages as the old one and files of the same size.
+    stated = (folder / MANIFEST).read_bytes()
+    changed = Passage(12, LATTICES, "Lattice signatures", PASSAGES[1].text.replace("data", "dada"))
+    TantivyIndex.load(folder).update([changed], (), Stamp("epoch", 2))
+    (folder / MANIFEST).write_bytes(stated)
+    with pytest.raises(IndexDamaged):
+        TantivyIndex.load(folder)
+
+
+def test_an_index_made_with_another_tokenizer_is_noticed(folder: Path) -> None:
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "tokenizer": manifest["tokenizer"] + 1}))
+    with pytest.raises(IndexDamaged, match="another tokenizer"):
+        TantivyIndex.load(folder)
+
+
+def test_a_folder_that_is_not_there_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        TantivyIndex.load(tmp_path / "none")

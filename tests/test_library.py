@@ -1,0 +1,461 @@
+"""The library: what lands lands whole, snapshots hold still, and what is wrong with it is found."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from folio.chunk import chunk_id
+from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
+from folio.library import Library, text_hash
+from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Vectors
+
+TEXT = "The first page.\n\nThe second page says more.\n\nAnd the third one: ünï."
+
+
+SPANS = ((0, 15), (10, 43), (45, 68))
+
+
+def _paper(letter: str, text: str = TEXT, spans: Sequence[tuple[int, int]] = SPANS) -> NewPaper:
+    pages = PageMap((0, 17, 45), ("i", "", "3"))
+    people = ("A. Uthor", "B. Writer")
+    return NewPaper(letter * 64, f"Title {letter}", people, 2024, text, pages, tuple(spans), ("odd",))
+
+
+def _file(name: str, letter: str) -> SourceFile:
+    return SourceFile(f"/papers/{name}", name, letter * 64)
+
+
+def _ids(paper: NewPaper) -> list[int]:
+    return [chunk_id(paper.id, start, end) for start, end in paper.spans]
+
+
+def _vectors(paper: NewPaper) -> Vectors:
+    """One that can be told for each chunk."""
+    rows = [np.frombuffer(text_hash(paper.text[start:end]), dtype=np.uint8) for start, end in paper.spans]
+    return np.asarray(np.stack(rows)[:, :4] / 255, dtype=np.float32)
+
+
+def _add(library: Library, name: str, letter: str, text: str = TEXT) -> NewPaper:
+    paper = _paper(letter, text)
+    library.add(paper, _file(name, letter), _ids(paper), _vectors(paper))
+    return paper
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store" / "library.sqlite"
+
+
+@pytest.fixture
+def library(path: Path) -> Iterator[Library]:
+    opened = Library(path, create=True)
+    opened.set_fingerprint({"embedder": "test", "dimension": "4"})
+    yield opened
+    opened.close()
+
+
+def _generation(library: Library) -> int:
+    with library.reading() as stamp:
+        return stamp.generation
+
+
+# Papers come and go
+
+
+def test_a_new_library_is_empty(library: Library) -> None:
+    assert library.papers() == []
+    assert set(library.counts().values()) == {0}
+    assert library.chunk_ids() == set()
+    assert list(library.vectors()) == []
+    assert _generation(library) == 0
+    assert library.check() == []
+
+
+def test_a_paper_lands_with_all_that_belongs_to_it(library: Library) -> None:
+    new = _add(library, "a.pdf", "a")
+    (paper,) = library.papers()
+    assert (paper.id, paper.file, paper.title, paper.authors) == (new.id, "a.pdf", "Title a", ("A. Uthor", "B. Writer"))
+    assert (paper.year, paper.pages, paper.page_count, paper.chunks) == (2024, new.pages, 3, 3)
+    assert (paper.length, paper.problems) == (len(TEXT), ("odd",))
+    ids = _ids(new)
+    assert library.chunk_ids_of([new.id]) == sorted(ids)
+    assert library.chunks(ids) == {i: Chunk(i, new.id, *span) for i, span in zip(ids, new.spans, strict=True)}
+    assert [library.text(new.id, start, end) for start, end in new.spans] == [TEXT[s:e] for s, e in new.spans]
+    ((found_ids, found),) = library.vectors()
+    assert found_ids == sorted(ids)
+    assert found.tolist() == _vectors(new)[np.argsort(ids)].tolist()
+    assert [(p.id, p.paper, p.title, p.text) for p in library.passages()] == [
+        (i, new.id, "Title a", TEXT[start:end]) for i, (start, end) in zip(ids, new.spans, strict=True)
+    ]
+    assert datetime.fromisoformat(library.added()[new.id]).tzinfo is not None
+    assert library.files() == [_file("a.pdf", "a")]
+    assert library.check() == []
+
+
+def test_characters_beyond_the_first_plane_keep_their_places(library: Library) -> None:
+    text = "𝔽 over 🦀 and then\n\ncafé"
+    paper = _paper("a", text, [(0, 8), (2, len(text))])
+    library.add(paper, _file("a.pdf", "a"), _ids(paper), _vectors(paper))
+    assert [library.text(paper.id, start, end) for start, end in paper.spans] == ["𝔽 over 🦀", text[2:]]
+    assert library.check() == []
+
+
+def test_papers_are_in_the_order_of_their_names(library: Library) -> None:
+    for name, letter in (("c.pdf", "c"), ("a.pdf", "b"), ("b.pdf", "a")):
+        _add(library, name, letter, TEXT + letter)
+    assert [paper.file for paper in library.papers()] == ["a.pdf", "b.pdf", "c.pdf"]
+    assert [file.name for file in library.files()] == ["c.pdf", "a.pdf", "b.pdf"]
+    assert [paper.id[0] for paper in library.papers_by_id(["c" * 64, "9" * 64, "a" * 64])] == ["c", "a"]
+
+
+def test_what_is_not_there_is_left_out(library: Library) -> None:
+    new = _add(library, "a.pdf", "a")
+    assert library.chunks([5, _ids(new)[0]]).keys() == {_ids(new)[0]}
+    assert library.text("9" * 64, 0, 5) == ""
+    assert library.chunk_ids_of(["9" * 64]) == []
+
+
+def test_a_changed_file_replaces_what_its_name_held(library: Library) -> None:
+    old = _add(library, "a.pdf", "a")
+    before = _generation(library)
+    new = _add(library, "a.pdf", "b", TEXT.replace("second", "other"))
+    assert [paper.id for paper in library.papers()] == [new.id]
+    assert library.chunk_ids() == set(_ids(new))
+    assert sorted(library.removed(before)) == sorted(_ids(old))
+    assert library.counts() == {"papers": 1, "files": 1, "failures": 0, "chunks": 3, "vectors": 3, "removed": 3}
+    assert library.check() == []
+
+
+def test_a_paper_stays_while_any_file_holds_it(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    library.link([_file("copy.pdf", "a")])
+    assert [p.file for p in library.papers()] == ["a.pdf"]
+    library.drop("/papers/a.pdf")
+    assert [p.file for p in library.papers()] == ["copy.pdf"]
+    assert library.chunk_ids() == set(_ids(paper))
+    library.drop("/papers/copy.pdf")
+    assert library.papers() == []
+    assert set(library.removed(0)) == set(_ids(paper))
+    assert library.counts() == {"papers": 0, "files": 0, "failures": 0, "chunks": 0, "vectors": 0, "removed": 3}
+
+
+def test_a_moved_file_keeps_its_paper(library: Library) -> None:
+    _add(library, "a.pdf", "a")
+    library.link([_file("b.pdf", "a")], ["/papers/a.pdf"])
+    assert [(file.name, file.sha256) for file in library.files()] == [("b.pdf", "a" * 64)]
+    assert library.removed(0) == []
+
+
+def test_files_that_swapped_their_names_keep_both_papers(library: Library) -> None:
+    _add(library, "a.pdf", "a")
+    _add(library, "b.pdf", "b", TEXT.upper())
+    library.link([_file("a.pdf", "b"), _file("b.pdf", "a")])
+    assert [(paper.file, paper.id[0]) for paper in library.papers()] == [("a.pdf", "b"), ("b.pdf", "a")]
+    assert library.removed(0) == []
+    assert library.check() == []
+
+
+def test_a_paper_can_come_back(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    library.drop("/papers/a.pdf")
+    _add(library, "a.pdf", "a")
+    assert library.chunk_ids() == set(_ids(paper))
+    assert set(library.removed(0)) == set(_ids(paper))
+
+
+def test_dropping_what_is_not_there_changes_nothing_but_the_generation(library: Library) -> None:
+    _add(library, "a.pdf", "a")
+    library.drop("/papers/none.pdf")
+    assert [paper.file for paper in library.papers()] == ["a.pdf"]
+
+
+def test_what_cannot_land_leaves_nothing_behind(library: Library) -> None:
+    old = _add(library, "a.pdf", "a")
+    before, stamp = library.counts(), _generation(library)
+    paper = _paper("b")
+    with pytest.raises(StoreDamaged):  # a chunk id that is taken
+        library.add(paper, _file("a.pdf", "b"), [*_ids(paper)[:2], _ids(paper)[0]], _vectors(paper))
+    with pytest.raises(ValueError, match="zip"):
+        library.add(paper, _file("a.pdf", "b"), _ids(paper), _vectors(paper)[:2])
+    assert (library.counts(), _generation(library)) == (before, stamp)
+    assert [p.id for p in library.papers()] == [old.id]
+    assert library.check() == []
+
+
+# Generations
+
+
+def test_each_landing_raises_the_generation(library: Library) -> None:
+    seen = [_generation(library)]
+    _add(library, "a.pdf", "a")
+    seen.append(_generation(library))
+    _add(library, "b.pdf", "b", TEXT + "b")
+    seen.append(_generation(library))
+    library.drop("/papers/a.pdf")
+    seen.append(_generation(library))
+    library.record_failure(Failure(_file("c.pdf", "c"), "Torn.", "Glue."))
+    seen.append(_generation(library))
+    assert seen == [0, 1, 2, 3, 3]
+
+
+def test_what_came_and_went_after_a_generation(library: Library) -> None:
+    first = _add(library, "a.pdf", "a")
+    second = _add(library, "b.pdf", "b", TEXT + "b")
+    library.drop("/papers/a.pdf")
+    assert [ids for ids, _ in library.vectors(1)] == [sorted(_ids(second))]
+    assert [passage.paper for passage in library.passages(1)] == [second.id] * 3
+    assert list(library.vectors(2)) == []
+    assert list(library.passages(2)) == []
+    assert set(library.removed(2)) == set(_ids(first))
+    assert library.removed(3) == []
+
+
+def test_vectors_come_in_batches_in_the_order_of_their_ids(library: Library) -> None:
+    papers = [_add(library, f"{letter}.pdf", letter, TEXT + letter) for letter in "abcd"]
+    batches = list(library.vectors(batch=5))
+    assert [len(ids) for ids, _ in batches] == [5, 5, 2]
+    assert [i for ids, _ in batches for i in ids] == sorted(i for paper in papers for i in _ids(paper))
+    assert all(vectors.shape == (len(ids), 4) for ids, vectors in batches)
+
+
+def test_a_snapshot_holds_still_while_another_connection_writes(library: Library, path: Path) -> None:
+    old = _add(library, "a.pdf", "a")
+    reader = Library(path)
+    with reader.reading() as stamp:
+        _add(library, "a.pdf", "b", TEXT.upper())
+        with reader.reading() as inner:
+            assert inner == stamp
+        assert [paper.id for paper in reader.papers()] == [old.id]
+        assert reader.chunk_ids() == set(_ids(old))
+        assert reader.text(old.id, 0, 9) == "The first"
+        assert [ids for ids, _ in reader.vectors()] == [sorted(_ids(old))]
+    with reader.reading() as later:
+        assert (later.epoch, later.generation) == (stamp.epoch, stamp.generation + 1)
+        assert [paper.id[0] for paper in reader.papers()] == ["b"]
+    reader.close()
+
+
+def test_an_error_inside_a_snapshot_ends_it(library: Library) -> None:
+    with pytest.raises(LookupError), library.reading():
+        raise LookupError
+    _add(library, "a.pdf", "a")
+    assert _generation(library) == 1
+
+
+# Failures
+
+
+def test_failures_are_remembered_until_the_file_is_good(library: Library) -> None:
+    torn = Failure(_file("b.pdf", "b"), "It is torn.", "Glue it.")
+    library.record_failure(torn)
+    library.record_failure(Failure(_file("a.pdf", "a"), "It is wet.", "Dry it."))
+    assert [failure.file.name for failure in library.failures()] == ["a.pdf", "b.pdf"]
+    again = Failure(_file("b.pdf", "c"), "It is torn again.", "Glue it.")
+    library.record_failure(again)
+    assert library.failures()[1] == again
+    _add(library, "b.pdf", "d")
+    library.forget_failure("/papers/a.pdf")
+    assert library.failures() == []
+
+
+def test_a_file_that_broke_keeps_its_paper(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    library.record_failure(Failure(_file("a.pdf", "b"), "It is torn.", "Glue it."))
+    assert [p.id for p in library.papers()] == [paper.id]
+    library.drop("/papers/a.pdf")
+    assert (library.papers(), library.failures()) == ([], [])
+
+
+# Vectors on their way
+
+
+def test_vectors_are_recalled_from_papers_and_from_those_on_their_way(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    landed = text_hash(TEXT[0:15])
+    fresh = np.asarray([[1, 2, 3, 4], [5, 6, 7, 8]], dtype=np.float32)
+    library.remember([text_hash("one"), text_hash("two")], fresh)
+    found = library.recall([text_hash("two"), landed, text_hash("three"), text_hash("two")])
+    assert {digest: vector.tolist() for digest, vector in found.items()} == {
+        text_hash("two"): [5, 6, 7, 8],
+        landed: _vectors(paper)[0].tolist(),
+    }
+    library.forget_pending()
+    assert library.recall([text_hash("one"), text_hash("two")]) == {}
+    assert library.recall([landed]).keys() == {landed}
+
+
+def test_vectors_on_their_way_go_when_their_paper_lands(library: Library) -> None:
+    paper = _paper("a")
+    hashes = [text_hash(TEXT[start:end]) for start, end in paper.spans]
+    library.remember([*hashes, text_hash("of another paper")], np.ones((4, 4), dtype=np.float32))
+    library.add(paper, _file("a.pdf", "a"), _ids(paper), _vectors(paper))
+    library.drop("/papers/a.pdf")
+    assert library.recall([*hashes, text_hash("of another paper")]).keys() == {text_hash("of another paper")}
+
+
+# The whole
+
+
+def test_a_library_takes_over_another_whole_under_a_new_epoch(library: Library, path: Path) -> None:
+    _add(library, "old.pdf", "e", TEXT + "e")
+    library.remember([text_hash("on its way")], np.ones((1, 4), dtype=np.float32))
+    other = Library(path.with_name("rebuild.sqlite"), create=True)
+    other.set_fingerprint({"embedder": "other", "dimension": "4"})
+    paper = _add(other, "new.pdf", "a")
+    _add(other, "gone.pdf", "b", TEXT + "b")
+    other.drop("/papers/gone.pdf")
+    other.record_failure(Failure(_file("c.pdf", "c"), "Torn.", "Glue."))
+    with other.reading() as its, library.reading() as mine:
+        pass
+    reader = Library(path)
+    with reader.reading() as seen:
+        library.replace_with(other.path)
+        assert [p.file for p in reader.papers()] == ["old.pdf"]  # until its snapshot ends
+        assert seen == mine
+    assert [p.file for p in reader.papers()] == ["new.pdf"]
+    with library.reading() as now:
+        assert now.epoch not in (its.epoch, mine.epoch)
+        assert now.generation == its.generation == 3
+    assert library.fingerprint() == {"embedder": "other", "dimension": "4"}
+    assert library.counts() == other.counts()
+    assert library.chunk_ids() == set(_ids(paper))
+    assert [f.file.name for f in library.failures()] == ["c.pdf"]
+    assert library.recall([text_hash("on its way")]) == {}
+    assert library.check() == []
+    for one in (reader, other):
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE papers SET text = replace(text, 'second', 'sekond')", "is not the text it was made from"),
+        ("UPDATE papers SET text = text || '.'", "another length than recorded"),
+        ("UPDATE chunks SET start = start + 1 WHERE start = 10", "is not the text it was made from"),
+        ("UPDATE vectors SET data = x'00000000'", "do not have 4 numbers"),
+        ("DELETE FROM vectors WHERE chunk = (SELECT min(chunk) FROM vectors)", "1 chunks have no vector"),
+        ("DELETE FROM files", "1 papers belong to no file"),
+        ("DELETE FROM papers", "belongs to nothing"),
+        ("INSERT INTO vectors VALUES (1, zeroblob(16))", "belongs to nothing"),
+    ],
+)
+def test_a_check_finds_what_was_tampered_with(library: Library, path: Path, statement: str, fault: str) -> None:
+    _add(library, "a.pdf", "a")
+    assert library.check() == []
+    with sqlite3.connect(path) as tamper:  # foreign keys are off here
+        tamper.execute(statement)
+    tamper.close()
+    assert any(fault in problem for problem in library.check())
+
+
+def test_a_check_finds_a_flipped_page(library: Library, path: Path) -> None:
+    for letter in "abcdef":
+        _add(library, f"{letter}.pdf", letter, TEXT + letter * 3000)
+    library.close()
+    content = bytearray(path.read_bytes())
+    content[-4096:] = b"\xa5" * 4096
+    path.write_bytes(content)
+    damaged = Library(path)
+    try:
+        problems = damaged.check()
+    except StoreDamaged as error:
+        problems = [error.happened]
+    damaged.close()
+    assert problems
+
+
+def test_text_that_is_none_is_damage(library: Library, path: Path) -> None:
+    paper = _add(library, "a.pdf", "a")
+    with sqlite3.connect(path) as tamper:
+        tamper.execute("UPDATE papers SET text = CAST(x'fffe00ff' AS TEXT)")
+    tamper.close()
+    with pytest.raises(StoreDamaged, match="Could not decode"):
+        library.text(paper.id, 0, 5)
+
+
+# What is no library
+
+
+def test_no_library(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissing, match="no index") as caught:
+        Library(tmp_path / "library.sqlite")
+    assert "python ingest.py" in caught.value.remedy
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_library_cut_short_at_its_making_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "library.sqlite").touch()
+    with pytest.raises(StoreMissing):
+        Library(tmp_path / "library.sqlite")
+    library = Library(tmp_path / "library.sqlite", create=True)
+    assert library.papers() == []
+    library.close()
+
+
+@pytest.mark.parametrize("content", [b"This is a text and no database.\n" * 200, b"SQLite format 3\x00" + b"\x00" * 90])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "library.sqlite").write_bytes(content)
+    with pytest.raises(StoreDamaged) as caught:
+        Library(tmp_path / "library.sqlite", create=True).papers()
+    assert "--rebuild" in caught.value.remedy
+    assert (tmp_path / "library.sqlite").read_bytes() == content
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_database_of_another_program_or_version_is_left_alone(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "library.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE bookmarks (url TEXT)")
+        other.execute(f"PRAGMA user_version = {version}")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreMismatch, match=rf"schema {version}, this one has 1"):
+        Library(path, create=True)
+    assert path.read_bytes() == before
+
+
+def test_a_database_without_our_tables(tmp_path: Path) -> None:
+    path = tmp_path / "library.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE bookmarks (url TEXT)")
+        other.execute("PRAGMA user_version = 1")
+    other.close()
+    library = Library(path)
+    with pytest.raises(StoreDamaged, match="no such table"):
+        library.papers()
+    library.close()
+
+
+def test_readers_may_look_while_a_library_is_made(tmp_path: Path) -> None:
+    errors: list[BaseException] = []
+    for attempt in range(25):
+        path, gate, made = tmp_path / f"{attempt}.sqlite", threading.Barrier(4), threading.Event()
+
+        def look(path: Path = path, gate: threading.Barrier = gate, made: threading.Event = made) -> None:
+            gate.wait()
+            while not made.is_set():
+                try:
+                    library = Library(path)
+                    assert library.papers() == []
+                    library.close()
+                except StoreMissing:
+                    pass
+                except BaseException as error:
+                    errors.append(error)
+
+        readers = [threading.Thread(target=look) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        gate.wait()
+        Library(path, create=True).close()
+        made.set()
+        for reader in readers:
+            reader.join()
+    assert errors == []

@@ -1,0 +1,492 @@
+"""The store: whatever befalls its derived indexes, they are made good from the library, and readers see one state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from doubles import HashingEmbedder
+
+from folio import store
+from folio.chunk import chunk_id, split
+from folio.errors import StoreBusy, StoreMismatch
+from folio.lexical import TantivyIndex
+from folio.library import Library
+from folio.store import Engine, Indexes, open_indexes, require_fingerprint, update_indexes, verify, writing
+from folio.types import NewPaper, PageMap, SourceFile, Stamp
+from folio.vectors import VectorIndex
+
+ROOT = Path(__file__).parents[1]
+FINGERPRINT = {"embedder": "hashing", "dimension": "64", "chunk_size": "80"}
+TEXTS = {
+    "lattices": "A lattice is a discrete group of points. Its shortest vector is hard to find in high dimension.\n\n"
+    "A signature samples a short vector near a point that the message chooses.\n\nKeys are large but signing is fast.",
+    "sponges": "A sponge absorbs its input block by block. Then it squeezes out as many bits as are wanted.\n\n"
+    "The permutation inside is public and fixed.\n\nIts capacity decides how secure the sponge is.",
+    "gradients": "The gradient of the loss tells each weight which way to go. A step against it lowers the loss.\n\n"
+    "Momentum remembers where the gradient pointed before.\n\nA schedule makes the steps shorter as training goes on.",
+}
+LATER = "Trees are balanced by rotations. A rotation keeps the order of the keys.\n\nLattices order keys in part only."
+QUESTIONS = ("shortest vector in a lattice", "what does the gradient tell", "sponge capacity", "keys")
+
+
+class Store:
+    """A folder with a library, filled without an ingest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.embedder = HashingEmbedder()
+        self.library = Library(folder / store.LIBRARY, create=True)
+        self.library.set_fingerprint(FINGERPRINT)
+
+    def add(self, name: str, text: str) -> None:
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        spans = split(text, 80, 20)
+        paper = NewPaper(sha256, name.title(), (), None, text, PageMap((0,), ("",)), spans)
+        ids = [chunk_id(sha256, start, end) for start, end in spans]
+        vectors = self.embedder.embed_passages([text[start:end] for start, end in spans])
+        self.library.add(paper, SourceFile(f"/papers/{name}.pdf", f"{name}.pdf", sha256), ids, vectors)
+
+    def update(self, engine: Engine = "tantivy") -> None:
+        with writing(self.folder):
+            update_indexes(self.folder, self.library, engine)
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "store")
+    for name, text in TEXTS.items():
+        made.add(name, text)
+    made.update()
+    yield made
+    made.library.close()
+
+
+class Notices(list[str]):
+    def __call__(self, text: str) -> None:
+        self.append(text)
+
+
+def _search(indexes: Indexes, embedder: HashingEmbedder) -> list[list[tuple[int, float]]]:
+    found = []
+    for question in QUESTIONS:
+        found.append(indexes.vectors.search(embedder.embed_query(question), 6))
+        found.append(indexes.lexical.search(question, 6))
+    return found
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """What is in a folder; not SQLite's own side files, nor locks."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith((".lock", "-wal", "-shm"))
+    }
+
+
+def _assert_whole(made: Store, indexes: Indexes) -> None:
+    with made.library.reading() as stamp:
+        assert indexes.stamp == indexes.vectors.stamp == indexes.lexical.stamp == stamp
+        assert indexes.vectors.ids() == indexes.lexical.ids() == made.library.chunk_ids()
+
+
+# Damage: what is done to the folder, and how the notice begins
+
+
+def _vector_file(folder: Path) -> Path:
+    (path,) = folder.glob("vectors-*.faiss")
+    return path
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x40
+    path.write_bytes(content)
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _foreign_manifest(folder: Path) -> None:
+    """An index of another store with as many chunks, whole in itself."""
+    vectors = VectorIndex.load(folder)
+    vectors.stamp = Stamp("of another store", vectors.stamp.generation)
+    vectors.save(folder)
+
+
+def _foreign_bm25(folder: Path) -> None:
+    manifest = json.loads((folder / "lexical" / "folio.json").read_text())
+    (folder / "lexical" / "folio.json").write_text(json.dumps({**manifest, "epoch": "of another store"}))
+
+
+def _emptied_bm25(folder: Path) -> None:
+    """Of the right stamp, but without its passages."""
+    stamp = TantivyIndex.load(folder / "lexical").stamp
+    TantivyIndex.create(stamp, folder / "lexical").update((), (), stamp)
+
+
+def _wide_vectors(folder: Path) -> None:
+    """Of the right stamp and count, but of another dimension."""
+    index = VectorIndex.load(folder)
+    wide = VectorIndex(65, index.stamp)
+    wide.update([(sorted(index.ids()), np.ones((len(index), 65), dtype=np.float32))], (), index.stamp)
+    wide.save(folder)
+
+
+VECTORS_GONE = "The vector index was missing or damaged: repaired"
+BM25_GONE = "The BM25 index was missing or damaged: repaired"
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "vector manifest missing": (lambda folder: (folder / "vectors.json").unlink(), VECTORS_GONE),
+    "vector manifest garbage": (lambda folder: (folder / "vectors.json").write_text("{}"), VECTORS_GONE),
+    "vectors missing": (lambda folder: _vector_file(folder).unlink(), VECTORS_GONE),
+    "vectors flipped": (lambda folder: _flip(_vector_file(folder)), VECTORS_GONE),
+    "vectors emptied": (lambda folder: _vector_file(folder).write_bytes(b""), VECTORS_GONE),
+    "vectors foreign": (_foreign_manifest, "The vector index was of another state than the library: repaired"),
+    "vectors wide": (_wide_vectors, VECTORS_GONE),
+    "BM25 missing": (lambda folder: shutil.rmtree(folder / "lexical"), BM25_GONE),
+    "BM25 manifest missing": (lambda folder: (folder / "lexical" / "folio.json").unlink(), BM25_GONE),
+    "BM25 truncated": (lambda folder: _truncate(next((folder / "lexical").glob("*.idx"))), BM25_GONE),
+    "BM25 part missing": (lambda folder: next((folder / "lexical").glob("*.store")).unlink(), BM25_GONE),
+    "BM25 foreign": (_foreign_bm25, "The BM25 index was of another state than the library: repaired"),
+    "BM25 emptied": (_emptied_bm25, "The BM25 index was of another state than the library: repaired"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_index_is_repaired_with_one_notice_and_finds_the_same(filled: Store, name: str) -> None:
+    before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
+    embedded = len(filled.embedder.passages)
+    damage, beginning = DAMAGE[name]
+    damage(filled.folder)
+    assert verify(filled.folder, filled.library, "tantivy") != []
+    notices = Notices()
+    indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
+    assert len(notices) == 1
+    assert notices[0].startswith(beginning)
+    assert notices[0].endswith("from the library, nothing was embedded again.")
+    _assert_whole(filled, indexes)
+    assert _search(indexes, filled.embedder) == before
+    assert len(filled.embedder.passages) == embedded
+    assert verify(filled.folder, filled.library, "tantivy") == []
+    assert _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder) == before
+
+
+def test_both_indexes_are_repaired_with_one_notice(filled: Store) -> None:
+    before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
+    _vector_file(filled.folder).unlink()
+    shutil.rmtree(filled.folder / "lexical")
+    notices = Notices()
+    assert _search(open_indexes(filled.folder, filled.library, "tantivy", notices), filled.embedder) == before
+    assert notices == [
+        "The vector index was missing or damaged and the BM25 index was missing or damaged: "
+        "repaired from the library, nothing was embedded again."
+    ]
+
+
+def test_an_ingest_repairs_what_is_damaged_too(filled: Store) -> None:
+    for damage, _ in (DAMAGE["vectors flipped"], DAMAGE["BM25 truncated"]):
+        damage(filled.folder)
+        filled.update()
+        assert verify(filled.folder, filled.library, "tantivy") == []
+
+
+def test_an_index_that_is_current_is_opened_and_nothing_is_written(filled: Store) -> None:
+    before = {path: path.stat().st_mtime_ns for path in filled.folder.rglob("*")}
+    _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", pytest.fail))
+    assert {path: path.stat().st_mtime_ns for path in filled.folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize("which", ["vectors", "BM25", "both"])
+@pytest.mark.parametrize("change", ["added", "dropped", "replaced", "dropped and added again"])
+def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: str, change: str) -> None:
+    older = shutil.copytree(filled.folder, tmp_path / "older")
+    if change == "added":
+        filled.add("trees", LATER)
+    elif change == "replaced":
+        filled.add("sponges", LATER)
+    else:
+        filled.library.drop("/papers/sponges.pdf")
+    if change == "dropped and added again":
+        filled.add("sponges", TEXTS["sponges"])
+    if which != "both":
+        filled.update()
+    if which == "vectors":
+        _vector_file(filled.folder).unlink()
+        for path in older.glob("vectors*"):
+            shutil.copy(path, filled.folder)
+    elif which == "BM25":
+        shutil.rmtree(filled.folder / "lexical")
+        shutil.copytree(older / "lexical", filled.folder / "lexical")
+    embedded = len(filled.embedder.passages)
+    notices = Notices()
+    indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
+    assert len(notices) == 1
+    assert notices[0].count("of another state than the library") == (2 if which == "both" else 1)
+    _assert_whole(filled, indexes)
+    assert verify(filled.folder, filled.library, "tantivy") == []
+    assert len(filled.embedder.passages) == embedded
+    with writing(filled.folder):
+        anew = store.rebuild_indexes(filled.folder, filled.library, "tantivy")
+    for question in QUESTIONS:
+        vector = filled.embedder.embed_query(question)
+        assert indexes.vectors.search(vector, 6) == anew.vectors.search(vector, 6)
+        assert {i for i, _ in indexes.lexical.search(question, 99)} == {i for i, _ in anew.lexical.search(question, 99)}
+
+
+def test_an_index_of_another_library_in_the_same_place_is_made_again(filled: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    for name in ("sponges", "lattices", "gradients"):  # as many papers and chunks, at the same generation
+        other.add(name, TEXTS[name])
+    other.update()
+    other.library.close()
+    for path in filled.folder.glob("vectors*"):
+        path.unlink()
+    shutil.rmtree(filled.folder / "lexical")
+    for path in other.folder.glob("vectors*"):
+        shutil.copy(path, filled.folder)
+    shutil.copytree(other.folder / "lexical", filled.folder / "lexical")
+    notices = Notices()
+    _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", notices))
+    assert len(notices) == 1
+
+
+def test_indexes_ahead_of_a_library_that_was_put_back_are_not_believed(filled: Store, tmp_path: Path) -> None:
+    filled.library.close()
+    shutil.copy(filled.folder / store.LIBRARY, tmp_path / "kept.sqlite")
+    filled.library = Library(filled.folder / store.LIBRARY)
+    filled.add("trees", LATER)
+    filled.update()
+    filled.library.close()
+    shutil.copy(tmp_path / "kept.sqlite", filled.folder / store.LIBRARY)
+    filled.library = Library(filled.folder / store.LIBRARY)
+    _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", Notices()))
+    filled.update()
+    assert verify(filled.folder, filled.library, "tantivy") == []
+
+
+def test_okapi_keeps_nothing_on_disk(filled: Store) -> None:
+    shutil.rmtree(filled.folder / "lexical")
+    _vector_file(filled.folder).unlink()
+    notices = Notices()
+    _assert_whole(filled, open_indexes(filled.folder, filled.library, "rank_bm25", notices))
+    assert [notice.startswith(VECTORS_GONE) for notice in notices] == [True]
+    assert not (filled.folder / "lexical").exists()
+    assert verify(filled.folder, filled.library, "rank_bm25") == []
+    _assert_whole(filled, open_indexes(filled.folder, filled.library, "rank_bm25", pytest.fail))
+
+
+def test_an_empty_library_can_be_opened(tmp_path: Path) -> None:
+    made = Store(tmp_path / "store")
+    made.update()
+    indexes = open_indexes(made.folder, made.library, "tantivy", pytest.fail)
+    assert _search(indexes, made.embedder) == [[]] * 8
+    assert verify(made.folder, made.library, "tantivy") == []
+    made.add("lattices", TEXTS["lattices"])
+    made.update()
+    _assert_whole(made, open_indexes(made.folder, made.library, "tantivy", pytest.fail))
+    made.library.close()
+
+
+def test_a_library_in_which_nothing_ever_landed_has_no_fault(tmp_path: Path) -> None:
+    library = Library(tmp_path / store.LIBRARY, create=True)
+    assert verify(tmp_path, library, "tantivy") == []
+    library.close()
+
+
+# Readers and writers
+
+
+@pytest.mark.parametrize("name", ["vectors missing", "BM25 missing", "vectors foreign", "BM25 truncated"])
+def test_a_reader_beside_a_writer_works_in_memory_and_writes_nothing(filled: Store, name: str) -> None:
+    before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
+    DAMAGE[name][0](filled.folder)
+    files = _files(filled.folder)
+    with writing(filled.folder):
+        notices = Notices()
+        indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
+    _assert_whole(filled, indexes)
+    assert _search(indexes, filled.embedder) == before
+    assert len(notices) == 1
+    assert notices[0].endswith(": read from the library for now. Another ingest is running on this store.")
+    assert _files(filled.folder) == files
+
+
+def test_a_reader_keeps_its_generation_while_papers_land(filled: Store) -> None:
+    reader = Library(filled.folder / store.LIBRARY)
+    with reader.reading() as stamp:
+        ids = reader.chunk_ids()
+        filled.add("trees", LATER)
+        filled.library.drop("/papers/sponges.pdf")
+        filled.update()
+        files = _files(filled.folder)
+        indexes = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
+        assert indexes.stamp == stamp
+        assert indexes.vectors.ids() == indexes.lexical.ids() == ids
+        assert _files(filled.folder) == files  # the newer indexes are left to newer readers
+    newer = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
+    _assert_whole(filled, newer)
+    assert newer.stamp.generation == stamp.generation + 2
+    reader.close()
+
+
+def test_indexes_that_were_opened_stay_as_they_are_while_papers_land(filled: Store) -> None:
+    indexes = open_indexes(filled.folder, filled.library, "tantivy", pytest.fail)
+    before, ids = _search(indexes, filled.embedder), indexes.vectors.ids()
+    filled.add("gradients", LATER)
+    filled.update()
+    filled.library.drop("/papers/gradients.pdf")
+    filled.update()
+    assert _search(indexes, filled.embedder) == before
+    assert indexes.vectors.ids() == indexes.lexical.ids() == ids
+
+
+def test_two_writers(filled: Store) -> None:
+    with writing(filled.folder):
+        with pytest.raises(StoreBusy, match="Another ingest is running") as caught, writing(filled.folder):
+            pytest.fail("both were let in")
+        assert caught.value.exit_code == 2
+    with writing(filled.folder):
+        pass
+
+
+def test_two_writers_in_two_processes(filled: Store) -> None:
+    code = (
+        "import sys; from pathlib import Path; from folio.store import writing\n"
+        f"with writing(Path({str(filled.folder)!r})): print('in', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "in\n"
+        with pytest.raises(StoreBusy), writing(filled.folder):
+            pytest.fail("both were let in")
+        other.kill()
+    with writing(filled.folder):  # a killed writer keeps nobody out
+        pass
+
+
+# Fingerprints
+
+
+def test_the_same_fingerprint_passes_and_a_new_store_takes_any(filled: Store, tmp_path: Path) -> None:
+    require_fingerprint(filled.library, dict(FINGERPRINT))
+    new = Library(tmp_path / "new.sqlite", create=True)
+    require_fingerprint(new, FINGERPRINT)
+    new.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"chunk_size": "1500"}, "chunk_size is 80 in the store and 1500 now"),
+        ({"embedder": "ollama"}, "embedder is hashing in the store and ollama now"),
+        ({"digest": "abc"}, "digest is unknown in the store and abc now"),
+        ({"chunk_size": "9", "embedder": "x"}, "80 in the store and 9 now; embedder is hashing in the store and x now"),
+    ],
+)
+def test_another_fingerprint_is_named_with_the_command_that_rebuilds(
+    filled: Store, change: dict[str, str], said: str
+) -> None:
+    with pytest.raises(StoreMismatch) as caught:
+        require_fingerprint(filled.library, {**FINGERPRINT, **change})
+    assert said in caught.value.happened
+    assert "python ingest.py --rebuild" in caught.value.remedy
+
+
+def test_a_field_that_is_no_longer_known_is_named(filled: Store) -> None:
+    with pytest.raises(StoreMismatch, match="chunk_size is 80 in the store and unknown now"):
+        require_fingerprint(filled.library, {"embedder": "hashing", "dimension": "64"})
+
+
+# Verifying
+
+
+def _other_vectors(filled: Store) -> None:
+    index = VectorIndex.load(filled.folder)
+    first = min(index.ids())
+    index.update([([first], index.vectors_of([first])[:, ::-1])], (), index.stamp)
+    index.save(filled.folder)
+
+
+def _other_chunk(filled: Store) -> None:
+    index = VectorIndex.load(filled.folder)
+    first = min(index.ids())
+    index.update([([first + 1], index.vectors_of([first]))], [first], index.stamp)
+    index.save(filled.folder)
+
+
+def _other_passage(filled: Store) -> None:
+    index = TantivyIndex.load(filled.folder / "lexical")
+    index.update((), [min(index.ids())], index.stamp)
+
+
+def _tampered_text(filled: Store) -> None:
+    with sqlite3.connect(filled.folder / store.LIBRARY) as tamper:
+        tamper.execute("UPDATE papers SET text = replace(text, 'sponge', 'sp0nge')")
+    tamper.close()
+
+
+def _short_vector(filled: Store) -> None:
+    with sqlite3.connect(filled.folder / store.LIBRARY) as tamper:
+        tamper.execute("UPDATE vectors SET data = x'0000803f' WHERE chunk = (SELECT min(chunk) FROM vectors)")
+    tamper.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda made: DAMAGE["vectors flipped"][0](made.folder), "The vectors on disk are not the ones that were"),
+        (lambda made: DAMAGE["vectors missing"][0](made.folder), "The vector index cannot be read"),
+        (lambda made: made.add("trees", LATER), "The vector index lags behind the library."),
+        (lambda made: made.add("trees", LATER), "The BM25 index lags behind the library."),
+        (_other_vectors, "1 vectors of the index are not the library's."),
+        (_other_chunk, "The vector index holds other chunks than the library."),
+        (lambda made: DAMAGE["vectors wide"][0](made.folder), "has vectors of another size"),
+        (lambda made: DAMAGE["BM25 missing"][0](made.folder), "The BM25 index cannot be read"),
+        (lambda made: _flip(next((made.folder / "lexical").glob("*.store"))), "of the BM25 index is not the file"),
+        (_other_passage, "The BM25 index holds other chunks than the library."),
+    ],
+)
+def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callable[[Store], None], said: str) -> None:
+    assert verify(filled.folder, filled.library, "tantivy") == []
+    damage(filled)
+    assert any(said in problem for problem in verify(filled.folder, filled.library, "tantivy"))
+    with writing(filled.folder):
+        store.rebuild_indexes(filled.folder, filled.library, "tantivy")
+    assert verify(filled.folder, filled.library, "tantivy") == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(_tampered_text, "is not the text it was made from"), (_short_vector, "Some vectors do not have 64 numbers.")],
+)
+def test_damage_to_the_library_is_found(filled: Store, damage: Callable[[Store], None], said: str) -> None:
+    damage(filled)
+    assert any(said in problem for problem in verify(filled.folder, filled.library, "tantivy"))
+
+
+def test_faults_are_seen_at_a_glance(filled: Store) -> None:
+    assert store.faults(filled.folder, filled.library, "tantivy") == []
+    _vector_file(filled.folder).unlink()
+    assert store.faults(filled.folder, filled.library, "tantivy") == ["The vector index was missing or damaged"]
+
+
+def test_an_update_leaves_no_file_of_an_earlier_state(filled: Store) -> None:
+    (filled.folder / "vectors-01234567-1.faiss").write_bytes(b"old")
+    (filled.folder / "vectors-01234567-2.faiss.new").write_bytes(b"half")
+    filled.update()
+    assert sorted(path.name for path in filled.folder.glob("vectors*")) == [
+        _vector_file(filled.folder).name,
+        "vectors.json",
+    ]
