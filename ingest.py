@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio import indexing
     from folio.cli import say
-    from folio.errors import ModelError, UsageError
+    from folio.errors import ModelError, StoreError, UsageError
 
     began = perf_counter()
     found = indexing.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
@@ -81,21 +81,22 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             else app.ingest(files, watch, jobs=arguments.jobs, retry=retry)
         )
         try:
-            outcomes += _watched(work, watch)
+            for outcome in work:
+                outcomes.append(outcome)
+                watch.done(outcome)
             outcomes += app.prune() if arguments.prune else ()
         except (KeyboardInterrupt, ModelError):
             watch.stop()
-            say(f"Stopped. The {watch.landed} papers that were read stay in the index; run it again to go on.")
+            say(f"Stopped. The {watch.landed} papers that were read are kept; run the same command again to go on.")
+            raise
+        except StoreError:
+            watch.stop()
+            if any(outcome.status != "unchanged" for outcome in outcomes):
+                _report(app, outcomes, perf_counter() - began)
             raise
         finally:
             app.finish_ingest()
     return _report(app, outcomes, perf_counter() - began)
-
-
-def _watched(work: Iterator[Outcome], watch: Watch) -> Iterator[Outcome]:
-    for outcome in work:
-        watch.done(outcome)
-        yield outcome
 
 
 class Watch:

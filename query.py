@@ -88,7 +88,8 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
             with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8-sig") as file:
                 questions = [line.strip() for line in file if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{arguments.batch} cannot be read: {error}.", "Give a text file.") from error
+            reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+            raise UsageError(f"{arguments.batch} cannot be read: {reason}.", "Give a text file.") from error
         if not questions:
             raise UsageError(f"There is no question in {arguments.batch}.", "Put one on each line.")
         return questions
@@ -143,6 +144,8 @@ def _answer(app: App, chat: Chat, question: str, *, as_json: bool) -> Reply:
             say(f"The closest passages are in {closest}; --sources shows them.")
     else:
         show.show_sources(output(), answer.citations)
+    if answer.notice:
+        say(answer.notice)
     if answer.dropped:
         count = f"{answer.dropped} sentence{'s' * (answer.dropped > 1)}"
         say(f"{count} that no passage supports {'was' if answer.dropped == 1 else 'were'} left out.")

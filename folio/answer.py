@@ -45,6 +45,7 @@ class OllamaAnswerer:
         self._evidence_tokens = min(evidence_tokens, self._largest)
         self._answer_tokens = answer_tokens
         self._context = 0  # tokens; the size that the model was last loaded with
+        self.notice = ""
         self.name = f"{self._model.name} (Ollama)"
 
     def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
@@ -53,7 +54,8 @@ class OllamaAnswerer:
         if evidence:
             shown = hits[: len(evidence)]
             prompt = prompts.QUESTION.format(evidence="\n\n".join(evidence), question=question)
-            yield from cite.check(self._stream(prompts.ANSWER, prompt), shown)
+            self.notice = ""
+            yield from cite.check(self._stream(prompts.ANSWER, prompt), shown, whole=lambda: not self.notice)
 
     def standalone(self, question: str, history: Sequence[Turn]) -> str:
         """See types.Answerer. What is no question is not believed: the follow-up is then taken as it was asked."""
@@ -72,9 +74,7 @@ class OllamaAnswerer:
         kept: list[str] = []
         left = self._evidence_tokens
         for number, hit in enumerate(hits, 1):
-            first, last = hit.pages
-            pages = f"p. {first}" if first == last else f"pp. {first}-{last}"
-            text = prompts.EVIDENCE.format(number=number, file=hit.paper.file, pages=pages, text=hit.text)
+            text = prompts.EVIDENCE.format(number=number, file=hit.paper.file, pages=hit.where, text=hit.text)
             left -= estimate_tokens(text)
             if left < 0 and kept:
                 break
@@ -93,7 +93,7 @@ class OllamaAnswerer:
             for chunk in model.stream([*messages, HumanMessage(prompt)]):
                 done = done or str(chunk.response_metadata.get("done_reason") or "")
                 read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
-                if read + self._answer_tokens > self._context:
+                if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest
                     raise self._too_small(read)
                 yield str(chunk.content)
         except (OllamaError, ContextTooSmall, GeneratorExit):
@@ -102,6 +102,8 @@ class OllamaAnswerer:
             raise translate(error, self._model.name, self._server.url) from error
         if not done:
             raise broke_off(self._model.name, self._server.url)
+        if done == "length":
+            self.notice = f"The answer was cut at {self._answer_tokens} tokens; raise ANSWER_TOKENS for a longer one."
 
     def _chat_model(self, prompt_tokens: int) -> ChatOllama:
         from langchain_ollama import ChatOllama
@@ -155,6 +157,7 @@ class ExtractiveAnswerer:
     """The sentences of the evidence that answer best, quoted word for word. No model writes anything."""
 
     name = "extractive (built in)"
+    notice = ""
 
     def __init__(self, embedder: Embedder, term_weights: Callable[[str], TermWeights]) -> None:
         self._embedder = embedder

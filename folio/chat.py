@@ -65,7 +65,8 @@ class CitedAnswer(BaseCombineDocumentsChain):
             else:
                 sentences.append(sentence)
                 told(sentence)
-        return Answer(inputs["question"], inputs["question"], tuple(sentences), dropped), {}
+        notice: str = self.answerer.notice if hits else ""
+        return Answer(inputs["question"], inputs["question"], tuple(sentences), dropped, notice), {}
 
     async def acombine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         return self.combine_docs(docs, **inputs)

@@ -7,8 +7,9 @@ slice. Nothing that a model wrote gets into a citation but the number of the evi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from folio.sentences import sentence_spans, stripped
 from folio.tokens import tokenize
@@ -18,6 +19,8 @@ from folio.types import REFUSAL, Citation, Hit, PageMap, Sentence
 # writer named needs less than one that the program looked up.
 SUPPORT_NAMED = 0.5
 SUPPORT_FOUND = 0.7
+# Quotes behind one sentence at most.
+MOST_QUOTES = 4
 
 # A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], 【1】
 # and within a second pair of brackets: [[1]], ([1])
@@ -55,18 +58,47 @@ def citation(hit: Hit, source: int, start: int, end: int) -> Citation:
     return Citation(hit.paper.file, hit.paper.title, page, hit.paper.pages.label(page), quote, source)
 
 
-def best_quote(sentence: str, hit: Hit, source: int) -> Citation:
-    """The sentence of a hit that shares most of its words with this one, as a citation."""
-    wanted = frozenset(tokenize(sentence))
-    spans = sentence_spans(hit.text) or [(0, len(hit.text))]
+def quotes(sentence: str, evidence: Sequence[tuple[int, Hit]], least: float) -> tuple[Citation, ...]:
+    """The few quotes that together hold a sentence up, in the order of the evidence; none when they cannot.
 
-    def likeness(span: tuple[int, int]) -> tuple[float, int]:
-        words = frozenset(tokenize(hit.text[slice(*span)]))
-        shared = len(wanted & words)
-        return (2 * shared / (len(wanted) + len(words) or 1), -span[0])  # Dice's coefficient
+    evidence: passages with their numbers. The quotes hold all of the sentence's numbers and at least this share of its
+    words, and each stands on one page: it is not enough that the passages as a whole would. Taken first is what brings
+    a number that is still missing, then what is most like the sentence (Dice's coefficient of their words).
+    """
+    words, numbers = set(tokenize(sentence)), _numbers_of(sentence)
+    places = [
+        citation(hit, source, hit.chunk.start + start, hit.chunk.start + end)
+        for source, hit in evidence
+        for start, end in _on_pages(hit)
+    ]
+    held = [(set(tokenize(place.quote)), _numbers_of(place.quote)) for place in places]
+    chosen: list[int] = []
+    missing, found = set(numbers), set[str]()
+    while words and len(chosen) < min(MOST_QUOTES, len(places)):
+        worth = [
+            (len(missing & figures), 2 * len(words & (there - found)) / (len(words) + len(there) or 1), -place)
+            for place, (there, figures) in enumerate(held)
+        ]
+        best = max((place for place in range(len(places)) if place not in chosen), key=worth.__getitem__)
+        chosen.append(best)
+        missing -= held[best][1]
+        found |= words & held[best][0]
+        if not missing and len(found) >= least * len(words):
+            return tuple(places[place] for place in sorted(chosen))
+    return ()
 
-    start, end = max(spans, key=likeness)
-    return citation(hit, source, hit.chunk.start + start, hit.chunk.start + end)
+
+def _on_pages(hit: Hit) -> Iterator[tuple[int, int]]:
+    """Spans in the hit's text of its sentences; one that runs over a page's end in its parts."""
+    for start, end in sentence_spans(hit.text) or [(0, len(hit.text))]:
+        while start < end:
+            page = hit.paper.pages.page_at(hit.chunk.start + start)
+            next_page = hit.paper.pages.starts[page] if page < hit.paper.page_count else hit.chunk.end
+            stop = min(end, max(start + 1, next_page - hit.chunk.start))
+            part = stripped(hit.text, start, stop)
+            if part[0] < part[1]:
+                yield part
+            start = stop
 
 
 def support(sentence: str, passage: str) -> float:
@@ -74,10 +106,13 @@ def support(sentence: str, passage: str) -> float:
     words = set(tokenize(sentence))
     if not words:
         return 0.0
-    numbers = {number.strip(".,") for number in _NUMBER.findall(sentence)}
-    if not numbers <= {number.strip(".,") for number in _NUMBER.findall(passage)}:
+    if not _numbers_of(sentence) <= _numbers_of(passage):
         return 0.0
     return len(words & set(tokenize(passage))) / len(words)
+
+
+def _numbers_of(text: str) -> set[str]:
+    return set(_NUMBER.findall(text))
 
 
 def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
@@ -149,16 +184,17 @@ def _unadorned(sentence: str) -> str:
 def cited(sentence: Written, hits: Sequence[Hit]) -> Sentence | None:
     """The sentence with the citations that hold it up; None when no passage does.
 
-    The passages that it names are tried first; then, so that a wrong marker is mended rather than believed, the others.
+    The passages that it names are tried first, each alone and then together; after them, so that a wrong marker is
+    mended rather than believed, the others.
     """
-    named = [(n, hits[n - 1]) for n in sentence.markers if support(sentence.text, hits[n - 1].text) >= SUPPORT_NAMED]
-    if not named:
-        scored = [(support(sentence.text, hit.text), -n, n, hit) for n, hit in enumerate(hits, 1)]
-        score, _, n, hit = max(scored, key=lambda item: item[:2], default=(0.0, 0, 0, None))
-        if hit is None or score < SUPPORT_FOUND:
-            return None
-        named = [(n, hit)]
-    return Sentence(sentence.text, tuple(best_quote(sentence.text, hit, n) for n, hit in named))
+    named = [(number, hits[number - 1]) for number in sentence.markers]
+    alone = [quotes(sentence.text, [passage], SUPPORT_NAMED) for passage in named]
+    citations = tuple(chain(*alone)) or quotes(sentence.text, named, SUPPORT_NAMED)
+    if not citations:
+        others = sorted(enumerate(hits, 1), key=lambda item: -support(sentence.text, item[1].text))
+        found = (quotes(sentence.text, [other], SUPPORT_FOUND) for other in others)
+        citations = next((several for several in found if several), ())
+    return Sentence(sentence.text, citations) if citations else None
 
 
 def is_refusal(text: str) -> bool:
@@ -166,10 +202,13 @@ def is_refusal(text: str) -> bool:
     return text.strip(" \"'*\n").casefold().startswith(REFUSAL.casefold().rstrip("."))
 
 
-def check(pieces: Iterable[str], hits: Sequence[Hit]) -> Iterator[Sentence | None]:
+def check(
+    pieces: Iterable[str], hits: Sequence[Hit], *, whole: Callable[[], bool] = lambda: True
+) -> Iterator[Sentence | None]:
     """A model's words, as they come, to sentences that cite; None for each that no passage supports.
 
-    A refusal ends it, as does the end of the words.
+    A refusal ends it, as does the end of the words. whole: asked at the end, whether the model had said all that it
+    wanted to; where it was cut off, what it had begun is no sentence.
     """
     rest = ""
     for piece in pieces:
@@ -179,6 +218,8 @@ def check(pieces: Iterable[str], hits: Sequence[Hit]) -> Iterator[Sentence | Non
             if is_refusal(sentence.text):
                 return
             yield cited(sentence, hits)
+    if not whole():
+        return
     for sentence in written_sentences(rest, len(hits), complete=True)[0]:
         if is_refusal(sentence.text):
             return

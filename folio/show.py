@@ -30,6 +30,7 @@ def answer_json(
             for sentence in answer.sentences
         ],
         "dropped_sentences": answer.dropped,
+        "notice": answer.notice,
         "citations": [_citation_json(citation) for citation in answer.citations],
         "hits": [_hit_json(hit) for hit in hits],
         "models": dict(models),
@@ -95,10 +96,8 @@ def show_sources(console: Console, citations: Sequence[Citation]) -> None:
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
     """Passages in rank order, whole."""
     for rank, hit in enumerate(hits, 1):
-        first, last = hit.pages
-        pages = f"p. {first}" if first == last else f"pp. {first}–{last}"
         heading = Text(f"{rank}. ")
-        heading.append_text(_heading(hit.paper.file, pages, hit.paper.title))
+        heading.append_text(_heading(hit.paper.file, hit.where, hit.paper.title))
         heading.append(f" · {hit.score:.2f}", style="dim")
         console.print(heading)
         _indented(console, Text(plain(hit.text.strip())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -134,6 +134,12 @@ class Hit:
         """First and last physical page that the passage stands on."""
         return self.paper.pages.pages_of(self.chunk.start, self.chunk.end)
 
+    @property
+    def where(self) -> str:
+        """Its pages as people write them: "p. 3" or "pp. 3-4"."""
+        first, last = self.pages
+        return f"p. {first}" if first == last else f"pp. {first}-{last}"
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
@@ -163,8 +169,7 @@ class Answer:
     standalone_question: str  # the follow-up with what it refers to filled in
     sentences: tuple[Sentence, ...]
     dropped: int = 0  # sentences a model wrote that no passage supports
-    notice: str = ""
-    timings_ms: dict[str, float] = field(default_factory=dict)
+    notice: str = ""  # what else is to be said about it, such as that it was cut
 
     @property
     def refused(self) -> bool:
@@ -239,6 +244,7 @@ class Answerer(Protocol):
     """Question and evidence to the sentences of an answer, each with its citations, one at a time."""
 
     name: str
+    notice: str  # what is to be said about the last answer besides; "" for nothing
 
     def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
         """None stands for a sentence that was withheld because no passage supports it. Raises ModelError."""

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-ROOT = Path(__file__).resolve().parent.parent
 # Run as a file, a script sees only the modules in its own folder.
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.app import from_environment
 from folio.show import show_sentence, show_sources
 
+PICTURE = Path(__file__).resolve().parent.parent / "docs" / "answer.svg"
 QUESTION = "What happens to the index when the computer loses power during an ingest?"
 
 
@@ -35,7 +35,7 @@ def main() -> int:
     # The picture takes the reader's own fixed-width font, and none from the network.
     svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL).replace("Fira Code, monospace", "monospace")
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
-    (ROOT / "docs" / "answer.svg").write_text(re.sub(r"[ \t]+\n", "\n", svg), encoding="utf-8")
+    PICTURE.write_text(re.sub(r"[ \t]+\n", "\n", svg), encoding="utf-8")
     return 0
 
 

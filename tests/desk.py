@@ -1,0 +1,232 @@
+"""Papers, passages and whole commands for the tests of what answers questions."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doubles import HashingApp, HashingEmbedder, read_here
+from ollama_server import closed_url
+from pdfs import save
+
+import ingest
+import query
+from config import Settings
+from folio import chunk, cli, indexing, store, workers
+from folio.library import Library
+from folio.tokens import tokenize
+from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "papers" / "folio-sample.pdf"
+LIMIT_S = 120  # for one command in its own process
+
+OTTERS = (
+    "Sea otters sleep on their backs and float in rafts of kelp. The fur of a sea otter has about 155,000 hairs on"
+    " each square centimetre of skin. No other mammal has a denser fur.",
+    "The diet of the sea otter is made of urchins, clams and crabs. An adult otter eats a quarter of its own weight"
+    " each day. It opens the shells with a stone that it carries under its arm.",
+)
+GLACIERS = (
+    "The Aletsch glacier is the largest glacier of the Alps. The Aletsch glacier has a length of 23 kilometres and"
+    " covers 82 square kilometres of the Bernese Alps.",
+    "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres. The tongue of the glacier"
+    " retreats by 40 metres each year, and the loss has become faster since 1980.",
+    "Measurements of the melt water are taken at Blatten. The gauge stands in the river Massa and was built in 1922.",
+)
+
+
+def write_pdf(path: Path, pages: Iterable[str], title: str = "") -> Path:
+    """A PDF with a paragraph of prose on each page, in lines of about 80 characters."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn = [[(72.0, 90 + 13.0 * n, line) for n, line in enumerate(textwrap.wrap(text, 80))] for text in pages]
+    return save(path, drawn, metadata={"title": title} if title else None)
+
+
+def small_papers(folder: Path) -> Path:
+    """A folder with two papers of prose."""
+    write_pdf(folder / "otters.pdf", OTTERS, "On Sea Otters")
+    write_pdf(folder / "alps" / "glaciers.pdf", GLACIERS, "The Aletsch Glacier")
+    return folder
+
+
+def hits_on(*pages: str, file: str = "paper.pdf", title: str = "A Paper", size: int = 0) -> list[Hit]:
+    """A paper of these pages as hits of `size` characters each, one for the whole paper when size is 0."""
+    text = "\n\n".join(pages)
+    starts, at = [], 0
+    for page in pages:
+        starts.append(at)
+        at += len(page) + 2
+    paper = Paper(file, file, title, (), None, PageMap(tuple(starts), ("",) * len(pages)), len(text), 1)
+    size = size or len(text)
+    return [
+        Hit(Chunk(start + 1, file, start, min(start + size, len(text))), paper, text[start : start + size], 0.5)
+        for start in range(0, len(text), size)
+    ]
+
+
+def hit_on(*pages: str, file: str = "paper.pdf") -> Hit:
+    """A paper of these pages as one hit."""
+    return hits_on(*pages, file=file)[0]
+
+
+def one_page_hits(*texts: str) -> list[Hit]:
+    """One hit for each text, each of its own paper."""
+    return [hit_on(text, file=f"paper{number}.pdf") for number, text in enumerate(texts, 1)]
+
+
+def shelf(folder: Path, **chosen: str) -> HashingApp:
+    """The tool over an index of the two papers, embedded by hashing; settings by name."""
+    embedder = HashingEmbedder(256)
+    settings = Settings(
+        _env_file=None,  # type: ignore[call-arg]
+        VECTORSTORE_DIR=folder / "vectorstore",
+        MODELS_DIR=folder / "models",
+        CHUNK_SIZE=300,
+        CHUNK_OVERLAP=50,
+        **{"RERANKER": "builtin", "LLM": "builtin", **chosen},  # type: ignore[arg-type]
+    )
+    app = HashingApp(settings, lambda text: None, embedder)
+    library = Library(app.library_path, create=True)
+    library.set_fingerprint(indexing.fingerprint(embedder, app.split))
+    for name, title, pages in (("otters.pdf", "On Sea Otters", OTTERS), ("glaciers.pdf", "Ice of the Alps", GLACIERS)):
+        (hit,) = hits_on(*pages, file=name)
+        spans = chunk.split(hit.text, app.split.size, app.split.overlap)
+        paper = NewPaper(name, title, (), None, hit.text, hit.paper.pages, spans)
+        ids = [chunk.chunk_id(name, start, end) for start, end in spans]
+        vectors = embedder.embed_passages([hit.text[start:end] for start, end in spans])
+        library.add(paper, SourceFile(str(folder / name), name, name), ids, vectors)
+    store.update_indexes(app.settings.VECTORSTORE_DIR, library, "tantivy")
+    library.close()
+    return app
+
+
+def even_weights(question: str) -> dict[str, float]:
+    """Each word of a question tells as much as the others."""
+    return dict.fromkeys(tokenize(question), 1.0)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command ended with and printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The JSON objects on standard output, which must hold nothing else."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def object(self) -> dict[str, Any]:
+        (found,) = self.objects
+        return found
+
+
+@dataclass
+class Desk:
+    """A folder with papers, an index and an empty home, and the two scripts at work on it.
+
+    `ingest` and `query` run in this process, and read PDFs in it too unless `workers` is set; `spawn` runs a script in
+    a process of its own, as a person does. Settings go into `settings`.
+    """
+
+    folder: Path
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str] | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    workers: bool = False
+
+    def __post_init__(self) -> None:
+        self.papers = self.folder / "papers"
+        self.store = self.folder / "vectorstore"
+        self.papers.mkdir(parents=True, exist_ok=True)
+        (self.folder / "home").mkdir(exist_ok=True)
+        self.settings = {
+            "PAPERS_DIR": str(self.papers),
+            "VECTORSTORE_DIR": str(self.store),
+            "INGESTED_JSON": str(self.folder / "ingested.json"),
+            "MODELS_DIR": str(self.folder / "models"),
+            "CROSS_ENCODER": "nobody/has-this",
+            "OLLAMA_HOST": closed_url(),
+            "RERANKER": "builtin",
+            **self.settings,
+        }
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a new user, with the settings."""
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR")}
+        return {**kept, "HOME": str(self.folder / "home"), "COLUMNS": "120", **self.settings}
+
+    def ingest(self, *arguments: str) -> Ran:
+        return self._here(ingest, arguments)
+
+    def query(self, *arguments: str, typed: str = "") -> Ran:
+        return self._here(query, arguments, typed)
+
+    def spawn(self, script: str, *arguments: str, typed: str = "", more: Mapping[str, str] | None = None) -> Ran:
+        """A script in its own process, with every warning an error of Folio's own making."""
+        ran = subprocess.run(
+            [sys.executable, str(ROOT / script), *arguments],
+            input=typed,
+            env={**self.environment(), **(more or {})},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    def record(self) -> list[dict[str, Any]]:
+        """What ingested.json says."""
+        found: list[dict[str, Any]] = json.loads(Path(self.settings["INGESTED_JSON"]).read_text(encoding="utf-8"))
+        return found
+
+    def _here(self, script: Any, arguments: Sequence[str], typed: str = "") -> Ran:
+        with self.monkeypatch.context() as patch:
+            for name in Settings.model_fields:
+                patch.delenv(name, raising=False)
+            for name, value in {**HUB_AND_TRACING, **self.environment()}.items():
+                patch.setenv(name, value)
+            patch.chdir(self.folder)
+            if not self.workers:
+                patch.setattr(workers, "run_guarded", read_here)
+            patch.setattr(sys, "stdin", io.StringIO(typed))
+            cli.output.cache_clear()
+            cli.errors.cache_clear()
+            if self.capsys is None:
+                return Ran(script.main(list(arguments)), "", "")
+            self.capsys.readouterr()
+            code = script.main(list(arguments))
+            return Ran(code, *self.capsys.readouterr())
+
+
+# What a command sets in the environment: put back when one that ran in this process has ended.
+HUB_AND_TRACING = dict.fromkeys(
+    (
+        "HF_HUB_OFFLINE",
+        "TRANSFORMERS_OFFLINE",
+        "HF_HUB_DISABLE_TELEMETRY",
+        "ORT_DISABLE_TELEMETRY",
+        "NO_PROXY",
+        "no_proxy",
+        "LANGSMITH_TRACING",
+        "LANGSMITH_TRACING_V2",
+        "LANGCHAIN_TRACING",
+        "LANGCHAIN_TRACING_V2",
+        "TOKENIZERS_PARALLELISM",
+    ),
+    "",
+)

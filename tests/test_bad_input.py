@@ -1,0 +1,423 @@
+"""Whatever is wrong: a line on what happened, a line on what to do, an exit code, no traceback, and nothing is lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from desk import GLACIERS, Desk, Ran, small_papers, write_pdf
+from ollama_models import LLAMA, NOMIC
+from ollama_server import OllamaStandIn
+from pdfs import image_page
+
+from folio import store
+
+QUESTION = "How long is the Aletsch glacier?"
+SOUND = Ran(0, "The store is sound: library, vectors and BM25 agree.\n", "")
+REBUILD = "Run `python ingest.py --rebuild`"
+
+
+@pytest.fixture
+def kept(desk: Desk, two_papers: Path) -> Desk:
+    """A desk with a store of two papers of its own."""
+    shutil.copytree(two_papers / "vectorstore", desk.store)
+    small_papers(desk.papers)
+    desk.settings["LLM"] = "builtin"
+    return desk
+
+
+def complaint(ran: Ran, code: int) -> tuple[str, str]:
+    """What happened and what to do, when a command ended with this code and said these two things and nothing else."""
+    assert (ran.code, ran.out) == (code, "")
+    happened, remedy = ran.err.splitlines()
+    assert happened.endswith(".")
+    assert remedy.endswith((".", '"'))
+    return happened, remedy
+
+
+def is_unharmed(desk: Desk) -> None:
+    """The store holds what it held, and answers."""
+    ran = desk.ingest("--verify")
+    assert ran == SOUND
+    found = desk.query("--json", "--sources", QUESTION).object
+    assert [hit["file"] for hit in found["hits"]] == ["alps/glaciers.pdf", "otters.pdf"]
+
+
+# The command line
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "happened", "remedy"),
+    [
+        ("query", [""], "The question is empty.", 'Ask one: python query.py "What is ...?"'),
+        ("query", ["  \n"], "The question is empty.", 'Ask one: python query.py "What is ...?"'),
+        ("query", ["--sources", " "], "The question is empty.", 'Ask one: python query.py "What is ...?"'),
+        ("query", ["--json"], "--json and --sources need a question.", 'Give one: python query.py --json "What'),
+        ("query", ["--sources"], "--json and --sources need a question.", 'Give one: python query.py --json "What'),
+        ("query", ["--batch", "nowhere"], "nowhere cannot be read: No such file or directory.", "Give a text file."),
+        ("query", ["--batch", "."], ". cannot be read: Is a directory.", "Give a text file."),
+        ("query", ["--batch", "binary"], "binary cannot be read: it is not text in UTF-8.", "Give a text file."),
+        ("query", ["--batch", "blank.txt"], "There is no question in blank.txt.", "Put one on each line."),
+        ("query", ["--paper", "sealions", "Why?"], "No paper in the index is called sealions.", "Give a part of"),
+        ("ingest", ["nowhere"], "There is no file or folder nowhere.", "Check the path"),
+        ("ingest", ["empty"], "There are no PDFs in empty.", "python ingest.py FOLDER"),
+    ],
+)
+def test_commands(kept: Desk, script: str, arguments: list[str], happened: str, remedy: str) -> None:
+    (kept.folder / "binary").write_bytes(b"\xff\xfe\x00")
+    (kept.folder / "blank.txt").write_text("\n \n")
+    (kept.folder / "empty").mkdir()
+    said = complaint(getattr(kept, script)(*arguments), 2)
+    assert said[0].startswith(happened)
+    assert remedy in said[1]
+    is_unharmed(kept)
+
+
+def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: Desk) -> None:
+    happened, remedy = complaint(desk.ingest(), 2)
+    assert happened == f"There are no PDFs in {desk.papers}."
+    assert "python ingest.py FOLDER" in remedy
+    (desk.papers / "notes.txt").write_text("no PDF")
+    complaint(desk.ingest(), 2)
+    shutil.rmtree(desk.papers)
+    happened, _ = complaint(desk.ingest(), 2)
+    assert str(desk.papers) in happened
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "happened"),
+    [
+        ("CHUNK_SIZE", "many", "A setting cannot be used: CHUNK_SIZE: "),
+        ("CHUNK_SIZE", "0", "A setting cannot be used: CHUNK_SIZE: "),
+        ("CHUNK_OVERLAP", "1500", "CHUNK_OVERLAP must be smaller than CHUNK_SIZE"),
+        ("EMBEDDER", "openai", "A setting cannot be used: EMBEDDER: "),
+        ("LEXICAL", "lucene", "A setting cannot be used: LEXICAL: "),
+        ("DENSE_WEIGHT", "1.5", "A setting cannot be used: DENSE_WEIGHT: "),
+        ("OLLAMA_HOST", "http://me:secret@host", "OLLAMA_HOST is"),
+        ("OLLAMA_TIMEOUT_S", "-1", "A setting cannot be used: OLLAMA_TIMEOUT_S: "),
+    ],
+)
+def test_settings(kept: Desk, name: str, value: str, happened: str) -> None:
+    good = dict(kept.settings)
+    kept.settings |= {"LLM": "auto", name: value}
+    said = complaint(kept.query(QUESTION), 2)
+    assert happened in said[0]
+    kept.settings = good
+    is_unharmed(kept)
+
+
+# Files
+
+
+def scanned(path: Path) -> None:
+    document = pymupdf.open()
+    for _ in range(2):
+        image_page(document)
+    document.save(path)
+
+
+def encrypted(path: Path) -> None:
+    document = pymupdf.open()
+    document.new_page().insert_text((72, 72), "Nobody reads this.")
+    document.save(path, encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="secret", owner_pw="secret")
+
+
+def truncated(path: Path) -> None:
+    write_pdf(path, GLACIERS)
+    path.write_bytes(path.read_bytes()[:400])
+
+
+def large(path: Path) -> None:
+    write_pdf(path, GLACIERS)
+    path.write_bytes(path.read_bytes() + bytes(1_200_000))
+
+
+@pytest.mark.parametrize(
+    ("make", "happened", "remedy"),
+    [
+        (lambda path: path.write_text("<html>Not found</html>"), "not a PDF", "Put the PDF"),
+        (lambda path: path.write_bytes(b""), "empty", "again"),
+        (truncated, "damaged or cut short", "again"),
+        (encrypted, "encrypted", "password"),
+        (scanned, "scanned: no text layer", "ocrmypdf"),
+        (large, "MAX_FILE_MB is 1", "raise MAX_FILE_MB"),
+    ],
+    ids=["not-a-pdf", "empty", "truncated", "encrypted", "scanned", "large"],
+)
+def test_files(kept: Desk, make: Callable[[Path], Any], happened: str, remedy: str) -> None:
+    kept.settings["MAX_FILE_MB"] = "1"
+    shutil.rmtree(kept.papers)
+    kept.papers.mkdir()
+    make(kept.papers / "bad.pdf")
+    write_pdf(kept.papers / "good.pdf", ["A gauge was built at Blatten in the year 1922, and it stands still."])
+    for _ in range(2):  # as it is with the second ingest too, which does not read the file again
+        ran = kept.ingest()
+        text = " ".join(ran.out.split())
+        assert (ran.code, ran.err) == (1, "")
+        assert "failed 1" in text
+        assert "bad.pdf" in text
+        assert happened in text
+        assert remedy in text
+        (failed,) = [entry for entry in kept.record() if "failed" in entry]
+        assert failed["file"] == "bad.pdf"
+        assert happened in failed["failed"]
+        assert remedy in failed["remedy"]
+    assert kept.ingest("--verify") == SOUND
+    asked = kept.query("--json", "--top-k", "9", "When was the gauge at Blatten built?").object
+    assert asked["citations"][0]["file"] == "good.pdf"
+    assert {hit["file"] for hit in asked["hits"]} == {"good.pdf", "alps/glaciers.pdf", "otters.pdf"}
+
+
+def test_only_bad_files(desk: Desk) -> None:
+    (desk.papers / "bad.pdf").write_text("no")
+    assert desk.ingest().code == 1
+    happened, remedy = complaint(desk.query(QUESTION), 1)
+    assert happened == f"The index at {desk.store} holds no paper yet."
+    assert "`python ingest.py`, which also says why" in remedy
+    small_papers(desk.papers)
+    assert desk.ingest().code == 1
+    is_unharmed(desk)
+
+
+def test_a_bad_file_that_is_given_by_name_is_read_again(kept: Desk) -> None:
+    bad = kept.folder / "bad.pdf"
+    bad.write_text("no")
+    assert kept.ingest(str(bad)).code == 1
+    write_pdf(bad, GLACIERS[2:])
+    assert kept.ingest(str(bad)).code == 0
+    assert not [entry for entry in kept.record() if "failed" in entry]
+
+
+# The store
+
+
+@pytest.mark.parametrize(
+    ("setting", "field"),
+    [
+        ({"CHUNK_SIZE": "900"}, "chunk_size is 1500 in the store and 900 now"),
+        ({"CHUNK_OVERLAP": "100"}, "chunk_overlap is 200 in the store and 100 now"),
+        ({"EMBEDDER": "ollama"}, "embedder is builtin in the store and ollama now"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("command", [["query", QUESTION], ["query", "--sources", QUESTION], ["ingest"]], ids=" ".join)
+def test_a_store_made_with_other_settings(
+    kept: Desk, ollama_server: OllamaStandIn, command: list[str], setting: dict[str, str], field: str
+) -> None:
+    write_pdf(kept.papers / "new.pdf", ["A new paper on the seals of the Baltic Sea and their food."])
+    good = dict(kept.settings)
+    kept.settings |= {"OLLAMA_HOST": ollama_server.url, **setting}
+    script, *arguments = command
+    happened, remedy = complaint(getattr(kept, script)(*arguments), 1)
+    assert field in happened
+    assert REBUILD in remedy
+    kept.settings = good
+    is_unharmed(kept)
+
+
+def test_a_model_with_other_weights_under_the_old_name(desk: Desk, ollama_server: OllamaStandIn) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin"}
+    desk.ingest()
+    model = ollama_server.models[NOMIC.name]
+    ollama_server.models[NOMIC.name] = replace(model, capabilities=("embedding", "new"))
+    happened, remedy = complaint(desk.query(QUESTION), 1)
+    assert "digest is" in happened
+    assert REBUILD in remedy
+    ollama_server.models[NOMIC.name] = model
+    is_unharmed(desk)
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [("query", [QUESTION]), ("query", ["--sources", QUESTION]), ("query", []), ("ingest", ["--verify"])],
+)
+def test_a_missing_index(desk: Desk, script: str, arguments: list[str]) -> None:
+    happened, remedy = complaint(getattr(desk, script)(*arguments), 1)
+    assert happened == f"There is no index at {desk.store} yet."
+    assert remedy == "Put PDFs into papers/ and run `python ingest.py`."
+    assert not desk.store.exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (lambda folder: next(folder.glob("vectors-*.faiss")).write_bytes(b"torn"), "The vector index"),
+        (lambda folder: next(folder.glob("vectors-*.faiss")).unlink(), "The vector index"),
+        (lambda folder: (folder / "vectors.json").write_text("{"), "The vector index"),
+        (lambda folder: shutil.rmtree(folder / "lexical"), "The BM25 index"),
+        (lambda folder: [path.write_bytes(b"torn") for path in (folder / "lexical").glob("*.json")], "The BM25 index"),
+    ],
+    ids=["vectors-torn", "vectors-gone", "manifest-torn", "bm25-gone", "bm25-torn"],
+)
+def test_a_damaged_index_is_repaired_and_said_in_one_line(kept: Desk, damage: Callable[[Path], Any], what: str) -> None:
+    before = kept.query("--json", "--sources", QUESTION).object["hits"]
+    damage(kept.store)
+    assert kept.ingest("--verify").code == 1
+    ran = kept.query("--json", "--sources", QUESTION)
+    assert ran.code == 0
+    assert ran.object["hits"] == before
+    (notice,) = ran.err.splitlines()
+    assert notice.startswith(what)
+    assert notice.endswith("repaired from the library, nothing was embedded again.")
+    assert kept.query("--json", "--sources", QUESTION).err == ""
+    is_unharmed(kept)
+
+
+def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: Desk) -> None:
+    library = kept.store / store.LIBRARY
+    library.write_bytes(b"This is no database, whatever it was. " * 200)
+    for ran in (kept.query(QUESTION), kept.ingest(), kept.ingest("--verify")):
+        happened, remedy = complaint(ran, 1)
+        assert "is damaged" in happened
+        assert REBUILD in remedy
+    rebuilt = kept.ingest("--rebuild")
+    assert rebuilt.code == 0
+    assert "set aside as damaged-library.sqlite" in rebuilt.err
+    assert (kept.store / "damaged-library.sqlite").exists()
+    is_unharmed(kept)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--rebuild"], ["--prune"], ["--repair"]], ids=" ".join)
+def test_a_second_ingest(kept: Desk, arguments: list[str]) -> None:
+    with store.writing(kept.store):
+        happened, remedy = complaint(kept.ingest(*arguments), 2)
+        assert happened == "Another ingest is running on this store."
+        assert remedy == "Wait until it has ended, then run the same command again."
+        assert kept.query(QUESTION).code == 0  # readers are not kept waiting
+        is_unharmed(kept)
+    assert kept.ingest().code == 0
+
+
+# Ollama
+
+FAULTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"first_byte_s": 3.0}, "silent for too long", "OLLAMA_TIMEOUT_S"),
+    ({"garbage": "html"}, "not what an Ollama server says", "OLLAMA_HOST"),
+    ({"garbage": "json"}, "not what an Ollama server says", "OLLAMA_HOST"),
+]
+ANSWERING: list[tuple[dict[str, Any], str, str]] = [
+    *FAULTS,
+    ({"break_after": 4}, "broke off in the middle", "Try again"),
+    ({"end_after": 4}, "broke off in the middle", "Try again"),
+    ({"error_after": 4}, "could not keep llama3.1:8b running", "smaller model"),
+    ({"busy": 99}, "is busy", "OLLAMA_NUM_PARALLEL"),
+]
+EMBEDDING: list[tuple[dict[str, Any], str, str]] = [
+    *FAULTS,
+    ({"garbage": "count"}, "vectors for", "ollama pull"),
+    ({"garbage": "dimension"}, "a vector of 63 numbers", "ollama pull"),
+    ({"garbage": "nan"}, "not finite", "ollama pull"),
+    ({"garbage": "zero"}, "a vector of zeros", "ollama pull"),
+]
+
+
+def fault_id(value: object) -> str:
+    return " ".join(f"{name}={given}" for name, given in value.items()) if isinstance(value, dict) else ""
+
+
+@pytest.mark.parametrize(("fault", "happened", "remedy"), ANSWERING, ids=fault_id)
+def test_ollama_while_it_answers(
+    kept: Desk, ollama_server: OllamaStandIn, fault: dict[str, Any], happened: str, remedy: str
+) -> None:
+    ollama_server.reply = lambda messages: "The Aletsch glacier has a length of 23 kilometres [1]."
+    for name, value in fault.items():
+        setattr(ollama_server.faults, name, value)
+    kept.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "ollama", "OLLAMA_TIMEOUT_S": "0.4"}
+    said = complaint(kept.query(QUESTION), 1)
+    assert happened in said[0]
+    assert remedy in said[1]
+    assert complaint(kept.query("--json", QUESTION), 1) == said
+    is_unharmed(kept)
+
+
+@pytest.mark.parametrize(("fault", "happened", "remedy"), EMBEDDING, ids=fault_id)
+def test_ollama_while_it_embeds(
+    desk: Desk, ollama_server: OllamaStandIn, fault: dict[str, Any], happened: str, remedy: str
+) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin", "OLLAMA_TIMEOUT_S": "0.4"}
+    desk.ingest()
+    write_pdf(desk.papers / "new.pdf", ["A new paper on the seals of the Baltic Sea and their food."])
+    for name, value in fault.items():
+        setattr(ollama_server.faults, name, value)
+    ran = desk.ingest()
+    stopped, *said = ran.err.splitlines()
+    assert (ran.code, ran.out, len(said)) == (1, "", 2)
+    assert stopped.startswith("Stopped. The 0 papers that were read ")
+    assert happened in said[0]
+    assert remedy in said[1]
+    asked = complaint(desk.query(QUESTION), 1)
+    assert happened in asked[0]
+    ollama_server.faults = type(ollama_server.faults)()
+    is_unharmed(desk)
+    assert desk.ingest().code == 0
+    assert len(desk.record()) == 3
+
+
+def test_ollama_is_not_running(kept: Desk) -> None:
+    kept.settings["LLM"] = "ollama"
+    happened, remedy = complaint(kept.query(QUESTION), 1)
+    assert happened == f"No Ollama server answers at {kept.settings['OLLAMA_HOST']}."
+    assert "`ollama serve`" in remedy
+    assert "LLM=builtin" in remedy
+    is_unharmed(kept)
+
+
+def test_ollama_went_away_since_the_store_was_made(desk: Desk, ollama_server: OllamaStandIn) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin"}
+    desk.ingest()
+    here = desk.settings["OLLAMA_HOST"]
+    desk.settings["OLLAMA_HOST"] = "127.0.0.1:1"
+    happened, remedy = complaint(desk.query(QUESTION), 1)
+    assert happened == "No Ollama server answers at http://127.0.0.1:1."
+    assert "ollama serve" in remedy
+    write_pdf(desk.papers / "new.pdf", ["A new paper on the seals of the Baltic Sea and their food."])
+    assert "No Ollama server answers" in desk.ingest().err
+    desk.settings["OLLAMA_HOST"] = here
+    is_unharmed(desk)
+
+
+@pytest.mark.parametrize("job", ["LLM", "EMBEDDER"])
+def test_ollama_without_the_model(desk: Desk, ollama_server: OllamaStandIn, job: str) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama", "LLM": "ollama"}
+    desk.ingest()
+    name = {"LLM": LLAMA.name, "EMBEDDER": NOMIC.name}[job]
+    model = ollama_server.models.pop(name)
+    happened, remedy = complaint(desk.query(QUESTION), 1)
+    short = name.removesuffix(":latest")
+    assert happened == f"Ollama at {ollama_server.url} does not have the model {short}."
+    assert remedy == f"Get it with `ollama pull {short}`."
+    ollama_server.models[name] = model
+    is_unharmed(desk)
+
+
+# Places that cannot be
+
+
+@pytest.mark.parametrize("setting", ["VECTORSTORE_DIR", "INGESTED_JSON"])
+def test_a_place_below_a_file(desk: Desk, setting: str) -> None:
+    small_papers(desk.papers)
+    (desk.folder / "file").write_text("in the way")
+    desk.settings[setting] = str(desk.folder / "file" / "x")
+    ran = desk.ingest()
+    assert ran.code == 1
+    happened, remedy = ran.err.splitlines()[-2:]
+    assert happened.startswith(f"{desk.folder / 'file'}")
+    assert "cannot be used: " in happened
+    assert "permissions" in remedy
+    assert (desk.folder / "file").read_text() == "in the way"
+
+
+def test_a_place_that_is_no_store(kept: Desk) -> None:
+    kept.settings["VECTORSTORE_DIR"] = str(kept.papers / "otters.pdf")
+    ran = kept.query(QUESTION)
+    assert ran.code in (1, 2)
+    assert len(ran.err.splitlines()) == 2

@@ -1,0 +1,148 @@
+"""Nothing but the configured Ollama host is contacted: whole commands with the network closed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import offline_guard
+import pytest
+from desk import SAMPLE, Desk, Ran, small_papers
+from ollama_server import OllamaStandIn
+
+QUESTION = "How long is the Aletsch glacier?"
+# What a person's environment may hold, and what may follow from it: each would lead to another computer.
+TRAPS = {
+    "HTTP_PROXY": "http://192.0.2.1:3128",
+    "HTTPS_PROXY": "http://192.0.2.1:3128",
+    "ALL_PROXY": "socks5://192.0.2.1:1080",
+    "http_proxy": "http://192.0.2.1:3128",
+    "LANGSMITH_TRACING": "true",
+    "LANGCHAIN_TRACING_V2": "true",
+    "LANGSMITH_API_KEY": "lsv2-secret",
+    "OLLAMA_API_KEY": "ollama-secret",
+    "HF_TOKEN": "hf-secret",
+    "HF_HUB_OFFLINE": "0",
+    "ORT_DISABLE_TELEMETRY": "0",
+}
+needs_filter = pytest.mark.skipif(not offline_guard.can_close(), reason="the kernel's filter needs Linux")
+
+
+@pytest.fixture
+def guard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that makes the guard the sitecustomize of every Python that has it on its path."""
+    folder = tmp_path_factory.mktemp("guard")
+    shutil.copy(offline_guard.__file__, folder / "sitecustomize.py")
+    return folder
+
+
+@pytest.fixture
+def closed(desk: Desk, guard: Path) -> Iterator[Desk]:
+    """A desk with papers, whose commands have a closed network and an environment full of traps."""
+    small_papers(desk.papers)
+    shutil.copy(SAMPLE, desk.papers)
+    desk.settings |= {**TRAPS, "PYTHONPATH": str(guard), "OFFLINE_GUARD": "loopback", "RERANKER": "auto"}
+    yield desk
+    assert list((desk.folder / "home").rglob("*")) == []  # no cache, no id of this computer, no log to be sent later
+
+
+def python(guard: Path, code: str, mode: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(guard), "OFFLINE_GUARD": mode}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import socket; socket.create_connection(('192.0.2.1', 9), timeout=1)",
+        "import socket; socket.getaddrinfo('example.com', 80)",
+        "import socket; socket.gethostbyname('example.com')",
+        "import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 53))",
+        "import httpx; httpx.get('http://192.0.2.1', trust_env=False)",
+    ],
+)
+def test_the_guard_holds(guard: Path, code: str) -> None:
+    ran = python(guard, code, "loopback")
+    assert ran.returncode == offline_guard.BROKE_OUT
+    assert "BROKE OUT" in ran.stderr
+
+
+def test_the_guard_lets_the_loopback_through(guard: Path, ollama_server: OllamaStandIn) -> None:
+    ran = python(guard, f"import httpx; print(httpx.get({ollama_server.url!r}, trust_env=False).text)", "loopback")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "Ollama is running\n", "")
+
+
+@needs_filter
+@pytest.mark.parametrize("length", [16, 28])
+def test_the_guard_holds_native_code_too(guard: Path, length: int) -> None:
+    code = f"import ctypes; ctypes.CDLL(None).connect(0, b'x' * {length}, {length})"
+    assert python(guard, code, "none").returncode == -signal.SIGSYS
+    assert python(guard, f"{code[:-1]} + 1); print('fine')", "none").stdout == "fine\n"
+
+
+def answered(ran: Ran) -> dict[str, Any]:
+    assert "BROKE OUT" not in ran.err
+    assert ran.code == 0
+    assert not ran.object["refused"]
+    assert ran.object["citations"][0]["file"] == "alps/glaciers.pdf"
+    return ran.object
+
+
+def test_with_what_is_built_in(closed: Desk) -> None:
+    assert closed.spawn("ingest.py").code == 0
+    found = answered(closed.spawn("query.py", "--json", QUESTION))
+    assert found["models"]["embedder"] == "all-MiniLM-L6-v2 (built in)"
+    doctor = closed.spawn("query.py", "--doctor")
+    assert (doctor.code, doctor.err) == (0, "")
+
+
+@needs_filter
+def test_built_in_models_connect_to_nothing_not_even_in_native_code(closed: Desk) -> None:
+    closed.settings |= {"OFFLINE_GUARD": "none", "EMBEDDER": "builtin", "LLM": "builtin"}
+    ingested = closed.spawn("ingest.py")
+    assert (ingested.code, ingested.err) == (0, "")
+    answered(closed.spawn("query.py", "--json", QUESTION))
+
+
+def test_with_ollama(closed: Desk, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = lambda messages: "The Aletsch glacier has a length of 23 kilometres [1]."
+    closed.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama", "LLM": "ollama"}
+    ingested = closed.spawn("ingest.py")
+    assert (ingested.code, ingested.err) == (0, "")
+    found = answered(closed.spawn("query.py", "--json", QUESTION))
+    assert found["models"]["llm"] == "llama3.1:8b (Ollama)"
+    chatted = closed.spawn("query.py", typed=f"{QUESTION}\nHow thick is it?\n")
+    assert chatted.code == 0
+    assert "BROKE OUT" not in chatted.err
+    assert {request.path for request in ollama_server.requests} == {"/api/tags", "/api/show", "/api/embed", "/api/chat"}
+    for request in ollama_server.requests:
+        assert "authorization" not in request.headers
+        assert "secret" not in str(request)
+        assert request.headers["host"] == ollama_server.url.removeprefix("http://")
+
+
+def test_a_redirect_to_another_computer_is_not_followed(closed: Desk, ollama_server: OllamaStandIn) -> None:
+    closed.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "builtin", "LLM": "ollama"}
+    closed.spawn("ingest.py")
+    ollama_server.faults.redirect_to = "http://192.0.2.1:11434"
+    ran = closed.spawn("query.py", QUESTION)
+    assert ran.code == 1
+    assert "redirects to another address" in ran.err
+    assert "BROKE OUT" not in ran.err
+
+
+def test_another_computer_as_the_host_is_what_the_user_asked_for_and_said(desk: Desk) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    desk.ingest()
+    desk.settings |= {"OLLAMA_HOST": "192.0.2.1:9", "LLM": "ollama", "OLLAMA_TIMEOUT_S": "0.2"}
+    ran = desk.query(QUESTION)
+    assert ran.code == 1
+    assert "http://192.0.2.1:9, which is not this computer" in ran.err
+    assert "No Ollama server answers at http://192.0.2.1:9" in ran.err

@@ -1,0 +1,481 @@
+"""The two scripts, whole: what they print, what they end with, what is in the index afterwards."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from desk import GLACIERS, ROOT, SAMPLE, Desk, Ran, small_papers, write_pdf
+from ollama_models import LLAMA, NOMIC
+from ollama_server import OllamaStandIn
+
+from folio.types import REFUSAL
+
+LENGTH = "How long is the Aletsch glacier?"
+IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
+IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."
+SOUND = "The store is sound: library, vectors and BM25 agree.\n"
+KEYS = {"question", "answer", "refused", "citations", "hits", "models", "timings_ms"}
+
+
+def table(ran: Ran) -> dict[str, list[int]]:
+    """The closing table: papers, pages and chunks for each kind of outcome."""
+    rows = re.findall(r"^(added|replaced|skipped|failed|dropped)((?: +[\d,]+)+) *$", ran.out, re.MULTILINE)
+    return {name: [int(number.replace(",", "")) for number in numbers.split()] for name, numbers in rows}
+
+
+@pytest.fixture
+def with_ollama(desk: Desk, ollama_server: OllamaStandIn) -> Desk:
+    """A desk with two papers, none read yet, and an Ollama server."""
+    small_papers(desk.papers)
+    desk.settings["OLLAMA_HOST"] = ollama_server.url
+    return desk
+
+
+# Ingest
+
+
+def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: Desk) -> None:
+    desk.workers = True
+    small_papers(desk.papers)
+    shutil.copy(SAMPLE, desk.papers)
+    first = desk.ingest()
+    assert first.code == 0
+    assert table(first) == {"added": [3, 10, 12], "replaced": [0, 0, 0], "skipped": [0], "failed": [0]}
+    assert str(desk.folder / "ingested.json") in first.out
+    assert first.err.count("\n") == 1  # what is built in, and what would be better
+    assert "all-MiniLM-L6-v2" in first.err
+    assert "`ollama pull nomic-embed-text`" in first.err
+    record = {paper["file"]: paper for paper in desk.record()}
+    assert list(record) == ["alps/glaciers.pdf", "folio-sample.pdf", "otters.pdf"]
+    assert [record[file]["pages"] for file in record] == [3, 5, 2]
+    assert record["otters.pdf"]["title"] == "On Sea Otters"
+    assert record["otters.pdf"]["paths"] == [str(desk.papers / "otters.pdf")]
+
+    again = desk.ingest()
+    assert (again.code, again.err) == (0, "")
+    assert re.fullmatch(r"Nothing new: all 3 papers are in the index already \(\d+\.\d s\)\.\n", again.out)
+
+    write_pdf(desk.papers / "otters.pdf", ["Sea otters were nearly extinct in 1911. A treaty saved them."])
+    shutil.copy(desk.papers / "alps" / "glaciers.pdf", desk.papers / "copy.pdf")
+    changed = desk.ingest()
+    assert changed.code == 0
+    assert table(changed) == {"added": [0, 0, 0], "replaced": [1, 1, 1], "skipped": [3], "failed": [0]}
+    assert "The same file as alps/glaciers.pdf." in changed.out
+    assert desk.query("--json", "When were sea otters nearly extinct?").object["citations"][0]["file"] == "otters.pdf"
+
+    (desk.papers / "otters.pdf").unlink()
+    (desk.papers / "copy.pdf").unlink()
+    kept = desk.ingest()
+    assert "Nothing new: all 2 papers" in kept.out
+    assert len(desk.record()) == 3
+    pruned = desk.ingest("--prune")
+    assert pruned.code == 0
+    assert table(pruned)["dropped"] == [2]
+    assert [paper["file"] for paper in desk.record()] == ["alps/glaciers.pdf", "folio-sample.pdf"]
+    assert desk.ingest("--verify") == Ran(0, SOUND, "")
+
+
+def test_paths_are_read_besides_the_folder(desk: Desk) -> None:
+    elsewhere = write_pdf(desk.folder / "elsewhere" / "ice.pdf", GLACIERS)
+    ran = desk.ingest(str(elsewhere), "--jobs", "1")
+    assert table(ran)["added"] == [1, 3, 1]
+    assert [paper["file"] for paper in desk.record()] == ["ice.pdf"]
+    small_papers(desk.papers)
+    assert table(desk.ingest(str(elsewhere.parent), str(desk.papers)))["added"] == [2, 5, 2]
+
+
+def test_a_rebuild_takes_new_settings_and_all_papers(desk: Desk) -> None:
+    small_papers(desk.papers)
+    elsewhere = write_pdf(desk.folder / "elsewhere" / "seal.pdf", ["Seals sleep on the beach and eat fish."])
+    desk.ingest(str(desk.papers), str(elsewhere))
+    desk.settings |= {"CHUNK_SIZE": "200", "CHUNK_OVERLAP": "20"}
+    ran = desk.ingest("--rebuild")
+    assert ran.code == 0
+    assert table(ran)["added"][:2] == [3, 6]
+    assert table(ran)["added"][2] > 3
+    assert [paper["file"] for paper in desk.record()] == ["alps/glaciers.pdf", "otters.pdf", "seal.pdf"]
+    assert desk.ingest("--verify") == Ran(0, SOUND, "")
+    hits = desk.query("--json", "--sources", LENGTH).object["hits"]
+    assert all(len(hit["text"]) <= 200 for hit in hits)
+    assert "rebuild.sqlite" not in [path.name for path in desk.store.iterdir()]
+
+
+@pytest.mark.parametrize("lexical", ["tantivy", "rank_bm25"])
+def test_repair_makes_the_indexes_anew_without_embedding(
+    with_ollama: Desk, ollama_server: OllamaStandIn, lexical: str
+) -> None:
+    with_ollama.settings["LEXICAL"] = lexical
+    with_ollama.ingest()
+    embedded = len(ollama_server.embedded())
+    for path in [*with_ollama.store.glob("vectors-*.faiss"), *with_ollama.store.glob("lexical/*")]:
+        path.write_bytes(b"torn")
+    damaged = with_ollama.ingest("--verify")
+    assert damaged.code == 1
+    assert "Run `python ingest.py --repair`" in damaged.out
+    repaired = with_ollama.ingest("--repair")
+    assert (repaired.code, repaired.err) == (0, "")
+    assert "2 chunks, nothing embedded again" in repaired.out
+    assert repaired.out.endswith(SOUND)
+    assert len(ollama_server.embedded()) == embedded
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "said"),
+    [
+        ("ingest", ["--rebuild", "--verify"], "not allowed with argument --rebuild"),
+        ("ingest", ["--jobs", "0"], "argument --jobs: a whole number from 1"),
+        ("ingest", ["--jobs", "two"], "argument --jobs: a whole number from 1"),
+        ("ingest", ["--nonsense"], "unrecognized arguments: --nonsense"),
+        ("query", ["--top-k", "-1"], "argument --top-k: a whole number from 1"),
+        ("query", ["one", "two"], "unrecognized arguments: two"),
+    ],
+)
+def test_options_that_cannot_be(
+    desk: Desk, capsys: pytest.CaptureFixture[str], script: str, arguments: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        getattr(desk, script)(*arguments)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+# Query
+
+
+def test_an_answer_and_its_sources(ready: Desk) -> None:
+    ran = ready.query("How long is the Aletsch glacier, and how many square kilometres does it cover?")
+    assert ran.code == 0
+    assert ran.out.startswith(f"{IS_LONG} [glaciers p.1]\n")
+    answer, sources = ran.out.split("\nSources\n")
+    assert re.search(r"^alps/glaciers\.pdf, p\. 1\b.*The Aletsch Glacier", sources)
+    assert f"   “{IS_LONG}”\n" in sources
+    assert re.findall(r"\[(.+?)\]", answer)
+    assert set(re.findall(r"\[(.+?) p\.\d+\]", answer)) <= {"glaciers", "otters"}
+    assert ran.err.count("\n") == 1
+    assert "`ollama pull llama3.1:8b`" in ran.err
+
+
+def test_a_refusal_names_the_closest_passages(ready: Desk) -> None:
+    ran = ready.query("Who painted the ceiling of the Sistine chapel in Rome?")
+    assert (ran.code, ran.out) == (0, f"{REFUSAL}\n")
+    assert "The closest passages are in " in ran.err
+    assert "otters.pdf p. 1" in ran.err
+    assert "--sources" in ran.err
+
+
+def test_json_is_one_object_and_nothing_else(ready: Desk) -> None:
+    ran = ready.query("--json", LENGTH)
+    found = ran.object
+    assert found.keys() >= KEYS
+    assert (ran.code, found["question"], found["refused"]) == (0, LENGTH, False)
+    assert found["answer"].startswith(IS_LONG)
+    first = found["citations"][0]
+    assert (first["file"], first["page"]) == ("alps/glaciers.pdf", 1)
+    assert " ".join(first["quote"].split()) == IS_LONG
+    assert [hit["file"] for hit in found["hits"]] == ["alps/glaciers.pdf", "otters.pdf"]
+    assert found["hits"][0]["pages"] == [1, 3]
+    assert first["quote"] in found["hits"][first["hit"] - 1]["text"]
+    scores = [hit["score"] for hit in found["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert found["models"] == {
+        "embedder": "all-MiniLM-L6-v2 (built in)",
+        "reranker": "built in",
+        "llm": "extractive (built in)",
+    }
+    assert all(isinstance(value, int | float) and value >= 0 for value in found["timings_ms"].values())
+    assert ran.err.count("\n") == 1
+
+
+def test_json_of_a_refusal(ready: Desk) -> None:
+    found = ready.query("--json", "Who painted the ceiling of the Sistine chapel in Rome?").object
+    assert (found["answer"], found["refused"], found["citations"]) == (REFUSAL, True, [])
+    assert len(found["hits"]) == 2
+
+
+def test_json_sources_have_no_answer(ready: Desk) -> None:
+    found = ready.query("--json", "--sources", LENGTH).object
+    assert found.keys() == {"question", "hits", "models", "timings_ms"}
+    assert "llm" not in found["models"]
+    assert found["hits"][0].keys() >= {"file", "pages", "score", "text"}
+
+
+def test_sources_are_passages_in_rank_order(ready: Desk) -> None:
+    ran = ready.query("--sources", LENGTH)
+    assert ran.code == 0
+    assert re.findall(r"^(\d)\. (\S+), (pp?\. [\d–]+)", ran.out, re.MULTILINE) == [
+        ("1", "alps/glaciers.pdf", "pp. 1–3"),
+        ("2", "otters.pdf", "pp. 1–2"),
+    ]
+    assert "   At the Konkordiaplatz the ice" in ran.out
+
+
+def test_top_k_and_paper(ready: Desk) -> None:
+    assert [hit["file"] for hit in ready.query("--json", "--top-k", "1", LENGTH).object["hits"]] == [
+        "alps/glaciers.pdf"
+    ]
+    for option in ("--sources", "--json"):
+        found = ready.query("--json", option, "--paper", "OTTERS", LENGTH).object
+        assert [hit["file"] for hit in found["hits"]] == ["otters.pdf"]
+    by_title = ready.query("--json", "--sources", "--paper", "aletsch glacier", "What do otters eat?").object
+    assert [hit["file"] for hit in by_title["hits"]] == ["alps/glaciers.pdf"]
+
+
+@pytest.mark.parametrize("more", [[], ["--sources"], ["--json"]])
+def test_an_unknown_paper_is_told_with_its_neighbours(ready: Desk, more: list[str]) -> None:
+    ran = ready.query(*more, "--paper", "oters.pdf", LENGTH)
+    assert (ran.code, ran.out) == (2, "")
+    assert "No paper in the index is called oters.pdf. Close to it: otters.pdf" in ran.err
+
+
+def test_a_batch_is_asked_line_by_line_without_memory(ready: Desk) -> None:
+    file = ready.folder / "questions.txt"
+    file.write_text(f"\ufeff{LENGTH}\n\n  What do sea otters eat?  \r\nHow thick is it?\n", encoding="utf-8")
+    ran = ready.query("--batch", str(file), "--json")
+    assert ran.code == 0
+    assert [found["question"] for found in ran.objects] == [LENGTH, "What do sea otters eat?", "How thick is it?"]
+    assert [found["standalone_question"] for found in ran.objects] == [found["question"] for found in ran.objects]
+    assert "urchins" in ran.objects[1]["answer"]
+    shown = ready.query("--batch", str(file), "--sources", "--json")
+    assert [found["question"] for found in shown.objects] == [found["question"] for found in ran.objects]
+    assert all("answer" not in found for found in shown.objects)
+    plain = ready.query("--batch", str(file))
+    assert [line for line in plain.out.splitlines() if line.endswith("?")] == [
+        found["question"] for found in ran.objects
+    ]
+
+
+def test_a_batch_from_standard_input(ready: Desk) -> None:
+    ran = ready.spawn("query.py", "--batch", "-", "--json", typed=f"{LENGTH}\nWhat do otters eat?\n")
+    assert ran.code == 0
+    assert [found["question"] for found in ran.objects] == [LENGTH, "What do otters eat?"]
+
+
+def test_a_chat_on_a_pipe(ready: Desk) -> None:
+    typed = f"\n{LENGTH}\nHow thick is it?\n/sources\n/new\n/sources\n/help\n/quit\nWhat do otters eat?\n"
+    ran = ready.query(typed=typed)
+    assert ran.code == 0
+    first, second, third = ran.out.split("\nSources\n")
+    assert first.startswith(IS_LONG)
+    assert f"{IS_THICK} [glaciers p.2]" in second  # it: the glacier
+    assert third.count("1. alps/glaciers.pdf, pp. 1–3") == 1
+    assert LENGTH not in ran.out
+    assert "urchins, clams and crabs. [" not in ran.out  # nothing is asked behind /quit
+    notices = ran.err.splitlines()[1:]
+    assert notices[0] == "A new conversation."
+    assert notices[1] == "Nothing has been asked yet."
+    assert notices[2].startswith("/sources shows the passages")
+    assert len(notices) == 3
+
+
+def test_a_chat_goes_on_after_an_error(ready: Desk, ollama_server: OllamaStandIn) -> None:
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    ollama_server.faults.fails = 1
+    ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
+    ran = ready.query(typed=f"{LENGTH}\n{LENGTH}\n")
+    assert ran.code == 0
+    assert "Ollama could not keep llama3.1:8b running" in ran.err
+    assert ran.out.count("\nSources\n") == 1
+
+
+# Ollama, or not
+
+
+def test_with_ollama_everything_goes_through_it(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = lambda messages: f"{IS_LONG} [1] Rome has seven hills [1]."
+    ingested = with_ollama.ingest()
+    assert (ingested.code, ingested.err) == (0, "")
+    assert all(text.startswith("search_document: ") for text in ollama_server.embedded())
+    ran = with_ollama.query("--json", LENGTH)
+    found = ran.object
+    assert (ran.code, ran.err) == (0, "")
+    assert ollama_server.embedded()[-1] == f"search_query: {LENGTH}"
+    assert found["answer"] == IS_LONG
+    assert found["dropped_sentences"] == 1
+    assert [(c["file"], c["page"], c["hit"]) for c in found["citations"]] == [("alps/glaciers.pdf", 1, 1)]
+    assert found["models"]["embedder"] == "nomic-embed-text:latest (Ollama)"
+    assert found["models"]["llm"] == "llama3.1:8b (Ollama)"
+    shown = with_ollama.query(LENGTH)
+    assert shown.out.startswith(f"{IS_LONG} [glaciers p.1]\n\nSources\n")
+    assert "1 sentence" in shown.err
+
+
+@pytest.mark.parametrize("arguments", [[LENGTH], ["--sources", LENGTH], ["--json", LENGTH]])
+def test_a_reranker_that_stands_in_is_said_in_one_line(ready: Desk, arguments: list[str]) -> None:
+    ready.settings |= {"RERANKER": "auto", "LLM": "builtin"}
+    ran = ready.query(*arguments)
+    (notice,) = ran.err.splitlines()
+    assert "the reranker" in notice
+    assert "`make models` fetches nobody/has-this" in notice
+
+
+def test_sources_call_no_language_model(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    assert with_ollama.query("--sources", LENGTH).code == 0
+    assert ollama_server.bodies("/api/chat") == []
+
+
+def test_auto_keeps_to_what_the_store_was_made_with(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+    del ollama_server.models[NOMIC.name]
+    assert "`ollama pull nomic-embed-text`" in with_ollama.ingest().err
+    ollama_server.models[NOMIC.name] = NOMIC
+    assert with_ollama.query("--json", LENGTH).object["models"]["embedder"] == "all-MiniLM-L6-v2 (built in)"
+    assert ollama_server.embedded() == []
+
+
+def test_auto_answers_without_a_chat_model_and_says_so(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    del ollama_server.models[LLAMA.name]
+    ran = with_ollama.query("--json", LENGTH)
+    assert ran.object["models"]["llm"] == "extractive (built in)"
+    assert "`ollama pull llama3.1:8b`" in ran.err
+
+
+def test_an_explicit_choice_never_falls_back(desk: Desk) -> None:
+    small_papers(desk.papers)
+    desk.settings["EMBEDDER"] = "ollama"
+    refused = desk.ingest()
+    assert (refused.code, refused.out) == (1, "")
+    assert "No Ollama server answers" in refused.err
+    desk.settings["EMBEDDER"] = "builtin"
+    assert desk.ingest().err == ""
+    desk.settings["LLM"] = "ollama"
+    asked = desk.query(LENGTH)
+    assert (asked.code, asked.out) == (1, "")
+    assert "No Ollama server answers" in asked.err
+    desk.settings |= {"LLM": "builtin", "RERANKER": "crossencoder"}
+    asked = desk.query(LENGTH)
+    assert (asked.code, asked.out) == (1, "")
+    assert "The files of nobody/has-this are not on this computer.\nFetch them with `make models`." in asked.err
+    desk.settings["RERANKER"] = "builtin"
+    assert desk.query(LENGTH).err == ""
+
+
+@pytest.mark.parametrize("setting", ["LLM_MODEL", "EMBED_MODEL"])
+def test_a_cloud_model_is_refused_even_by_auto(with_ollama: Desk, ollama_server: OllamaStandIn, setting: str) -> None:
+    with_ollama.settings[setting] = "gpt-oss:120b-cloud"
+    ran = with_ollama.ingest() if setting == "EMBED_MODEL" else None
+    if ran is None:
+        with_ollama.ingest()
+        ran = with_ollama.query(LENGTH)
+    assert (ran.code, ran.out) == (1, "")
+    assert "gpt-oss:120b-cloud is a cloud model" in ran.err
+    assert ollama_server.bodies("/api/chat") == []
+
+
+# The doctor
+
+
+def doctor(desk: Desk) -> tuple[int, dict[str, bool], str]:
+    """Exit code, what is ready by name, and all that was printed with its white space made one."""
+    ran = desk.query("--doctor")
+    rows = re.findall(r"^([✓✗]) ([\w -]+?)  ", ran.out, re.MULTILINE)
+    return ran.code, {name: mark == "✓" for mark, name in rows}, " ".join(ran.out.split())
+
+
+def test_the_doctor_before_and_after_the_first_ingest(desk: Desk) -> None:
+    code, rows, text = doctor(desk)
+    assert code == 1
+    assert rows == {"Ollama": False, "built-in embedder": True, "reranker": False, "store": False}
+    assert "There is no index at" in text
+    assert "python ingest.py" in text
+    assert "make models" in text
+    assert "ollama serve" in text
+    assert text.endswith("Not ready.")
+    assert not desk.store.exists()  # looking changes nothing
+    small_papers(desk.papers)
+    desk.ingest()
+    code, rows, text = doctor(desk)
+    assert code == 0
+    assert rows == {
+        "Ollama": False,
+        "built-in embedder": True,
+        "reranker": False,
+        "store": True,
+        "fingerprint": True,
+        "indexes": True,
+    }
+    assert "2 papers, 2 chunks" in text
+    assert "chunk_size 1500" in text
+    assert text.endswith("Ready to answer.")
+
+
+def test_the_doctor_with_ollama(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    code, rows, text = doctor(with_ollama)
+    assert code == 0
+    assert all(rows[name] for name in ("Ollama", "embedding model", "chat model", "store", "fingerprint", "indexes"))
+    assert f"version 0.12.0 at {ollama_server.url}" in text
+    assert "nomic-embed-text:latest, context of 2,048 tokens" in text
+    assert "llama3.1:8b, context of 131,072 tokens" in text
+    del ollama_server.models[LLAMA.name]
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["chat model"]) == (0, False)  # the built-in answerer stands in
+    assert "`ollama pull llama3.1:8b`" in text
+    with_ollama.settings["LLM"] = "ollama"
+    assert doctor(with_ollama)[0] == 1
+    with_ollama.settings |= {"LLM": "auto", "LLM_MODEL": "gpt-oss:120b-cloud"}
+    code, rows, text = doctor(with_ollama)
+    assert not rows["chat model"]
+    assert "cloud model" in text
+
+
+def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: Desk) -> None:
+    small_papers(desk.papers)
+    desk.ingest()
+    next(desk.store.glob("vectors-*.faiss")).write_bytes(b"torn")
+    code, rows, text = doctor(desk)
+    assert (code, rows["indexes"]) == (0, False)  # they are repaired with the next question
+    assert "python ingest.py --repair" in text
+    desk.settings["CHUNK_SIZE"] = "900"
+    code, rows, text = doctor(desk)
+    assert (code, rows["fingerprint"]) == (1, False)
+    assert "chunk_size is 1500 in the store and 900 now" in text
+    assert "--rebuild" in text
+
+
+# In processes of their own
+
+
+def test_the_first_minutes_of_a_new_user(desk: Desk) -> None:
+    shutil.copy(SAMPLE, desk.papers)
+    ingested = desk.spawn("ingest.py")
+    assert ingested.code == 0
+    assert table(ingested)["added"] == [1, 5, 10]
+    asked = desk.spawn("query.py", "--json", "How many characters has a chunk at most?")
+    assert asked.code == 0
+    assert ("folio-sample.pdf", 2) in [(c["file"], c["page"]) for c in asked.object["citations"]]
+    chatted = desk.spawn("query.py", typed="How many characters has a chunk at most?\n/quit\n")
+    assert chatted.code == 0
+    assert "1500 characters" in chatted.out
+    assert list((desk.folder / "home").iterdir()) == []  # nothing is left in the home
+
+
+def test_help_is_there_at_once_and_names_every_option(desk: Desk) -> None:
+    for script, options in (
+        ("ingest.py", ["--jobs", "--prune", "--rebuild", "--verify", "--repair"]),
+        ("query.py", ["--sources", "--top-k", "--paper", "--batch", "--json", "--doctor"]),
+    ):
+        ran = desk.spawn(script, "--help")
+        assert (ran.code, ran.err) == (0, "")
+        assert [option for option in options if option not in ran.out] == []
+
+
+def test_settings_in_a_env_file_of_the_folder(desk: Desk) -> None:
+    small_papers(desk.papers)
+    Path(desk.folder / ".env").write_text("CHUNK_SIZE=200\nCHUNK_OVERLAP=0\n", encoding="utf-8")
+    assert table(desk.ingest())["added"][2] > 2
+
+
+def test_a_reader_that_has_gone_is_no_error(ready: Desk) -> None:
+    command = f'"{sys.executable}" "{ROOT / "query.py"}" --sources otters | head -n 1'
+    ran = subprocess.run(
+        ["sh", "-c", command], env=ready.environment(), cwd=ready.folder, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout.startswith("1. otters.pdf")
+    assert "Traceback" not in ran.stderr
+    assert "BrokenPipe" not in ran.stderr

@@ -1,0 +1,272 @@
+"""What reaches a terminal, and a chat in a real one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from desk import ROOT, Desk, hit_on, small_papers, write_pdf
+from ollama_server import OllamaStandIn
+from rich.console import Console
+
+from folio import show
+from folio.cite import citation
+from folio.cli import plain
+from folio.types import Sentence
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+import fcntl
+import pty
+import termios
+
+QUESTION = "How long is the Aletsch glacier?"
+FIRST = "The Aletsch glacier has a length of 23 kilometres"
+STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+WAIT_S = 30.0
+READY = "(ready)"  # stands for the mark by which the prompt tells the terminal that it takes input
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain text, with ümläuts — and 文字 ✓\n", "plain text, with ümläuts — and 文字 ✓\n"),
+        ("\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"),
+        ("\x1b]0;title\x07", "\ufffd]0;title\ufffd"),
+        ("\x9b2J", "\ufffd2J"),  # the same as ESC [ in one character
+        ("a\x00b\x08c\x7f", "a\ufffdb\ufffdc\ufffd"),
+        ("safe\u202efdp.exe", "safe\ufffdfdp.exe"),  # what follows would read from right to left
+        ("one\rtwo\ttabs\x0bline", "one two tabs line"),
+        ("a\u00a0b\u202fc\u2028d", "a b c d"),
+        ("می‌خواهم", "می‌خواهم"),  # Persian, spelt with a joiner
+        ("\ud800", "\ufffd"),  # a byte of a file name that is no text
+    ],
+)
+def test_plain(text: str, expected: str) -> None:
+    assert plain(text) == expected
+
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e[bold]x[red]"
+
+
+def test_nothing_that_is_shown_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hit = hit_on(f"A passage {EVIL} with words.", file=f"{EVIL}.pdf")
+    hit = replace(hit, paper=replace(hit.paper, title=EVIL))
+    console = Console(highlight=False, markup=False, emoji=False, width=200)
+    cited = citation(hit, 1, 0, len(hit.text))
+    show.show_sentence(console, Sentence(f"A sentence {EVIL}.", (cited,)))
+    show.show_sources(console, [cited])
+    show.show_hits(console, [hit])
+    shown = capsys.readouterr().out
+    assert not STEERING.search(shown)
+    assert shown.count("owned") == 8
+    assert "[bold]x[red]" in shown  # it is not taken for a mark of type either
+
+
+def test_file_names_titles_and_answers_of_whole_commands(desk: Desk, ollama_server: OllamaStandIn) -> None:
+    small_papers(desk.papers)
+    name = "\x1b]0;owned\x07ice [red].pdf"
+    write_pdf(desk.papers / name, ["The Rhone glacier has a length of 8 kilometres in all."], "Title \x1b[31m [red]")
+    (desk.papers / "\x1b[31mbad.pdf").write_text("no")
+    desk.settings |= {"OLLAMA_HOST": ollama_server.url}
+    ollama_server.reply = lambda messages: "The Rhone \x1b\x9bglacier has a\r length of 8 kilometres\x07 [1]."
+    question = "How long is the Rhone glacier?"
+    for ran in (
+        desk.ingest(),
+        desk.query(question),
+        desk.query("--sources", question),
+        desk.query("--paper", "\x1b[31mnone", question),
+        desk.query("--batch", "\x1b[31mnone"),
+        desk.query("--doctor"),
+        desk.ingest("\x1b[31mnone"),
+    ):
+        assert not STEERING.search(ran.out + ran.err)
+    assert "ice [red]" in desk.query(question).out
+
+
+# A chat in a pseudo-terminal
+
+
+class Terminal:
+    """A command in a pseudo-terminal of its own, as a person has it before them."""
+
+    def __init__(self, desk: Desk, *arguments: str) -> None:
+        self._master, slave = pty.openpty()
+        # A new session whose controlling terminal is ours, so that Ctrl-C reaches the command as it does in a shell.
+        take_over = (
+            "import fcntl, os, sys, termios;fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+        )
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, b"\x28\x00\x64\x00\x00\x00\x00\x00")  # 40 lines of 100 characters
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", take_over, sys.executable, str(ROOT / "query.py"), *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**desk.environment(), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+            cwd=desk.folder,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self._seen = ""
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._master, 4096)
+            except OSError:  # the other end is closed
+                return
+            with self._changed:
+                self._seen += piece.decode(errors="replace")
+                self._changed.notify_all()
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def wait_for(self, text: str) -> str:
+        """What was printed up to this text; it is then forgotten."""
+        with self._changed:
+            there = self._changed.wait_for(lambda: text in self._words(), WAIT_S)
+            assert there, f"{text!r} did not come; there was {self._words()!r}"
+            before, _, self._seen = self._words().partition(text)
+        return before
+
+    def _words(self) -> str:
+        """What was printed, without the marks that move the cursor and colour, its white space made one."""
+        seen = self._seen.replace("\x1b[?2004h", READY)
+        return re.sub(r"\s+", " ", re.sub(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>78])|\x08", "", seen))
+
+    def end(self) -> tuple[int, str]:
+        """The exit code, when it has ended, and what it printed last."""
+        code = self.process.wait(WAIT_S)
+        self._reader.join(WAIT_S)
+        os.close(self._master)
+        return code, self._words()
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.end()
+
+
+@pytest.fixture
+def slow(ready: Desk, ollama_server: OllamaStandIn) -> Desk:
+    """A desk whose answers take most of a minute."""
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
+    ollama_server.faults.between_pieces_s = 0.05
+    return ready
+
+
+@pytest.fixture
+def chat(slow: Desk) -> Iterator[Terminal]:
+    terminal = Terminal(slow)
+    yield terminal
+    terminal.kill()
+
+
+@pytest.mark.parametrize("goodbye", ["/quit\r", "\x04"], ids=["quit", "ctrl-d"])
+def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
+    chat: Terminal, ollama_server: OllamaStandIn, goodbye: str
+) -> None:
+    chat.wait_for("Ctrl-C stops an answer.")
+    chat.wait_for(READY)
+    chat.type("\x03")  # with nothing to stop it gives a fresh line
+    chat.wait_for(READY)
+    chat.type(f"{QUESTION}\r")
+    chat.wait_for(f"{FIRST}. [glaciers p.1]")
+    chat.type("\x03")
+    between = chat.wait_for("Stopped.")
+    assert "Sources" not in between
+    assert "Traceback" not in between
+    chat.wait_for(READY)
+    ollama_server.faults.between_pieces_s = 0
+    ollama_server.reply = lambda messages: f"{FIRST} [1]."
+    chat.type("\x1b[A")  # the arrow brings the last question back
+    chat.wait_for(QUESTION)
+    chat.type("\r")
+    chat.wait_for(f"{FIRST}. [glaciers p.1]")
+    chat.wait_for("Sources")
+    chat.wait_for(READY)
+    chat.type("/sources\r")
+    chat.wait_for("1. alps/glaciers.pdf, pp. 1–3")
+    chat.wait_for(READY)
+    chat.type(goodbye)
+    code, rest = chat.end()
+    assert (code, "Traceback" in rest) == (0, False)
+    assert [len(body["messages"]) for body in ollama_server.bodies("/api/chat")] == [2, 2]  # no turn to rewrite from
+
+
+def test_ctrl_c_while_the_model_is_silent(chat: Terminal, ollama_server: OllamaStandIn) -> None:
+    ollama_server.faults.first_byte_s = 60
+    chat.wait_for(READY)
+    chat.type(f"{QUESTION}\r")
+    chat.wait_for("Reading the papers")
+    while not ollama_server.bodies("/api/chat"):
+        time.sleep(0.01)
+    chat.type("\x03")
+    chat.wait_for("Stopped.")
+    chat.wait_for(READY)
+    chat.type("/quit\r")
+    assert chat.end()[0] == 0
+
+
+def test_ctrl_c_ends_a_single_question_quietly(slow: Desk) -> None:
+    terminal = Terminal(slow, QUESTION)
+    terminal.wait_for(f"{FIRST}. [glaciers p.1]")
+    terminal.type("\x03")
+    code, rest = terminal.end()
+    assert (code, "Traceback" in rest) == (130, False)
+
+
+def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: Desk, ollama_server: OllamaStandIn) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama"}
+    desk.ingest()
+    write_pdf(desk.papers / "new.pdf", ["A new paper on the seals of the Baltic Sea and their food."])
+    ollama_server.faults.first_byte_s = 60
+    embedded = len(ollama_server.embedded())
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "ingest.py")],
+        env=desk.environment(),
+        cwd=desk.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while len(ollama_server.embedded()) == embedded:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # the workers too, as a terminal does it
+    out, err = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, out) == (130, "")
+    assert err.startswith("Stopped. The 0 papers that were read ")
+    assert "Traceback" not in err
+    ollama_server.faults.first_byte_s = 0
+    assert desk.ingest("--verify").code == 0
+    assert desk.ingest().code == 0
+    assert len(desk.record()) == 3
+
+
+def test_the_history_of_a_chat_lies_beside_the_index(chat: Terminal, slow: Desk) -> None:
+    chat.wait_for(READY)
+    chat.type("/new\r")
+    chat.wait_for("A new conversation.")
+    chat.wait_for(READY)
+    chat.type("/quit\r")
+    assert chat.end()[0] == 0
+    assert "+/new" in Path(slow.store / "chat_history").read_text()
+    assert list((slow.folder / "home").iterdir()) == []
