@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent
@@ -40,7 +40,7 @@ class Settings(BaseSettings):
 
     # Which models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
-    """Who embeds: auto takes what the store was made with; for a new store Ollama where it is ready, else built in."""
+    """Who embeds: auto takes what the store was made with; for a new one Ollama where it is ready, else built in."""
     LLM: Literal["auto", "ollama", "builtin"] = "auto"
     """Who answers: auto takes Ollama where it is ready, else the built-in extractive answerer."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
@@ -86,6 +86,11 @@ class Settings(BaseSettings):
     MAX_FILE_MB: Count = 500
     """A PDF larger than this is not opened."""
 
+    @field_validator("PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR")
+    @classmethod
+    def _at_home(cls, path: Path) -> Path:
+        return path.expanduser()
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.CHUNK_OVERLAP >= self.CHUNK_SIZE:
@@ -107,3 +112,5 @@ def load_settings() -> Settings:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"
         raise SettingsError(f"{name}: {first['msg']}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f".env cannot be read: {error}") from error

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -35,7 +36,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="Settings such as PAPERS_DIR, EMBEDDER and CHUNK_SIZE are in config.py; the environment overrides them.",
     )
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
-    found.add_argument("--jobs", type=count, metavar="N", help="processes that read PDFs (default: one a core)")
+    jobs = "processes that read PDFs (default: one a core, at most 8)"
+    found.add_argument("--jobs", type=count, metavar="N", help=jobs)
     found.add_argument("--prune", action="store_true", help="drop papers whose file is gone")
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
@@ -52,11 +54,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
-    if arguments.verify:
-        return _verify(app)
     from folio import store
+    from folio.errors import UsageError
 
+    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
+        raise UsageError("--verify and --repair look at the whole store.", "Run them without PATH and --prune.")
+    if arguments.verify or arguments.repair:
+        app.open_library().close()  # before a lock makes a folder for a store that is not there
     with store.writing(app.settings.VECTORSTORE_DIR):
+        if arguments.verify:
+            return _verify(app)
         return _repair(app) if arguments.repair else _ingest(app, arguments)
 
 
@@ -66,13 +73,20 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.errors import ModelError, StoreError, UsageError
 
     began = perf_counter()
+    known = app.known_files()
     found = indexing.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
-    retry = frozenset(str(path.absolute()) for path in arguments.paths if path.is_file())
-    if arguments.rebuild:
-        found |= {path: name for path, name in app.known_files().items() if path not in found and path.exists()}
-    if not found and not arguments.prune:
+    retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
+    if not found and (len(known) > 1 or not arguments.prune):  # to prune all of them at once is hardly ever meant
         where = ", ".join(map(str, arguments.paths)) or app.settings.PAPERS_DIR
         raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
+    missing = [path for path in known if not path.exists()]
+    if arguments.rebuild:
+        if missing and not arguments.prune:
+            raise UsageError(
+                f"Files of the index that are not there now: {len(missing)}, {missing[0].name} first.",
+                "Bring them back, or rebuild the index without them: python ingest.py --rebuild --prune.",
+            )
+        found = {path: name for path, name in known.items() if path not in missing} | found
     with Watch(len(found)) as watch:
         files, outcomes = indexing.hash_files(found, watch)
         work = (
@@ -84,10 +98,11 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             for outcome in work:
                 outcomes.append(outcome)
                 watch.done(outcome)
-            outcomes += app.prune() if arguments.prune else ()
+            if arguments.prune:
+                outcomes += app.prune()
         except (KeyboardInterrupt, ModelError):
             watch.stop()
-            say(f"Stopped. The {watch.landed} papers that were read are kept; run the same command again to go on.")
+            say(f"Stopped. Papers read so far: {watch.landed}. They are kept; run the same command again to go on.")
             raise
         except StoreError:
             watch.stop()
@@ -96,7 +111,10 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             raise
         finally:
             app.finish_ingest()
-    return _report(app, outcomes, perf_counter() - began)
+    code = _report(app, outcomes, perf_counter() - began)
+    if missing and not arguments.prune:
+        say(f"In the index, and not on the disk any more: {len(missing)} files. --prune drops them.")
+    return code
 
 
 class Watch:
@@ -166,7 +184,8 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
     skipped = counts["unchanged"] + counts["duplicate"]
     if not new and not counts["failed"] and not counts["pruned"] and not counts["duplicate"]:
-        output().print(f"Nothing new: {_papers(skipped)} in the index already ({seconds:.1f} s).")
+        papers = len({outcome.file.sha256 for outcome in outcomes})
+        output().print(f"Nothing new: {_papers(papers)} in the index already ({seconds:.1f} s).")
         return 0
     table = Table("", "papers", "pages", "chunks", box=None, pad_edge=False, header_style="bold")
     for column in table.columns[1:]:

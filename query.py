@@ -66,16 +66,32 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         chat = app.chat(library, top_k=arguments.top_k or app.settings.TOP_K, paper=arguments.paper)
         if questions is None:
             return _converse(app, chat)
-        for number, question in enumerate(questions):
-            if number and not arguments.json:
-                print()
-            if len(questions) > 1 and not arguments.json:
-                _say_question(question)
-            chat.start_anew()
-            _answer(app, chat, question, as_json=arguments.json)
-        return 0
+        if len(questions) == 1:
+            _answer(chat, questions[0], as_json=arguments.json)
+            return 0
+        return _answer_each(chat, questions, as_json=arguments.json)
     finally:
         library.close()
+
+
+def _answer_each(chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
+    """Unrelated questions. One that a model fails on is told, and the others are asked all the same."""
+    from folio.cli import complain
+    from folio.errors import ModelError
+
+    code = 0
+    for number, question in enumerate(questions):
+        if not as_json:
+            print("\n" * bool(number), end="")
+            _say_question(question)
+        chat.start_anew()
+        try:
+            _answer(chat, question, as_json=as_json)
+        except ModelError as error:
+            code = complain(error.happened, error.remedy, error.exit_code)
+            if as_json:
+                _print_json({"question": question, "error": error.happened, "remedy": error.remedy})
+    return code
 
 
 def _questions(arguments: argparse.Namespace) -> list[str] | None:
@@ -84,6 +100,8 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
 
     remedy = 'Ask one: python query.py "What is ...?"'
     if arguments.batch is not None:
+        if arguments.question is not None:
+            raise UsageError("Both a question and --batch were given.", "Give one of the two.")
         try:
             with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8-sig") as file:
                 questions = [line.strip() for line in file if line.strip()]
@@ -120,7 +138,7 @@ def _search(app: App, library: Any, questions: Sequence[str], arguments: argpars
     return 0
 
 
-def _answer(app: App, chat: Chat, question: str, *, as_json: bool) -> Reply:
+def _answer(chat: Chat, question: str, *, as_json: bool, in_chat: bool = False) -> Reply:
     """One answer, its sentences shown as they pass, then its sources."""
     from folio import show
     from folio.cli import output, say
@@ -139,9 +157,9 @@ def _answer(app: App, chat: Chat, question: str, *, as_json: bool) -> Reply:
         return reply
     if answer.refused:
         output().print(answer.text)
-        closest = ", ".join(dict.fromkeys(f"{hit.paper.file} p. {hit.pages[0]}" for hit in reply.hits))
+        closest = ", ".join(dict.fromkeys(f"{hit.paper.file} {hit.where}" for hit in reply.hits))
         if closest:
-            say(f"The closest passages are in {closest}; --sources shows them.")
+            say(f"The closest passages are in {closest}; {'/sources' if in_chat else '--sources'} shows them.")
     else:
         show.show_sources(output(), answer.citations)
     if answer.notice:
@@ -179,7 +197,7 @@ def _converse(app: App, chat: Chat) -> int:
                 say(HELP)
             case question:
                 try:
-                    last = _answer(app, chat, question, as_json=False)
+                    last = _answer(chat, question, as_json=False, in_chat=True)
                 except KeyboardInterrupt:
                     say("Stopped.")
                 except FolioError as error:

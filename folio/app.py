@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
-from folio import clean, indexing, pdf, store
-from folio.errors import ModelMissing, OllamaError, StoreDamaged, StoreError, StoreMismatch, StoreMissing, UsageError
+from folio import clean, indexing, pdf, rebuild, store
+from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
-from folio.rerank import BuiltinReranker, CrossEncoderReranker
+from folio.rerank import BuiltinReranker, CrossEncoderReranker, local_files
 from folio.retrieve import Retriever, Weights
 from folio.types import Answerer, Embedder, Notice, Reranker, SourceFile
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def go_offline() -> None:
-    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted.
-
-    onnxruntime's own builds report their use to Microsoft unless they are told not to before they are imported.
-    """
+    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted."""
     os.environ.update(
         HF_HUB_OFFLINE="1",
         TRANSFORMERS_OFFLINE="1",
@@ -113,6 +110,9 @@ class App:
         choice = self.settings.EMBEDDER
         if choice == "auto":
             choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
+            if made_with == "builtin":
+                pull = f"`ollama pull {self.settings.EMBED_MODEL}`"
+                self._stand_ins["the embedder"] = f"{pull} and `python ingest.py --rebuild`"
         if choice == "ollama":
             return OllamaEmbedder(self.server, self.settings.EMBED_MODEL, self.settings.EMBED_BATCH)
         return BuiltinEmbedder()
@@ -144,41 +144,35 @@ class App:
         library = Library(self.library_path, create=True)
         try:
             self.require_same_settings(library)
-            yield from self._ingest(library, files, watch, jobs, retry)
+            yield from indexing.ingest(
+                library,
+                files,
+                lambda: self.embedder(library),
+                self.split,
+                self.limits(jobs),
+                watch,
+                batch=self.settings.EMBED_BATCH,
+                retry=retry,
+            )
         finally:
             library.close()
 
     def rebuild(
         self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None
     ) -> Iterator[indexing.Outcome]:
-        """Make the store anew from these files, beside the one in use, which serves until the new one is whole.
-
-        One that was broken off is gone on with. Raises StoreError when no file gave a paper: the old store stays.
-        """
-        beside = self.settings.VECTORSTORE_DIR / "rebuild.sqlite"
-        embedder = self._embedder("")
-        library = self._broken_off(beside, indexing.fingerprint(embedder, self.split))
-        paths = frozenset(file.path for file in files)
-        try:
-            for old in library.files():
-                if old.path not in paths:
-                    library.drop(old.path)
-            yield from self._ingest(library, files, watch, jobs, paths, embedder)
-            empty = not library.chunk_count()
-        finally:
-            library.close()
-        if empty:
-            _delete(beside)
-            raise StoreError("None of the files gave a paper.", "See the reasons; the index was left as it is.")
-        try:
-            whole = Library(self.library_path, create=True)
-            whole.replace_with(beside)
-        except (StoreDamaged, StoreMismatch):
-            self._set_aside()
-            whole = Library(self.library_path, create=True)
-            whole.replace_with(beside)
-        whole.close()
-        _delete(beside)
+        """Make the store anew from these files. See rebuild.rebuild."""
+        # A store that Ollama made is not made worse because the server happens to be down.
+        embedder = self._embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
+        yield from rebuild.rebuild(
+            self.library_path,
+            files,
+            embedder,
+            self.split,
+            self.limits(jobs),
+            watch,
+            batch=self.settings.EMBED_BATCH,
+            notice=self.notice,
+        )
 
     def prune(self) -> list[indexing.Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer's place."""
@@ -189,17 +183,12 @@ class App:
             library.close()
 
     def known_files(self) -> dict[Path, str]:
-        """The files that the index was made from, by absolute path, with their names; none when it cannot be read."""
-        try:
-            library = self.open_library()
-        except StoreError:
-            return {}
-        try:
-            return {Path(file.path): file.name for file in library.files()}
-        except StoreError:
-            return {}
-        finally:
-            library.close()
+        """The files that the index was made from, by absolute path, with their names."""
+        return rebuild.known_files(self.library_path, self.settings.INGESTED_JSON)
+
+    def made_with(self) -> dict[str, str]:
+        """The fingerprint of the store; empty when there is none that can be read."""
+        return rebuild.read_if_sound(self.library_path, Library.fingerprint) or {}
 
     def finish_ingest(self) -> None:
         """Bring the indexes and ingested.json to the library's state."""
@@ -212,46 +201,6 @@ class App:
             write_json(self.settings.INGESTED_JSON, indexing.record(library))
         finally:
             library.close()
-
-    def _ingest(
-        self,
-        library: Library,
-        files: Sequence[SourceFile],
-        watch: indexing.Watch,
-        jobs: int | None,
-        retry: frozenset[str],
-        embedder: Embedder | None = None,
-    ) -> Iterator[indexing.Outcome]:
-        yield from indexing.ingest(
-            library,
-            files,
-            lambda: embedder or self.embedder(library),
-            self.split,
-            self.limits(jobs),
-            watch,
-            batch=self.settings.EMBED_BATCH,
-            retry=retry,
-        )
-
-    def _broken_off(self, beside: Path, fingerprint: dict[str, str]) -> Library:
-        """The library that an earlier rebuild left half-way, where it can be gone on with; else an empty one."""
-        try:
-            library = Library(beside, create=True)
-            if library.fingerprint() in ({}, fingerprint):
-                return library
-            library.close()
-        except (StoreDamaged, StoreMismatch):
-            pass
-        _delete(beside)
-        return Library(beside, create=True)
-
-    def _set_aside(self) -> None:
-        """Keep a library that cannot be read, under another name."""
-        for suffix in ("", "-wal", "-shm"):
-            path = self.library_path.with_name(self.library_path.name + suffix)
-            if path.exists():
-                path.replace(path.with_name(f"damaged-{path.name}"))
-        self.notice(f"The library that could not be read was set aside as damaged-{self.library_path.name}.")
 
     # The store
 
@@ -359,19 +308,8 @@ class App:
         return vector_store(library, self.open_indexes(library).vectors, self.embedder(library))
 
     def cross_encoder_files(self) -> Path | None:
-        """The folder that holds the cross-encoder: named outright, under MODELS_DIR, or in Hugging Face's cache."""
-        name = self.settings.CROSS_ENCODER
-        for folder in (Path(name), self.settings.MODELS_DIR / name.rpartition("/")[2]):
-            if (folder / "config.json").is_file():
-                return folder
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-        try:
-            folder = Path(snapshot_download(name, local_files_only=True))
-        except (LocalEntryNotFoundError, HFValidationError, OSError):
-            return None
-        return folder if (folder / "config.json").is_file() else None
+        """The folder that holds the cross-encoder; None when it is not on this computer."""
+        return local_files(self.settings.CROSS_ENCODER, self.settings.MODELS_DIR)
 
 
 def from_environment(notice: Notice) -> App:
@@ -388,8 +326,3 @@ def from_environment(notice: Notice) -> App:
 def connect() -> App:
     """The app for use in another program; what is noteworthy goes to its warnings."""
     return from_environment(lambda text: warnings.warn(text, stacklevel=2))
-
-
-def _delete(database: Path) -> None:
-    for suffix in ("-wal", "-shm", ""):
-        database.with_name(database.name + suffix).unlink(missing_ok=True)

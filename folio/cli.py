@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -20,17 +21,23 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1)
 def output() -> Console:
     """Standard output."""
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+    return _console(stderr=False)
 
 
 @lru_cache(maxsize=1)
 def errors() -> Console:
     """Standard error: notices, progress, errors."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    """Lines wrap in a terminal and stay whole on a pipe, where tables get room."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
+    on_pipe = not (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(
+        stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=on_pipe, width=240 if on_pipe else None
+    )
 
 
 def say(text: str) -> None:
@@ -57,12 +64,13 @@ def count(text: str) -> int:
 
 def command(run: Callable[[App], int]) -> int:
     """Run a script's work with the settings as they are; errors become two lines and an exit code."""
-    from folio.app import from_environment
-
     # The ollama package makes a client when it is imported, with the environment's proxies, and fails where one is
     # SOCKS. Folio itself uses none; a program that has its own use for them calls folio.app.connect, and keeps them.
     os.environ.update(NO_PROXY="*", no_proxy="*")
     try:
+        from folio.app import from_environment
+
+        _write_utf8()
         return run(from_environment(say))
     except FolioError as error:
         return complain(error.happened, error.remedy, error.exit_code)
@@ -74,6 +82,16 @@ def command(run: Callable[[App], int]) -> int:
     except OSError as error:
         place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
         return complain(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.", 1)
+
+
+def _write_utf8() -> None:
+    """Papers hold letters that a pipe's or a terminal's own encoding may lack: a pipe gets UTF-8, a terminal a "?"."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
 
 
 def complain(happened: str, remedy: str, exit_code: int) -> int:

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from folio.errors import FolioError, StoreDamaged, StoreMismatch, StoreMissing
+from folio.errors import FolioError, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.files import disk_full
 
 DAMAGED = "Run `python ingest.py --rebuild`: it sets the damaged file aside and reads your PDFs again."
 # Seconds to wait for another process's transaction; one takes far less than a second.
 PATIENCE_S = 30
+# What SQLite says of a file that is sound, and out of reach
+_NOT_DAMAGED = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_AUTH")
 # Bytes that SQLite needs beside the file, even to read it: the index of the write-ahead log and its first pages
 SIDE_FILES = 2**16
 
@@ -134,6 +136,11 @@ class Database:
         except sqlite3.OperationalError as error:
             if self._out_of_space(error):
                 raise disk_full(self._path.parent) from error
+            if getattr(error, "sqlite_errorname", "").startswith(_NOT_DAMAGED):
+                raise StoreError(
+                    f"The library {self._path} cannot be used now: {error}.",
+                    "Check the permissions of the file and of its folder, and that no other program holds it.",
+                ) from error
             raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
         except sqlite3.DatabaseError as error:
             raise StoreDamaged(f"The library {self._path} is damaged: {error}.", DAMAGED) from error

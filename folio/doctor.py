@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from folio import indexing, store
+from folio import store
 from folio.app import App
 from folio.cli import output, plain
-from folio.errors import FolioError, StoreMissing
+from folio.errors import FolioError
 from folio.library import Library
 from folio.minilm import BuiltinEmbedder
 from folio.ollama import ModelInfo
@@ -99,19 +99,20 @@ def _builtin(*, needed: bool) -> Row:
 def _reranker(app: App) -> Row:
     name = app.settings.CROSS_ENCODER
     folder = app.cross_encoder_files()
+    choice = app.settings.RERANKER
+    if choice in ("none", "builtin"):
+        return Row("reranker", "none, as set" if choice == "none" else "built in, as set", True)
     if folder is None:
-        needed = app.settings.RERANKER == "crossencoder"
-        found = f"{name} is not on this computer; the built-in reranker is used"
-        return Row("reranker", found, False, "make models", needed)
+        found = f"{name} is not on this computer"
+        if choice == "auto":
+            found += "; the built-in reranker is used"
+        return Row("reranker", found, False, "make models", choice == "crossencoder")
     return Row("reranker", f"{name} in {folder}", True)
 
 
 def _store(app: App) -> Iterator[Row]:
     try:
         library = app.open_library()
-    except StoreMissing as error:
-        yield Row("store", error.happened, False, error.remedy, needed=True)
-        return
     except FolioError as error:
         yield Row("store", error.happened, False, error.remedy, needed=True)
         return
@@ -129,9 +130,12 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
     yield Row("store", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
     if failed:
         yield Row("files without text", f"{failed} could not be read", False, "`python ingest.py` says why")
+    if not papers:
+        return
     try:
         app.require_same_settings(library)
-        made_with = indexing.fingerprint(app.embedder(library), app.split)
+        app.embedder(library)
+        made_with = library.fingerprint()
         yield Row("fingerprint", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
     except FolioError as error:
         yield Row("fingerprint", error.happened, False, error.remedy, needed=True)

@@ -10,6 +10,7 @@ FolioError                 exit code 1
 │   ├── IndexDamaged           a derived index cannot be read; the store makes it again, so no user meets it
 │   └── DiskFull               no space left
 ├── PaperError             1   one file gave no text; the others are not affected
+│   └── PaperLimit             a limit or the computer stopped it: it may go well the next time
 └── ModelError             1   a model cannot be used
     ├── OllamaError            the server is down, slow, broke off or answered what cannot be read
     ├── ModelMissing           the server, or this computer, does not have the model
@@ -69,6 +70,10 @@ class DiskFull(StoreError):
 
 
 class PaperError(FolioError):
+    pass
+
+
+class PaperLimit(PaperError):
     pass
 
 

@@ -6,8 +6,9 @@ all its vectors are there; the FAISS and BM25 indexes follow at the end (store.p
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
@@ -15,7 +16,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from folio import chunk, clean, pdf, workers
-from folio.errors import PaperError, UsageError
+from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
 from folio.library import Library, text_hash
 from folio.types import Embedder, Failure, NewPaper, Page, SourceFile, Vectors
@@ -78,32 +79,56 @@ def fingerprint(embedder: Embedder, split: Split) -> dict[str, str]:
 def find_pdfs(targets: Iterable[Path]) -> dict[Path, str]:
     """PDFs by absolute path, with the name that people see; folders are searched, files taken as they are.
 
-    Raises UsageError for a target that does not exist.
+    Links to folders are followed, hidden files and folders are left out. Raises UsageError for a target that does not
+    exist or a folder that cannot be searched.
     """
     found: dict[Path, str] = {}
     for target in targets:
-        if target.is_dir():
-            paths = (path for path in target.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
-            for path in sorted(paths):
-                inside = path.relative_to(target)
-                if not any(part.startswith(".") for part in inside.parts):
-                    found.setdefault(path.absolute(), inside.as_posix())
-        elif target.exists():
-            found.setdefault(target.absolute(), target.name)
+        place = Path(os.path.abspath(target))  # without "..", so that a file has one path
+        if place.is_dir():
+            for path in _pdfs_below(place):
+                found.setdefault(path, path.relative_to(place).as_posix())
+        elif place.exists():
+            found.setdefault(place, place.name)
         else:
             raise UsageError(f"There is no file or folder {target}.", "Check the path, or put PDFs into papers/.")
     return found
+
+
+def _pdfs_below(folder: Path) -> list[Path]:
+    def refuse(error: OSError) -> None:
+        raise UsageError(f"The folder {error.filename} cannot be searched: {error.strerror}.", "Check its permissions.")
+
+    found: list[Path] = []
+    visited: set[str] = set()
+    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        visited.add(os.path.realpath(place))
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and os.path.realpath(os.path.join(place, name)) not in visited
+        ]
+        paths = (Path(place, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
+        found += (path for path in paths if path.is_file())
+    return sorted(found)
 
 
 def hash_files(files: dict[Path, str], watch: Watch) -> tuple[list[SourceFile], list[Outcome]]:
     """Every file with its SHA-256, and those that could not be read."""
     hashed, failed = [], []
     for path, name in files.items():
+        notes: tuple[str, ...] = ()
         try:
+            str(path).encode()
             hashed.append(SourceFile(str(path), name, sha256_file(path)))
+        except UnicodeEncodeError:
+            name = os.fsencode(name).decode(errors="replace")
+            notes = ("Its name is not valid UTF-8.", "Rename it.")
         except OSError as error:
-            why = f"It cannot be opened: {error.strerror}."
-            failed.append(Outcome(SourceFile(str(path), name, ""), "failed", notes=(why, "Check its permissions.")))
+            notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
+        if notes:
+            shown = os.fsencode(path).decode(errors="replace")
+            failed.append(Outcome(SourceFile(shown, name, ""), "failed", notes=notes))
         watch.hashed(path)
     return hashed, failed
 
@@ -137,7 +162,8 @@ def ingest(
                 library.forget_failure(file.path)
             yield Outcome(file, "unchanged")
         elif failure and failure.file.sha256 == file.sha256 and file.path not in retry:
-            yield Outcome(file, "failed", notes=(failure.happened, failure.remedy))
+            notes = (failure.happened, failure.remedy, "Not tried again: it is the same file as before.")
+            yield Outcome(file, "failed", notes=notes)
         elif file.sha256 in papers:
             moved.append(file)
         elif file.sha256 in new:
@@ -166,12 +192,25 @@ def ingest(
 
 
 def prune(library: Library) -> Iterator[Outcome]:
-    """Take out every paper whose file is gone."""
+    """Take out every paper whose file is gone. One whose folder is gone too may be on a disk that is not there now."""
     files = [*(failure.file for failure in library.failures()), *library.files()]
     for file in {file.path: file for file in files}.values():
-        if not Path(file.path).exists():
+        if is_gone(Path(file.path)):
             library.drop(file.path)
             yield Outcome(file, "pruned")
+        elif not Path(file.path).parent.is_dir():
+            yield Outcome(file, "unchanged", notes=("Kept: its whole folder is not there now.",))
+
+
+def is_gone(path: Path) -> bool:
+    """Whether a file is known to be gone: its folder is there, and it is not."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return path.parent.is_dir()
+    except OSError:
+        return False
+    return False
 
 
 def record(library: Library) -> list[dict[str, object]]:
@@ -207,7 +246,7 @@ def read_paper(file: SourceFile, split: Split, max_file_mb: int) -> NewPaper:
     path = Path(file.path)
     size = path.stat().st_size / 1e6
     if size > max_file_mb:
-        raise PaperError(
+        raise PaperLimit(
             f"It is {size:,.0f} MB large, and MAX_FILE_MB is {max_file_mb}.",
             "Split the file, or raise MAX_FILE_MB if you trust it.",
         )
@@ -302,5 +341,7 @@ def _link(library: Library, files: Sequence[SourceFile], now: dict[str, str]) ->
 
 
 def _record_failure(library: Library, file: SourceFile, error: PaperError) -> Outcome:
-    library.record_failure(Failure(file, error.happened, error.remedy))
+    # What may go well the next time is recorded without the file's hash, so that the file counts as new then.
+    known = replace(file, sha256="") if isinstance(error, PaperLimit) else file
+    library.record_failure(Failure(known, error.happened, error.remedy))
     return Outcome(file, "failed", notes=(error.happened, error.remedy))

@@ -5,6 +5,7 @@ Both see the same tokens (tokens.py), so that they rank alike.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import re
@@ -31,16 +32,25 @@ def _body(passage: Passage) -> list[str]:
     return tokenize(f"{passage.title}\n{passage.text}")
 
 
+# Bytes that tantivy surely needs to write anything
+_ROOM = 2**20
+
+
 @contextmanager
-def _os_errors() -> Iterator[None]:
-    """What tantivy could not do because the system would not, as the OSError that it was."""
+def _os_errors(folder: Path | None) -> Iterator[None]:
+    """What tantivy could not do because the system would not, as the OSError that it was.
+
+    Now and then tantivy tells only that its writer's thread has died; on a full disk that is why.
+    """
     try:
         yield
     except ValueError as error:
         number = re.search(r"os error (\d+)|code: (\d+)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1] or number[2]), str(error)) from error
+        if number is not None:
+            raise OSError(int(number[1] or number[2]), str(error)) from error
+        if folder is not None and "killed" in str(error) and shutil.disk_usage(folder).free < _ROOM:
+            raise OSError(errno.ENOSPC, str(error)) from error
+        raise
 
 
 def rarity(documents_with: int, documents: int) -> float:
@@ -76,7 +86,7 @@ class TantivyIndex:
             return cls(tantivy.Index(builder.build()), stamp)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        with _os_errors():
+        with _os_errors(folder):
             return cls(tantivy.Index(builder.build(), path=str(folder)), stamp, folder)
 
     @classmethod
@@ -115,7 +125,7 @@ class TantivyIndex:
 
     def update(self, added: Iterable[Passage], removed: Iterable[int], stamp: Stamp) -> None:
         """Take passages in and out, in one commit. Taking in one that is there replaces it. Raises OSError."""
-        with _os_errors():
+        with _os_errors(self._folder):
             self._commit(added, removed)
         self._index.reload()
         self._searcher = self._index.searcher()

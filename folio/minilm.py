@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -111,6 +112,8 @@ class _Model:
 
     @classmethod
     def load(cls, folder: Path, threads: int) -> _Model:
+        # Its builds report their use to Microsoft unless they are told not to before they are imported.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime as ort  # type: ignore[import-untyped]
         from tokenizers import Tokenizer
 

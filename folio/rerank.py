@@ -61,6 +61,24 @@ def _share(part: float, whole: float) -> float:
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 
 
+def local_files(name: str, models: Path) -> Path | None:
+    """The folder that holds a cross-encoder: named outright, below `models`, or in Hugging Face's cache; else None.
+
+    No network is asked.
+    """
+    for folder in (Path(name), models / name.rpartition("/")[2]):
+        if (folder / "config.json").is_file():
+            return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError, OSError):
+        return None
+    return folder if (folder / "config.json").is_file() else None
+
+
 class CrossEncoderReranker:
     """A cross-encoder by sentence-transformers, from files on this computer."""
 

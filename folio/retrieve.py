@@ -96,9 +96,11 @@ class Retriever:
         """The papers whose file or title holds this name, whatever its capitals. Raises UsageError when none does."""
         papers = self._library.papers()
         wanted = name.casefold()
-        found = [paper for paper in papers if wanted in paper.file.casefold() or wanted in paper.title.casefold()]
+        files = self._library.files()
+        held = {file.sha256 for file in files if wanted in file.name.casefold()}
+        found = [paper for paper in papers if paper.id in held or wanted in paper.title.casefold()]
         if not found:
-            close = difflib.get_close_matches(name, [paper.file for paper in papers], 3, 0.4)
+            close = difflib.get_close_matches(name, [file.name for file in files], 3, 0.4)
             known = f" Close to it: {', '.join(close)}." if close else ""
             raise UsageError(
                 f"No paper in the index is called {name}.{known}", "Give a part of a file name or of a title."

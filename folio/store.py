@@ -80,36 +80,44 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice)
     with library.reading() as stamp:
         vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
         faults = _faults(vectors, lexical, library, engine)
-        if not faults and vectors is not None:
-            return Indexes(stamp, vectors, lexical or OkapiIndex(library.passages(), stamp))
-        if not _ahead(vectors, stamp) and not _ahead(lexical, stamp):
+        if faults and not _ahead(vectors, stamp) and not _ahead(lexical, stamp):
             try:
-                with writing(folder), no_space(folder):
-                    indexes = _bring_up(folder, library, stamp, engine, vectors, lexical)
+                with writing(folder):
+                    update_indexes(folder, library, engine)
                 notice(f"{_joined(faults)}: repaired from the library, nothing was embedded again.")
-                return indexes
+                vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
+                faults = _faults(vectors, lexical, library, engine)
             except (StoreBusy, DiskFull, OSError) as error:
                 reason = error.happened if isinstance(error, FolioError) else str(error)
                 notice(f"{_joined(faults)}: read from the library for now. {reason}")
-        return _bring_up(None, library, stamp, engine, vectors, None)
+        if vectors is None or faults:
+            vectors = _vectors_at(stamp, library, vectors)
+        if engine == "rank_bm25":
+            return Indexes(stamp, vectors, OkapiIndex(library.passages(), stamp))
+        if lexical is None or faults:
+            lexical = _lexical_at(stamp, library, None, None)
+        return Indexes(stamp, vectors, lexical)
 
 
-def update_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
+def update_indexes(folder: Path, library: Library, engine: Engine) -> None:
     """Bring both indexes on disk to the library's generation. The caller holds the writer's place."""
     with library.reading() as stamp, no_space(folder):
         vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
-        if vectors is None or _faults(vectors, lexical, library, engine):
-            return _bring_up(folder, library, stamp, engine, vectors, lexical)
-        vectors.tidy(folder)
-        return Indexes(stamp, vectors, lexical or OkapiIndex(library.passages(), stamp))
+        if _fault("vector", vectors, library):
+            vectors = _vectors_at(stamp, library, vectors)
+            vectors.save(folder)
+        elif vectors is not None:
+            vectors.tidy(folder)
+        if engine != "rank_bm25" and _fault("BM25", lexical, library):
+            _lexical_at(stamp, library, lexical, folder / LEXICAL)
 
 
-def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> Indexes:
+def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
     """Make both indexes anew from the library. The caller holds the writer's place."""
     for old in folder.glob("vectors*"):
         old.unlink(missing_ok=True)
     shutil.rmtree(folder / LEXICAL, ignore_errors=True)
-    return update_indexes(folder, library, engine)
+    update_indexes(folder, library, engine)
 
 
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
@@ -210,36 +218,29 @@ def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
     return index is not None and index.stamp.epoch == stamp.epoch and index.stamp.generation > stamp.generation
 
 
-def _bring_up(
-    folder: Path | None,
-    library: Library,
-    stamp: Stamp,
-    engine: Engine,
-    vectors: VectorIndex | None,
-    lexical: TantivyIndex | None,
-) -> Indexes:
-    """Both indexes at this stamp, from what is there or else from the library; on disk where a folder is given."""
+def _vectors_at(stamp: Stamp, library: Library, index: VectorIndex | None) -> VectorIndex:
+    """The vectors at this stamp, in memory: what is there caught up, or else all of them from the library."""
     dimension = _dimension(library)
-    if vectors is None or not _leads_to(vectors.stamp, stamp):
-        vectors = VectorIndex(dimension, Stamp(stamp.epoch, -1))
-    since = vectors.stamp.generation
-    vectors.update(library.vectors(since), library.removed(since), stamp)
-    if len(vectors) != library.chunk_count():  # what was there was of another history
-        vectors = VectorIndex(dimension, stamp)
-        vectors.update(library.vectors(), (), stamp)
-    if folder is not None:
-        vectors.save(folder)
-    if engine == "rank_bm25":
-        return Indexes(stamp, vectors, OkapiIndex(library.passages(), stamp))
-    place = None if folder is None else folder / LEXICAL
-    if lexical is None or not _leads_to(lexical.stamp, stamp):
-        lexical = TantivyIndex.create(Stamp(stamp.epoch, -1), place)
-    since = lexical.stamp.generation
-    lexical.update(library.passages(since), library.removed(since), stamp)
-    if len(lexical) != library.chunk_count():
-        lexical = TantivyIndex.create(Stamp(stamp.epoch, -1), place)
-        lexical.update(library.passages(), (), stamp)
-    return Indexes(stamp, vectors, lexical)
+    if index is None or not _leads_to(index.stamp, stamp):
+        index = VectorIndex(dimension, Stamp(stamp.epoch, -1))
+    since = index.stamp.generation
+    index.update(library.vectors(since), library.removed(since), stamp)
+    if len(index) != library.chunk_count():  # what was there was of another history
+        index = VectorIndex(dimension, stamp)
+        index.update(library.vectors(), (), stamp)
+    return index
+
+
+def _lexical_at(stamp: Stamp, library: Library, index: TantivyIndex | None, folder: Path | None) -> TantivyIndex:
+    """BM25 at this stamp, likewise; on disk where a folder is given."""
+    if index is None or not _leads_to(index.stamp, stamp):
+        index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
+    since = index.stamp.generation
+    index.update(library.passages(since), library.removed(since), stamp)
+    if len(index) != library.chunk_count():
+        index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
+        index.update(library.passages(), (), stamp)
+    return index
 
 
 def _leads_to(index: Stamp, library: Stamp) -> bool:

@@ -136,9 +136,9 @@ class Hit:
 
     @property
     def where(self) -> str:
-        """Its pages as people write them: "p. 3" or "pp. 3-4"."""
+        """Its pages as people write them: "p. 3" or "pp. 3–4"."""
         first, last = self.pages
-        return f"p. {first}" if first == last else f"pp. {first}-{last}"
+        return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
 @dataclass(frozen=True, slots=True)

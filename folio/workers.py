@@ -16,7 +16,7 @@ from itertools import chain, islice
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, TypeVar
 
-from folio.errors import PaperError
+from folio.errors import PaperError, PaperLimit
 
 if TYPE_CHECKING:
     from pebble import ProcessFuture, ProcessPool
@@ -114,18 +114,18 @@ def _outcome(future: ProcessFuture[ResultT | PaperError], timeout_s: float, memo
     if error is None:
         return future.result()
     if isinstance(error, TimeoutError):
-        return PaperError(
+        return PaperLimit(
             f"Reading the file took longer than {timeout_s:g} s.",
             f"Raise PARSE_TIMEOUT_S (now {timeout_s:g}), or leave the file out of the folder.",
         )
     if isinstance(error, ProcessExpired) and -error.exitcode == _SIGKILL:
-        return PaperError(
+        return PaperLimit(
             "The process that read the file was killed; this computer may have run out of memory.",
             f"Close other programs or lower PARSE_MEMORY_MB (now {memory_mb}), and run the command again.",
         )
     if isinstance(error, ProcessExpired | BrokenExecutor):
         ending = f" ({_ending(error.exitcode)})" if isinstance(error, ProcessExpired) else ""
-        return PaperError(
+        return PaperLimit(
             f"The process that read the file crashed{ending}.",
             f"The file is probably damaged: save it to a new PDF; or raise PARSE_MEMORY_MB (now {memory_mb}).",
         )
@@ -180,7 +180,7 @@ def _guarded(
     except PaperError as error:
         return error.with_traceback(None)
     except MemoryError:
-        return PaperError(
+        return PaperLimit(
             f"Reading the file takes more than {memory_mb} MB of memory.",
             f"Raise PARSE_MEMORY_MB (now {memory_mb}), or split the file into smaller PDFs.",
         )

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from config import Settings, SettingsError, load_settings
 from folio.errors import FolioError, ModelError, UsageError
 from folio.ollama import OllamaServer, base_url
+from folio.rerank import local_files
 
 # What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
 CROSS_ENCODER_FILES = ["*.json", "*.txt", "model*.safetensors"]
@@ -80,7 +81,7 @@ def fetch(settings: Settings) -> list[FolioError]:
         (f"{embed}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, embed)),
         (f"{llm}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, llm)),
     ]
-    if Path(cross_encoder).is_dir() or folder.is_dir():
+    if local_files(cross_encoder, settings.MODELS_DIR):
         console.print(f"{cross_encoder}: is here already")
     else:
         what = f"{cross_encoder}: Folio downloads it from the Hugging Face hub into {folder}"

@@ -232,7 +232,10 @@ def test_of_several_markers_those_that_hold_stay_in_their_order() -> None:
 
 def test_without_a_marker_the_passage_is_looked_up_and_the_better_ranked_wins_a_tie() -> None:
     hits = one_page_hits(OTTERS, ICE, ICE)
-    assert quotes(cited(Written("The glacier melts.", ()), hits)) == [(2, "paper2.pdf", 1, "It melts.")]
+    assert quotes(cited(Written("The glacier melts.", ()), hits)) == [
+        (2, "paper2.pdf", 1, "The glacier is 23 kilometres long."),
+        (2, "paper2.pdf", 1, "It melts."),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -304,10 +307,19 @@ def test_check_goes_no_further_than_it_is_asked() -> None:
     assert taken == pieces()[:2]
 
 
-def test_a_sentence_over_a_pages_end_is_quoted_with_its_longer_part() -> None:
+def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
     hit = hit_on("Otters float in rafts of kelp and they", "eat 25 urchins. More.")
     found = cited(Written("Otters float in rafts of kelp and they eat 25 urchins.", (1,)), [hit])
-    assert quotes(found) == [(1, "paper.pdf", 1, "Otters float in rafts of kelp and they")]
+    assert quotes(found) == [
+        (1, "paper.pdf", 1, "Otters float in rafts of kelp and they"),
+        (1, "paper.pdf", 2, "eat 25 urchins."),
+    ]
+
+
+def test_a_number_is_cited_on_the_page_that_it_is_on_and_not_where_the_rest_is() -> None:
+    hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
+    found = cited(Written("Model Otter, trained on the kelp data, reached 93.1 percent.", (1,)), [hit])
+    assert (1, "paper.pdf", 2, "It reached 93.1 percent.") in (quotes(found) or [])
     later = hit_on("Otters", "float in rafts of kelp and they eat 25 urchins. More.")
     found = cited(Written("Otters float in rafts of kelp and they eat 25 urchins.", (1,)), [later])
     assert quotes(found) == [(1, "paper.pdf", 2, "float in rafts of kelp and they eat 25 urchins.")]

@@ -306,7 +306,8 @@ def test_a_failure_is_remembered_and_not_read_again_unless_it_is_named(app: Hash
     first = app.run()
     reader.read.clear()
     second = app.run()
-    assert _notes(second, "torn.pdf") == _notes(first, "torn.pdf")
+    assert _notes(second, "torn.pdf")[:2] == _notes(first, "torn.pdf")
+    assert _notes(second, "torn.pdf")[2] == "Not tried again: it is the same file as before."
     assert _statuses(second)["torn.pdf"] == "failed"
     assert reader.read == []
     assert _statuses(app.run(retry=["torn.pdf"]))["torn.pdf"] == "failed"
@@ -550,8 +551,9 @@ def test_a_rebuild_sets_a_library_that_cannot_be_read_aside(app: HashingApp, tmp
     assert len(_held(again)) == 3
     assert again.verify() == []
     if content:
-        assert notices == ["The library that could not be read was set aside as damaged-library.sqlite."]
-        assert (app.settings.VECTORSTORE_DIR / "damaged-library.sqlite").read_bytes() == content
+        (aside,) = app.settings.VECTORSTORE_DIR.glob("damaged-*-library.sqlite")
+        assert notices == [f"The library that could not be read was set aside as {aside.name}."]
+        assert aside.read_bytes() == content
 
 
 def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: Path) -> None:

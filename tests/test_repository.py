@@ -28,6 +28,7 @@ FLOORS = [
     "pdf clean chunk embed minilm workers library vectors lexical fuse rerank cite",
     "store",
     "indexing retrieve",
+    "rebuild",
     "answer bridge",
     "chat",
     "app",

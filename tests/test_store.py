@@ -235,7 +235,8 @@ def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: s
     assert verify(filled.folder, filled.library, "tantivy") == []
     assert len(filled.embedder.passages) == embedded
     with writing(filled.folder):
-        anew = store.rebuild_indexes(filled.folder, filled.library, "tantivy")
+        store.rebuild_indexes(filled.folder, filled.library, "tantivy")
+    anew = open_indexes(filled.folder, filled.library, "tantivy", pytest.fail)
     for question in QUESTIONS:
         vector = filled.embedder.embed_query(question)
         assert indexes.vectors.search(vector, 6) == anew.vectors.search(vector, 6)

@@ -253,7 +253,7 @@ def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: Desk, ollama_server: O
     os.killpg(process.pid, signal.SIGINT)  # the workers too, as a terminal does it
     out, err = process.communicate(timeout=WAIT_S)
     assert (process.returncode, out) == (130, "")
-    assert err.startswith("Stopped. The 0 papers that were read ")
+    assert err.startswith("Stopped. Papers read so far: 0.")
     assert "Traceback" not in err
     ollama_server.faults.first_byte_s = 0
     assert desk.ingest("--verify").code == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.errors import PaperError
+from folio.errors import PaperError, PaperLimit
 from folio.workers import run_guarded
 
 _ROOT = Path(__file__).parents[1]
@@ -148,7 +148,7 @@ def test_an_item_that_cannot_reach_a_worker_costs_only_itself() -> None:
     bad = Unreadable()
     results = list(run_guarded(identity, [1, bad, 2, 3], jobs=1, timeout_s=30, memory_mb=512))
     assert sorted(str(result) for item, result in results if item is not bad) == ["1", "2", "3"]
-    assert [type(result) for item, result in results if item is bad] == [PaperError]
+    assert [type(result) for item, result in results if item is bad] == [PaperLimit]
 
 
 def test_an_idle_worker_that_is_killed_is_replaced() -> None:

@@ -1,0 +1,122 @@
+"""Making a store anew, beside the one in use, which serves until the new one is whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from folio import indexing
+from folio.errors import StoreDamaged, StoreError, StoreMismatch
+from folio.library import Library
+from folio.types import Embedder, Notice, SourceFile
+
+BESIDE = "rebuild.sqlite"
+T = TypeVar("T")
+
+
+def rebuild(
+    path: Path,
+    files: Sequence[SourceFile],
+    embedder: Embedder,
+    split: indexing.Split,
+    limits: indexing.Limits,
+    watch: indexing.Watch,
+    *,
+    batch: int,
+    notice: Notice,
+) -> Iterator[indexing.Outcome]:
+    """Make the library at `path` anew from these files; the last step takes all of it over in one transaction.
+
+    A rebuild that was broken off is gone on with. Raises StoreError when no file gave a paper: the old library stays.
+    The caller holds the writer's place, and brings the indexes up to date afterwards.
+    """
+    beside = path.with_name(BESIDE)
+    library = _broken_off(beside, indexing.fingerprint(embedder, split))
+    paths = frozenset(file.path for file in files)
+    try:
+        for old in library.files():
+            if old.path not in paths:
+                library.drop(old.path)
+        yield from indexing.ingest(library, files, lambda: embedder, split, limits, watch, batch=batch, retry=paths)
+        is_empty = not library.chunk_count()
+    finally:
+        library.close()
+    if is_empty:
+        _delete(beside)
+        raise StoreError("None of the files gave a paper.", "See the reasons; the index was left as it is.")
+    try:
+        _take_over(path, beside)
+    except (StoreDamaged, StoreMismatch):
+        notice(f"The library that could not be read was set aside as {_set_aside(path)}.")
+        _take_over(path, beside)
+    _delete(beside)
+
+
+def known_files(path: Path, record: Path) -> dict[Path, str]:
+    """The files that a library was made from, by absolute path, with their names.
+
+    Where the library is there and cannot be read, ingested.json (`record`) says which they were.
+    """
+    files = read_if_sound(path, Library.files)
+    if files is not None:
+        return {Path(file.path): file.name for file in files}
+    if not path.exists():
+        return {}
+    try:
+        papers = json.loads(record.read_text(encoding="utf-8"))
+        return {Path(file): Path(file).name for paper in papers for file in paper["paths"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
+    """What is read from a library; None when there is none that can be read."""
+    try:
+        library = Library(path)
+    except StoreError:
+        return None
+    try:
+        return read(library)
+    except StoreError:
+        return None
+    finally:
+        library.close()
+
+
+def _broken_off(beside: Path, fingerprint: dict[str, str]) -> Library:
+    """The library that an earlier rebuild left half-way, where it can be gone on with; else an empty one."""
+    try:
+        library = Library(beside, create=True)
+        if library.fingerprint() in ({}, fingerprint):
+            return library
+        library.close()
+    except (StoreDamaged, StoreMismatch):
+        pass
+    _delete(beside)
+    return Library(beside, create=True)
+
+
+def _take_over(path: Path, beside: Path) -> None:
+    library = Library(path, create=True)
+    try:
+        library.replace_with(beside)
+    finally:
+        library.close()
+
+
+def _set_aside(path: Path) -> str:
+    """Keep a library that cannot be read under another name; returns that name."""
+    name = f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}-{path.name}"
+    for suffix in ("", "-wal", "-shm"):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.replace(path.with_name(name + suffix))
+    return name
+
+
+def _delete(database: Path) -> None:
+    for suffix in ("-wal", "-shm", ""):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
