@@ -1,0 +1,185 @@
+"""Nothing is lost: folders that are away, odd names, limits, a store out of reach, pipes with another encoding."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+import pytest
+from desk import OTTERS, Desk, small_papers, write_pdf
+from ollama_server import OllamaStandIn
+
+from folio.errors import StoreError
+from folio.library import Library
+
+
+@pytest.fixture
+def filled(desk: Desk) -> Desk:
+    """A desk with two papers read, one of them in a folder of its own."""
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    assert desk.ingest().code == 0
+    return desk
+
+
+def files(desk: Desk) -> list[str]:
+    return [paper["file"] for paper in desk.record()]
+
+
+def test_prune_drops_a_file_that_is_gone_and_keeps_one_whose_folder_is_away(filled: Desk) -> None:
+    shutil.rmtree(filled.papers / "alps")
+    write_pdf(filled.papers / "third.pdf", ["A third paper on nothing that the two others say anything about."])
+    ran = filled.ingest("--prune")
+    assert ran.code == 0
+    assert "Kept: its whole folder is not there now." in ran.out
+    assert files(filled) == ["alps/glaciers.pdf", "otters.pdf", "third.pdf"]
+    (filled.papers / "otters.pdf").unlink()
+    assert "dropped" in filled.ingest("--prune").out
+    assert files(filled) == ["alps/glaciers.pdf", "third.pdf"]
+
+
+def test_prune_in_a_folder_without_any_pdf_drops_nothing(filled: Desk) -> None:
+    shutil.rmtree(filled.papers)
+    filled.papers.mkdir()
+    ran = filled.ingest("--prune")
+    assert ran.code == 2
+    assert ran.err.startswith("There are no PDFs in ")
+    assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
+
+
+def test_a_rebuild_loses_no_paper_whose_file_is_away_unless_it_is_told_to(filled: Desk) -> None:
+    (filled.papers / "otters.pdf").unlink()
+    ran = filled.ingest("--rebuild")
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        "Files of the index that are not there now: 1, otters.pdf first.",
+        "Bring them back, or rebuild the index without them: python ingest.py --rebuild --prune.",
+    ]
+    assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
+    assert filled.ingest("--rebuild", "--prune").code == 0
+    assert files(filled) == ["alps/glaciers.pdf"]
+
+
+def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(filled: Desk) -> None:
+    elsewhere = filled.folder / "elsewhere"
+    write_pdf(elsewhere / "far.pdf", ["A paper that lies outside of the folder of papers, and is not to be lost."])
+    assert filled.ingest(str(elsewhere)).code == 0
+    (filled.store / "library.sqlite").write_bytes(b"SQLite format 3\0" + b"torn" * 2000)
+    assert filled.ingest("--rebuild").code == 0
+    assert sorted(files(filled)) == ["far.pdf", "glaciers.pdf", "otters.pdf"] or sorted(files(filled)) == [
+        "alps/glaciers.pdf",
+        "far.pdf",
+        "otters.pdf",
+    ]
+
+
+def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: Desk) -> None:
+    (filled.papers / "otters.pdf").unlink()
+    ran = filled.ingest()
+    assert ran.out.startswith("Nothing new: the one paper is in the index already")
+    assert "not on the disk any more: 1 files. --prune drops them." in ran.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not allow such a name")
+def test_a_name_that_is_not_utf8_costs_its_own_file_only(desk: Desk) -> None:
+    small_papers(desk.papers)
+    write_pdf(desk.papers / "x.pdf", OTTERS)
+    os.rename(desk.papers / "x.pdf", os.fsencode(desk.papers) + b"/caf\xe9.pdf")
+    ran = desk.ingest()
+    assert ran.code == 1
+    assert "Its name is not valid UTF-8. Rename it." in ran.out
+    assert files(desk) == ["alps/glaciers.pdf", "otters.pdf"]
+
+
+def test_a_limit_that_is_raised_is_tried_again_and_a_broken_file_is_not(desk: Desk) -> None:
+    small_papers(desk.papers)
+    with (desk.papers / "otters.pdf").open("ab") as file:
+        file.write(b"%" * 2_000_000)
+    (desk.papers / "torn.pdf").write_bytes(b"%PDF-1.7\ntorn")
+    desk.settings["MAX_FILE_MB"] = "1"
+    assert "MAX_FILE_MB is 1" in desk.ingest().out
+    again = desk.ingest().out
+    assert "MAX_FILE_MB is 1" in again
+    assert again.count("Not tried again") == 1
+    desk.settings["MAX_FILE_MB"] = "10"
+    assert "MAX_FILE_MB" not in desk.ingest().out
+    assert [paper["file"] for paper in desk.record() if "pages" in paper] == ["alps/glaciers.pdf", "otters.pdf"]
+
+
+def test_a_file_has_one_path_however_it_is_named(filled: Desk) -> None:
+    ran = filled.ingest("papers/alps/../otters.pdf", "papers/../papers/alps")
+    assert ran.out.startswith("Nothing new: all 2 papers")
+    assert [len(paper["paths"]) for paper in filled.record()] == [1, 1]
+
+
+def test_a_folder_that_is_a_link_is_searched_and_a_circle_ends(desk: Desk) -> None:
+    small_papers(desk.folder / "real")
+    (desk.papers / "linked").symlink_to(desk.folder / "real")
+    (desk.folder / "real" / "back").symlink_to(desk.papers)
+    assert desk.ingest().code == 0
+    assert files(desk) == ["linked/alps/glaciers.pdf", "linked/otters.pdf"]
+
+
+def test_a_library_that_another_program_holds_is_not_called_damaged(
+    filled: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled.store / "library.sqlite"
+    other = Library(path)
+    with other._db.transaction():  # a writer that does not end
+        monkeypatch.setattr("folio.database.PATIENCE_S", 0.05)
+        library = Library(path)
+        with pytest.raises(StoreError) as caught:
+            library.forget_pending()
+        library.close()
+    other.close()
+    assert type(caught.value) is StoreError
+    assert "cannot be used now" in caught.value.happened
+    assert "rebuild" not in caught.value.remedy
+
+
+def test_output_is_utf8_on_a_pipe_of_another_encoding(filled: Desk) -> None:
+    ran = filled.spawn("query.py", "--sources", "Aletsch glacier", more={"PYTHONIOENCODING": "ascii"})
+    assert ran.code == 0
+    assert "Aletsch" in ran.out
+    assert "·" in ran.out
+
+
+def test_verify_and_repair_take_nothing_besides(filled: Desk) -> None:
+    for arguments in (["--verify", "--prune"], ["--repair", "papers"]):
+        ran = filled.ingest(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith("--verify and --repair look at the whole store.")
+
+
+def test_a_batch_goes_on_behind_a_question_that_a_model_failed_on(
+    filled: Desk, ollama_server: OllamaStandIn
+) -> None:
+    filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+
+    def reply(messages: list[dict[str, object]]) -> str:
+        ollama_server.faults.error_after = None if "otters" in str(messages[-1]["content"]).split("Question:")[1] else 0
+        return "Sea otters sleep on their backs [1]."
+
+    ollama_server.reply = reply
+    questions = filled.folder / "questions.txt"
+    questions.write_text("How long is the glacier?\nHow do otters sleep?\n", encoding="utf-8")
+    ran = filled.query("--batch", str(questions), "--json")
+    assert ran.code == 1
+    first, second = ran.objects
+    assert first["question"] == "How long is the glacier?"
+    assert first["error"].endswith(".")
+    assert second["answer"] == "Sea otters sleep on their backs."
+
+
+def test_an_answer_that_was_cut_shows_no_half_sentence_and_says_so(
+    filled: Desk, ollama_server: OllamaStandIn
+) -> None:
+    whole = "Sea otters sleep on their backs and float in rafts of kelp [1]."
+    ollama_server.reply = lambda messages: f"{whole} " + "The fur of a sea otter has hairs and " * 60
+    filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_TOKENS": "64"}
+    ran = filled.query("--paper", "otters", "How do sea otters sleep?")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == "Sea otters sleep on their backs and float in rafts of kelp. [otters p.1]"
+    assert "The fur" not in ran.out.split("Sources")[0]
+    assert "The answer was cut at 64 tokens; raise ANSWER_TOKENS for a longer one." in ran.err
