@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from ollama_server import OllamaStandIn
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
 settings.load_profile("folio")
+
+# A shell that runs the tests in the background has Ctrl-C ignored, and so would every command that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -182,6 +183,14 @@ def read_here(
             yield item, function(item)
         except PaperError as error:
             yield item, error
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """Damage a file as a bad copy does: by another in its place. Cut short where it lies, it would end a process that
+    has it mapped into memory, this one too."""
+    beside = path.with_name(path.name + ".damage")
+    beside.write_bytes(content)
+    os.replace(beside, path)
 
 
 def make_pdf(path: Path, subject: str, title: str = "", change: str = "") -> Path:

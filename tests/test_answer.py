@@ -67,7 +67,7 @@ def test_the_prompt_is_what_was_promised(ollama_server: OllamaStandIn, make: Mak
     assert (system["role"], system["content"]) == ("system", prompts.ANSWER)
     assert REFUSAL in system["content"]
     assert user["role"] == "user"
-    evidence = f"[1] sea/otters.pdf, p. 1\n{FLOAT}\n\n[2] ice.pdf, pp. 1-2\nIce.\n\n{LONG}\n\n"
+    evidence = f"[1] sea/otters.pdf, p. 1\n{FLOAT}\n\n[2] ice.pdf, pp. 1–2\nIce.\n\n{LONG}\n\n"
     assert f"Evidence:\n\n{evidence}Question: How long is it?" in user["content"]
     assert body["model"] == "llama3.1:8b"
     assert options(ollama_server) == [{"num_ctx": 4096, "num_predict": 768, "temperature": 0.0}]

@@ -11,6 +11,7 @@ from typing import Any
 import pymupdf
 import pytest
 from desk import GLACIERS, Desk, Ran, small_papers, write_pdf
+from doubles import overwrite
 from ollama_models import LLAMA, NOMIC
 from ollama_server import OllamaStandIn
 from pdfs import image_page
@@ -244,14 +245,19 @@ def test_a_missing_index(desk: Desk, script: str, arguments: list[str]) -> None:
     assert not desk.store.exists()
 
 
+def _tear_bm25(folder: Path) -> None:
+    for path in (folder / "lexical").glob("*.json"):
+        overwrite(path, b"torn")
+
+
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
-        (lambda folder: next(folder.glob("vectors-*.faiss")).write_bytes(b"torn"), "The vector index"),
+        (lambda folder: overwrite(next(folder.glob("vectors-*.faiss")), b"torn"), "The vector index"),
         (lambda folder: next(folder.glob("vectors-*.faiss")).unlink(), "The vector index"),
         (lambda folder: (folder / "vectors.json").write_text("{"), "The vector index"),
         (lambda folder: shutil.rmtree(folder / "lexical"), "The BM25 index"),
-        (lambda folder: [path.write_bytes(b"torn") for path in (folder / "lexical").glob("*.json")], "The BM25 index"),
+        (_tear_bm25, "The BM25 index"),
     ],
     ids=["vectors-torn", "vectors-gone", "manifest-torn", "bm25-gone", "bm25-torn"],
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from doubles import overwrite
 
 from folio.errors import IndexDamaged
 from folio.lexical import MANIFEST, OkapiIndex, TantivyIndex, rarity
@@ -239,7 +240,7 @@ def test_a_deleted_file_is_noticed(folder: Path, suffix: str) -> None:
 
 def test_a_truncated_file_is_noticed(folder: Path) -> None:
     path = _largest(folder)
-    path.write_bytes(path.read_bytes()[:-1])
+    overwrite(path, path.read_bytes()[:-1])
     with pytest.raises(IndexDamaged, match="not the file that was written"):
         TantivyIndex.load(folder)
 
@@ -248,7 +249,7 @@ def test_a_flipped_byte_is_noticed_by_a_thorough_look(folder: Path) -> None:
     path = _largest(folder)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    overwrite(path, bytes(content))
     with pytest.raises(IndexDamaged, match="not the file that was written"):
         TantivyIndex.load(folder, thorough=True)
 

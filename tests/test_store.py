@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from doubles import HashingEmbedder
+from doubles import HashingEmbedder, overwrite
 
 from folio import store
 from folio.chunk import chunk_id, split
@@ -109,11 +109,11 @@ def _vector_file(folder: Path) -> Path:
 def _flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0x40
-    path.write_bytes(content)
+    overwrite(path, bytes(content))
 
 
 def _truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-1])
+    overwrite(path, path.read_bytes()[:-1])
 
 
 def _foreign_manifest(folder: Path) -> None:
@@ -149,7 +149,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vector manifest garbage": (lambda folder: (folder / "vectors.json").write_text("{}"), VECTORS_GONE),
     "vectors missing": (lambda folder: _vector_file(folder).unlink(), VECTORS_GONE),
     "vectors flipped": (lambda folder: _flip(_vector_file(folder)), VECTORS_GONE),
-    "vectors emptied": (lambda folder: _vector_file(folder).write_bytes(b""), VECTORS_GONE),
+    "vectors emptied": (lambda folder: overwrite(_vector_file(folder), b""), VECTORS_GONE),
     "vectors foreign": (_foreign_manifest, "The vector index was of another state than the library: repaired"),
     "vectors wide": (_wide_vectors, VECTORS_GONE),
     "BM25 missing": (lambda folder: shutil.rmtree(folder / "lexical"), BM25_GONE),
