@@ -90,11 +90,14 @@ def tracked() -> list[str]:
     return [name for name in listed if (ROOT / name).exists()]
 
 
+# `make test` hands down its flags, "keep going" or "dry run" among them, and that it is the outer one.
+MAKES_OWN = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
+
+
 def make(*arguments: str) -> str:
     if not shutil.which("make"):
         pytest.skip("make is not installed")
-    # `make test` hands its own flags down, "keep going" or "dry run" among them.
-    environment = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MFLAGS"}}
+    environment = {name: value for name, value in os.environ.items() if name not in MAKES_OWN}
     return subprocess.run(
         ["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     ).stdout
