@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
-from folio import clean, indexing, pdf, rebuild, store
+from folio import indexing, rebuild, store
 from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.library import Library
@@ -93,12 +93,7 @@ class App:
     def require_same_settings(self, library: Library) -> None:
         """Raises StoreMismatch for what can be told apart without asking a model."""
         made_with = library.fingerprint()
-        expected = {
-            "chunk_size": str(self.split.size),
-            "chunk_overlap": str(self.split.overlap),
-            "cleaner": str(clean.VERSION),
-            "parser": str(pdf.VERSION),
-        }
+        expected = indexing.made_here(self.split)
         if self.settings.EMBEDDER != "auto":
             expected["embedder"] = self.settings.EMBEDDER
         store.require_fingerprint(library, {**made_with, **expected})

@@ -13,7 +13,7 @@ from itertools import chain
 
 from folio.sentences import sentence_spans, stripped
 from folio.tokens import tokenize
-from folio.types import REFUSAL, Citation, Hit, PageMap, Sentence
+from folio.types import REFUSAL, Citation, Hit, Sentence
 
 # Of a sentence's telling words, how many must stand in a passage for it to count as support. A passage that the
 # writer named needs less than one that the program looked up.
@@ -35,27 +35,28 @@ _LIST_ITEM = re.compile(r"(?:(?:[-–•▪‣*]|#+|\d{1,2}[.)])\s+)+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def on_one_page(pages: PageMap, text: str, offset: int, start: int, end: int) -> tuple[int, int]:
-    """The longest part of [start, end) that stands on one page; text begins at `offset` of the paper."""
-    best = (start, start)
+def _page_parts(hit: Hit, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of the span [start, end) of the hit's text that each stand on one page, without space around them."""
+    pages, offset = hit.paper.pages, hit.chunk.start
     while start < end:
-        page = pages.page_at(start)
-        page_end = pages.starts[page] if page < len(pages.starts) else end
-        part = stripped(text[max(0, start - offset) : min(end, page_end) - offset], 0, min(end, page_end) - start)
-        part = (start + part[0], start + part[1])
-        if part[1] - part[0] > best[1] - best[0]:
-            best = part
-        start = max(start + 1, min(end, page_end))
-    return best
+        page = pages.page_at(offset + start)
+        page_end = pages.starts[page] - offset if page < len(pages.starts) else end
+        stop = min(end, max(start + 1, page_end))
+        part = stripped(hit.text, start, stop)
+        if part[0] < part[1]:
+            yield part
+        start = stop
 
 
 def citation(hit: Hit, source: int, start: int, end: int) -> Citation:
-    """The citation of a span [start, end) of the hit's paper that lies in the hit; cut to one page."""
+    """The citation of a span [start, end) of the hit's paper that lies in the hit: of its longest part on one page."""
     offset = hit.chunk.start
-    start, end = on_one_page(hit.paper.pages, hit.text, offset, start, end)
-    page = hit.paper.pages.page_at(start)
-    quote = hit.text[start - offset : end - offset]
-    return Citation(hit.paper.file, hit.paper.title, page, hit.paper.pages.label(page), quote, source)
+    parts = _page_parts(hit, start - offset, end - offset)
+    first, last = max(parts, key=lambda part: part[1] - part[0], default=(start - offset, start - offset))
+    page = hit.paper.pages.page_at(offset + first)
+    return Citation(
+        hit.paper.file, hit.paper.title, page, hit.paper.pages.label(page), hit.text[first:last], source
+    )
 
 
 def quotes(sentence: str, evidence: Sequence[tuple[int, Hit]], least: float) -> tuple[Citation, ...]:
@@ -69,7 +70,8 @@ def quotes(sentence: str, evidence: Sequence[tuple[int, Hit]], least: float) -> 
     places = [
         citation(hit, source, hit.chunk.start + start, hit.chunk.start + end)
         for source, hit in evidence
-        for start, end in _on_pages(hit)
+        for span in sentence_spans(hit.text) or [(0, len(hit.text))]
+        for start, end in _page_parts(hit, *span)
     ]
     held = [(set(tokenize(place.quote)), _numbers_of(place.quote)) for place in places]
     chosen: list[int] = []
@@ -86,19 +88,6 @@ def quotes(sentence: str, evidence: Sequence[tuple[int, Hit]], least: float) -> 
         if not missing and len(found) >= least * len(words):
             return tuple(places[place] for place in sorted(chosen))
     return ()
-
-
-def _on_pages(hit: Hit) -> Iterator[tuple[int, int]]:
-    """Spans in the hit's text of its sentences; one that runs over a page's end in its parts."""
-    for start, end in sentence_spans(hit.text) or [(0, len(hit.text))]:
-        while start < end:
-            page = hit.paper.pages.page_at(hit.chunk.start + start)
-            next_page = hit.paper.pages.starts[page] if page < hit.paper.page_count else hit.chunk.end
-            stop = min(end, max(start + 1, next_page - hit.chunk.start))
-            part = stripped(hit.text, start, stop)
-            if part[0] < part[1]:
-                yield part
-            start = stop
 
 
 def support(sentence: str, passage: str) -> float:

@@ -67,8 +67,12 @@ class Watch(Protocol):
 
 def fingerprint(embedder: Embedder, split: Split) -> dict[str, str]:
     """Everything that a store's vectors depend on; two stores with the same may be asked in the same way."""
+    return {**embedder.identity(), **made_here(split)}
+
+
+def made_here(split: Split) -> dict[str, str]:
+    """The part of the fingerprint that can be told without asking a model."""
     return {
-        **embedder.identity(),
         "chunk_size": str(split.size),
         "chunk_overlap": str(split.overlap),
         "cleaner": str(clean.VERSION),

@@ -73,7 +73,8 @@ class Retriever:
             lexical = self._indexes.lexical.search(question, wanted, within)
             clock.lap("bm25")
             # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
-            others = [chunk for chunk, _ in lexical if chunk not in dict(dense)]
+            near = {chunk for chunk, _ in dense}
+            others = [chunk for chunk, _ in lexical if chunk not in near]
             dense += zip(others, (vectors.vectors_of(others) @ vector).tolist(), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
             reads = self._reranker.reads if self._reranker else 0

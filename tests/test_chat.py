@@ -217,4 +217,5 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start, ollama_server: O
 
 
 def test_a_reply_is_made_of_plain_values(start: Start) -> None:
-    json.dumps(start().ask(LENGTH).timings_ms)
+    timings = start().ask(LENGTH).timings_ms
+    assert json.loads(json.dumps(timings)) == timings
