@@ -21,7 +21,7 @@ BASE := $(PYTHON3)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help ask test models sample requirements clean check-python
+.PHONY: help ask test models sample schema requirements clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ models: $(READY) ## Fetch the Ollama models and the cross-encoder, while there i
 
 sample: $(READY) ## Make the sample paper in papers/ again from its script
 	@$(PYTHON) scripts/make_sample.py
+
+schema: $(READY) ## Make docs/answer.schema.json again from the models in folio/schema.py
+	@$(PYTHON) -m folio.schema
 
 # A GPU build of torch brings packages along that no one else needs, and a version with a suffix: both are left out.
 requirements: check-python ## Make requirements.txt again from requirements.in, in a fresh environment

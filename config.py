@@ -8,6 +8,8 @@ Each can be set in the environment or in a file named .env in the folder you run
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -70,6 +72,13 @@ class Settings(BaseSettings):
     BM25_WEIGHT: Weight = 0.3
     """Share of BM25's score in the fused score."""
 
+    # What is kept, what is opened
+    QUERY_LOG: bool = True
+    """Whether questions and their answers are written to the log in the index, for --stats and --feedback."""
+    PDF_VIEWER: str = "auto"
+    """What opens a cited page: auto takes a viewer that is there; none draws the page; or a command with {file} and,
+    for the page, {page}."""
+
     # How much, how long
     CONTEXT_TOKENS: Annotated[int, Field(ge=256)] = 6000
     """Tokens of evidence in a prompt at most; weaker passages are left out first."""
@@ -91,6 +100,19 @@ class Settings(BaseSettings):
     def _at_home(cls, path: Path) -> Path:
         return path.expanduser()
 
+    @field_validator("PDF_VIEWER")
+    @classmethod
+    def _opens_a_file(cls, viewer: str) -> str:
+        if (word := viewer.strip().casefold()) in ("auto", "none"):
+            return word
+        if "{file}" not in viewer:
+            raise ValueError("must be auto, none or a command that has {file} in it")
+        try:
+            shlex.split(viewer, posix=os.name != "nt")
+        except ValueError as error:
+            raise ValueError(f"is no command: {error}") from error
+        return viewer
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.CHUNK_OVERLAP >= self.CHUNK_SIZE:
@@ -111,6 +133,6 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise SettingsError(f"{name}: {first['msg']}") from error
+        raise SettingsError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f".env cannot be read: {error}") from error

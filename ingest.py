@@ -178,7 +178,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from folio.cli import output, plain
+    from folio.cli import one_line, output, plain
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
@@ -204,7 +204,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
         if outcome.notes or outcome.status == "pruned":
             text = " ".join(outcome.notes) or "Its file is gone; dropped from the index."
             style = "red" if outcome.status == "failed" else ""
-            notes.add_row(Text(plain(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
+            notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
         output().print("\nWhat to know:")
         output().print(notes)

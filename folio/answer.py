@@ -1,20 +1,19 @@
-"""Question + evidence -> the sentences of an answer, each with its citations: by a model, or extractive."""
+"""Question + evidence -> the sentences of an answer, each with its citations: by a chat model."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from folio import cite, prompts
 from folio.errors import ContextTooSmall, OllamaError
 from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
-from folio.sentences import sentence_spans
-from folio.tokens import coverage, estimate_tokens, tokenize
-from folio.types import Embedder, Hit, Sentence, TermWeights, Turn
+from folio.protocols import Answerer, Embedder
+from folio.refusals import is_refusal
+from folio.support import Judge
+from folio.tokens import estimate_tokens, tokenize
+from folio.types import Answer, Evidence, Sentence, Style, Withheld
 
 if TYPE_CHECKING:
     from langchain_ollama import ChatOllama
@@ -23,8 +22,18 @@ if TYPE_CHECKING:
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
 # Tokens that a model's own template puts around the messages.
 TEMPLATE_TOKENS = 64
+# Tokens kept for the faults that a second try is told of, so that it does not need another context.
+RETRY_TOKENS = 512
+# Tokens kept for a question and the rules when it is reckoned how much evidence a model can take.
+QUESTION_TOKENS = 1024
 # Turns of a conversation that a follow-up is rewritten from.
 REMEMBERED_TURNS = 4
+# Characters that a token stands for at most in prose: an answer that is longer was not held to its limit by the server.
+LONGEST_TOKEN = 8
+# A paper's own references, "[12]" or "[3, 4]", which a model would take for numbers of evidence; not an index, "x[1]".
+_REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
+_FENCE = re.compile(r"<(?=[\s/]*evidence\b)", re.I)
+_NO_MARKUP = str.maketrans('<>"', "‹›'")
 # What models put before a question that they rewrote.
 _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
 
@@ -33,86 +42,133 @@ class OllamaAnswerer:
     """A chat model that Ollama serves, held to the evidence by cite.check."""
 
     def __init__(
-        self, server: OllamaServer, model: str, *, evidence_tokens: int, answer_tokens: int
+        self,
+        server: OllamaServer,
+        model: str,
+        *,
+        evidence_tokens: int,
+        answer_tokens: int,
+        meaning: Embedder,
+        stand_in: Answerer,
     ) -> None:
-        """evidence_tokens: of the passages in a prompt at most. answer_tokens: room that is kept for the answer.
+        """evidence_tokens: of the evidence in a prompt at most. answer_tokens: room that is kept for the answer.
 
-        Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
+        meaning: measures how near a sentence is to its quote. stand_in: answers where nothing of what the model wrote
+        can be shown. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
         """
         self._server = server
         self._model = server.require_local(model)
         self._largest = self._model.context_length or CONTEXT_SIZES[0]
-        self._evidence_tokens = min(evidence_tokens, self._largest)
+        room = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
+        self.evidence_tokens = max(256, min(evidence_tokens, room))
         self._answer_tokens = answer_tokens
+        self._meaning = meaning
+        self._stand_in = stand_in
         self._context = 0  # tokens; the size that the model was last loaded with
+        self._cut = False  # whether the model's last words were cut off at the limit
         self.notice = ""
         self.name = f"{self._model.name} (Ollama)"
 
-    def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
-        """See types.Answerer. Raises ModelError."""
-        evidence = self._evidence(hits)
-        if evidence:
-            shown = hits[: len(evidence)]
-            prompt = prompts.QUESTION.format(evidence="\n\n".join(evidence), question=question)
-            self.notice = ""
-            yield from cite.check(self._stream(prompts.ANSWER, prompt), shown, whole=lambda: not self.notice)
+    def sentences(
+        self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Iterator[Sentence | Withheld]:
+        """See protocols.Answerer. The model is asked once more where nothing that it wrote could be shown.
 
-    def standalone(self, question: str, history: Sequence[Turn]) -> str:
-        """See types.Answerer. What is no question is not believed: the follow-up is then taken as it was asked."""
-        turns = [f"Q: {turn.standalone_question}\nA: {turn.answer}" for turn in history[-REMEMBERED_TURNS:]]
+        Where that gives nothing either, the stand-in answers from the same evidence. Raises ModelError.
+        """
+        self.notice = ""
+        if not evidence:
+            return
+        judge = Judge(evidence, self._meaning)
+        rules = prompts.REPORT if style == "report" else prompts.ANSWER
+        prompt = prompts.QUESTION.format(evidence="\n\n".join(map(_as_read, evidence)), question=question)
+        ended = yield from self._checked(rules, prompt, judge, style, RETRY_TOKENS)
+        again = prompts.RETRY.format(question=prompt, faults=_faults(ended.withheld))
+        if not (ended.shown or ended.refused) and self._fits(rules, again):
+            ended = yield from self._checked(rules, again, judge, style, 0)
+        notices = []
+        if not (ended.shown or ended.refused):
+            standing_in = list(self._stand_in.sentences(question, evidence, style))
+            if standing_in:
+                notices.append("The model wrote nothing that the papers support; these are their own sentences.")
+            yield from standing_in
+        if ended.partly:
+            notices.append("The model found no evidence for a part of the question.")
+        if self._cut and ended.shown:
+            limit = f"{self._answer_tokens} tokens"
+            notices.append(f"The answer was cut at {limit}; raise ANSWER_TOKENS for a longer one.")
+        self.notice = " ".join(notices)
+
+    def _checked(
+        self, rules: str, prompt: str, judge: Judge, style: Style, spare: int
+    ) -> Generator[Sentence | Withheld, None, cite.Ended]:
+        self._cut = False
+        return (
+            yield from cite.check(
+                self._stream(rules, prompt, spare),
+                judge,
+                style=style,
+                longest=LONGEST_TOKEN * self._answer_tokens,
+                whole=lambda: not self._cut,
+            )
+        )
+
+    def standalone(self, question: str, history: Sequence[Answer]) -> str:
+        """See protocols.Answerer. What is no question is not believed: the follow-up is then taken as it was asked."""
+        turns = [f"Q: {turn.standalone_question}\nA: {_numbered(turn)}" for turn in history[-REMEMBERED_TURNS:]]
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
         for line in "".join(self._stream("", prompt)).splitlines():
-            rewritten = _LABEL.sub("", line).strip(" *\"“”\n")
+            rewritten = _LABEL.sub("", line).strip(' *"“”\n')
             if rewritten and not rewritten.endswith(":"):  # "Here is the standalone question:"
                 believed = len(rewritten) <= 4 * len(question) + 400 and known.intersection(tokenize(rewritten))
-                return rewritten if believed and not cite.is_refusal(rewritten) else question
+                return rewritten if believed and not is_refusal(rewritten) else question
         return question
 
-    def _evidence(self, hits: Sequence[Hit]) -> list[str]:
-        """The passages as the model reads them, best first, as many as the budget of tokens holds."""
-        kept: list[str] = []
-        left = self._evidence_tokens
-        for number, hit in enumerate(hits, 1):
-            text = prompts.EVIDENCE.format(number=number, file=hit.paper.file, pages=hit.where, text=hit.text)
-            left -= estimate_tokens(text)
-            if left < 0 and kept:
-                break
-            kept.append(text)
-        return kept
+    def _stream(self, system: str, prompt: str, spare: int = 0) -> Iterator[str]:
+        """The model's words as they come, left where they do not end.
 
-    def _stream(self, system: str, prompt: str) -> Iterator[str]:
-        """The model's words as they come. Raises OllamaError when the answer breaks off, ContextTooSmall for a cut."""
+        spare: tokens that the context is to have room for besides, if the model has. Raises OllamaError when the
+        answer breaks off, ContextTooSmall for a cut prompt.
+        """
         from langchain_core.messages import HumanMessage, SystemMessage
 
-        needed = estimate_tokens(system) + estimate_tokens(prompt) + TEMPLATE_TOKENS
-        model = self._chat_model(needed)
+        model = self._chat_model(_tokens(system, prompt), spare)
         messages = [SystemMessage(system)] if system else []
-        done = ""
+        done, length = "", 0
         try:
             for chunk in model.stream([*messages, HumanMessage(prompt)]):
                 done = done or str(chunk.response_metadata.get("done_reason") or "")
                 read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
                 if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest
                     raise self._too_small(read)
-                yield str(chunk.content)
+                piece = str(chunk.content)
+                length += max(1, len(piece))
+                self._cut = length > LONGEST_TOKEN * self._answer_tokens
+                yield piece
+                if self._cut:
+                    return
         except (OllamaError, ContextTooSmall, GeneratorExit):
             raise
         except Exception as error:  # whatever the client meets on the way is told in our words
             raise translate(error, self._model.name, self._server.url) from error
         if not done:
             raise broke_off(self._model.name, self._server.url)
-        if done == "length":
-            self.notice = f"The answer was cut at {self._answer_tokens} tokens; raise ANSWER_TOKENS for a longer one."
+        self._cut = done == "length"
 
-    def _chat_model(self, prompt_tokens: int) -> ChatOllama:
+    def _fits(self, system: str, prompt: str) -> bool:
+        return _tokens(system, prompt) + self._answer_tokens <= self._largest
+
+    def _chat_model(self, prompt_tokens: int, spare: int) -> ChatOllama:
         from langchain_ollama import ChatOllama
 
-        needed = max(prompt_tokens + self._answer_tokens, self._context)
-        fitting = [size for size in CONTEXT_SIZES if needed <= size <= self._largest]
-        if not fitting and needed > self._largest:
+        needed = prompt_tokens + self._answer_tokens
+        if needed > self._largest:
             raise self._too_small(prompt_tokens)
-        self._context = fitting[0] if fitting else self._largest
+        # It never shrinks: a change would have the server load the model again.
+        if min(needed + spare, self._largest) > self._context:
+            sizes = [size for size in CONTEXT_SIZES if needed + spare <= size <= self._largest]
+            self._context = sizes[0] if sizes else self._largest
         return ChatOllama(
             model=self._model.name,
             base_url=self._server.url,
@@ -130,133 +186,40 @@ class OllamaAnswerer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A sentence of the evidence, where it stands and how well it answers."""
-
-    source: int  # the evidence's number, from 1
-    start: int  # offsets in the hit's text
-    end: int
-    score: float
+def _tokens(system: str, prompt: str) -> int:
+    return estimate_tokens(system) + estimate_tokens(prompt) + TEMPLATE_TOKENS
 
 
-# How many sentences an extractive answer has at most, and how close to the best the others must come.
-MOST_SENTENCES = 3
-CLOSE_ENOUGH = 0.85
-# Below this the best sentence is no answer: questions on other subjects score 0.27 in the median, see LOG.md.
-LEAST_SCORE = 0.3
-# A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
-WORDS = (5, 90)
-# How a list's item begins, how a whole sentence ends, and what only a table of contents holds.
-_BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
-_WHOLE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
-_LEADERS = re.compile(r"(?:\. ?){4,}")
+def _as_read(evidence: Evidence) -> str:
+    """A piece of evidence as the model reads it: fenced, and without what it could take for a fence or a marker."""
+    text = _REFERENCES.sub(_in_words, _FENCE.sub("‹", evidence.text))
+    paper = " ".join((evidence.paper.title or evidence.paper.file).split()).translate(_NO_MARKUP)
+    return prompts.EVIDENCE.format(number=evidence.number, paper=paper, pages=evidence.where, text=text)
 
 
-class ExtractiveAnswerer:
-    """The sentences of the evidence that answer best, quoted word for word. No model writes anything."""
-
-    name = "extractive (built in)"
-    notice = ""
-
-    def __init__(self, embedder: Embedder, term_weights: Callable[[str], TermWeights]) -> None:
-        self._embedder = embedder
-        self._term_weights = term_weights
-
-    def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
-        """See types.Answerer."""
-        scored = self._score(question, hits)
-        best = scored[0].score if scored else 0.0
-        if best < LEAST_SCORE:
-            return
-        shown: list[set[str]] = []
-        for sentence in scored:
-            hit = hits[sentence.source - 1]
-            quote = cite.citation(
-                hit, sentence.source, hit.chunk.start + sentence.start, hit.chunk.start + sentence.end
-            )
-            words = set(tokenize(quote.quote))
-            if sentence.score < CLOSE_ENOUGH * best or len(shown) == MOST_SENTENCES:
-                return
-            if words and not any(_alike(words, other) for other in shown):
-                shown.append(words)
-                yield Sentence(_as_sentence(quote.quote), (quote,))
-
-    def standalone(self, question: str, history: Sequence[Turn]) -> str:
-        """See types.Answerer. A question that leans on the one before is joined to it."""
-        if not history or not leans_back(question):
-            return question
-        anchor = next((turn for turn in reversed(history) if not leans_back(turn.question)), history[-1])
-        return f"{anchor.question} {question}"
-
-    def _score(self, question: str, hits: Sequence[Hit]) -> list[_Scored]:
-        """Every sentence of the evidence, best first.
-
-        The score is the mean of its cosine to the question and of the share of the question's words that it or its
-        paper's title holds: a question names the paper, which a sentence of that paper seldom does.
-        """
-        places = [
-            (number, start, end)
-            for number, hit in enumerate(hits, 1)
-            for start, end in statements(hit.text)
-        ]
-        if not places:
-            return []
-        texts = [hits[number - 1].text[start:end] for number, start, end in places]
-        nearness = self._embedder.embed_passages(texts) @ self._embedder.embed_query(question)
-        weights = self._term_weights(question)
-        titles = [hits[number - 1].paper.title for number, _, _ in places]
-        held = np.array(
-            [coverage(weights, tokenize(f"{title} {text}")) for title, text in zip(titles, texts, strict=True)]
-        )
-        scores = (nearness + held) / 2
-        found = [_Scored(*place, float(score)) for place, score in zip(places, scores, strict=True)]
-        return sorted(found, key=lambda sentence: (-sentence.score, sentence.source, sentence.start))
+def _in_words(references: re.Match[str]) -> str:
+    return references.group().replace("][", ", ").replace("[", "(ref. ").replace("]", ")")
 
 
-def statements(text: str) -> list[tuple[int, int]]:
-    """Spans of what can be quoted as an answer: whole sentences and list items, no headings and contents lines.
-
-    A sentence that ends in a colon takes along what it announces.
-    """
-    found: list[tuple[int, int]] = []
-    announced: int | None = None
-    for start, end in sentence_spans(text):
-        bullet = _BULLET.match(text, start, end)
-        begin = bullet.end() if bullet else start
-        words = len(text[begin:end].split())
-        if text[end - 1] == ":" and words >= WORDS[0]:
-            announced = begin
-            continue
-        if announced is not None and len(text[announced:end].split()) <= WORDS[1]:
-            begin = announced
-        announced = None
-        is_whole = bool(bullet) or bool(_WHOLE.search(text, begin, end))
-        if is_whole and WORDS[0] <= words <= WORDS[1] and not _LEADERS.search(text, begin, end):
-            found.append((begin, end))
-    return found
+def _faults(withheld: Sequence[Withheld]) -> str:
+    """What was wrong, in as many lines as RETRY_TOKENS have room for."""
+    lines: list[str] = []
+    left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
+    for fault in withheld:
+        sentence = _FENCE.sub("‹", _shortened(fault.text))
+        line = prompts.FAULT.format(sentence=sentence, reason=_shortened(fault.reason))
+        left -= estimate_tokens(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines) or prompts.NO_SENTENCE
 
 
-def _as_sentence(quote: str) -> str:
-    """A quote on one line, with dots where the page's edge cut the sentence."""
-    line = " ".join(quote.split())
-    before = "… " if line[:1].islower() else ""
-    after = "" if _WHOLE.search(line) or line.endswith(":") else " …"
-    return f"{before}{line}{after}"
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
-def _alike(words: set[str], other: set[str]) -> bool:
-    return len(words & other) > 0.8 * min(len(words), len(other))
-
-
-_BACK = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|his|her|hers|same|former|latter|both|else"
-    r"|others?|such(?! as\b)|(?:the|which|another|first|second|last) ones?|(?<!is )(?<!are )(?<!was )(?<!were )there)\b"
-    r"|^\W*(?:and|but|or|so|then|also|how so|what about|how about)\b",
-    re.I,
-)
-
-
-def leans_back(question: str) -> bool:
-    """Whether a question cannot be understood without the one before: it points back, or names hardly anything."""
-    return bool(_BACK.search(question)) or len(set(tokenize(question))) < 3
+def _numbered(turn: Answer) -> str:
+    if len(turn.sentences) < 2:
+        return turn.text
+    return " ".join(f"({number}) {sentence.text}" for number, sentence in enumerate(turn.sentences, 1))

@@ -16,9 +16,11 @@ from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
+from folio.protocols import Answerer, Embedder, Reranker
+from folio.querylog import QueryLog
 from folio.rerank import BuiltinReranker, CrossEncoderReranker, local_files
 from folio.retrieve import Retriever, Weights
-from folio.types import Answerer, Embedder, Notice, Reranker, SourceFile
+from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
     from folio.bridge import FolioRetriever
@@ -207,6 +209,9 @@ class App:
         """The library of the store. Raises StoreMissing before the first ingest."""
         return Library(self.library_path)
 
+    def query_log(self, library: Library) -> QueryLog:
+        return QueryLog(library.database)
+
     def verify(self) -> list[str]:
         """What is wrong with the store, a sentence each."""
         library = self.open_library()
@@ -256,7 +261,7 @@ class App:
 
     # Answering
 
-    def chat(self, library: Library, *, top_k: int, paper: str | None) -> Chat:
+    def chat(self, library: Library, *, top_k: int, paper: str | None, style: Style = "plain") -> Chat:
         """A conversation with the papers, or with those alone that `paper` names."""
         from folio.chat import Chat
 
@@ -264,27 +269,42 @@ class App:
         papers = retriever.papers_named(paper) if paper else None
         answerer = self.answerer(retriever)
         self.announce()
-        return Chat(retriever, answerer, top_k=top_k, papers=papers)
+        return Chat(retriever, answerer, top_k=top_k, papers=papers, style=style)
 
     def answerer(self, retriever: Retriever) -> Answerer:
         """Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere."""
-        from folio.answer import ExtractiveAnswerer, OllamaAnswerer
+        from folio.extract import ExtractiveAnswerer
 
-        choice, model = self.settings.LLM, self.settings.LLM_MODEL
+        settings = self.settings
+        choice, model, tokens = settings.LLM, settings.LLM_MODEL, settings.CONTEXT_TOKENS
+        extractive = ExtractiveAnswerer(retriever.embedder, retriever.term_weights, evidence_tokens=tokens)
         if choice == "auto":
             missing = self.missing_from_ollama(model)
             choice = "builtin" if missing else "ollama"
             if missing:
                 self._stand_ins["answers quoted from the papers"] = missing
-        if choice == "ollama":
-            settings = self.settings
-            return OllamaAnswerer(
-                self.server,
-                model,
-                evidence_tokens=settings.CONTEXT_TOKENS,
-                answer_tokens=settings.ANSWER_TOKENS,
-            )
-        return ExtractiveAnswerer(retriever.embedder, retriever.term_weights)
+        if choice == "builtin":
+            return extractive
+        from folio.answer import OllamaAnswerer
+
+        return OllamaAnswerer(
+            self.server,
+            model,
+            evidence_tokens=tokens,
+            answer_tokens=settings.ANSWER_TOKENS,
+            meaning=self.meaning,
+            stand_in=extractive,
+        )
+
+    @cached_property
+    def meaning(self) -> Embedder:
+        """What measures whether a sentence means what its quote says: always the built-in model.
+
+        The limits that its figures are held to were found with it, and it does not keep the server from answering.
+        """
+        from folio.minilm import BuiltinEmbedder
+
+        return BuiltinEmbedder()
 
     # For LangChain programs
 

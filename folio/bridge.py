@@ -20,7 +20,8 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field
 
 from folio.library import Library
-from folio.types import Embedder, Hit
+from folio.protocols import Embedder
+from folio.types import Hit
 from folio.vectors import VectorIndex
 
 # A question -> its hits, best first

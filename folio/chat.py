@@ -24,10 +24,16 @@ from langchain_core.runnables import RunnableLambda
 from folio import prompts
 from folio.bridge import FolioRetriever, HitDocument
 from folio.errors import UsageError
+from folio.evidence import Gathered, gather
+from folio.protocols import Answerer
 from folio.retrieve import Found, Retriever, Stopwatch
-from folio.types import Answer, Answerer, Hit, Paper, Sentence, Turn
+from folio.types import Answer, Hit, Paper, Sentence, Style, Withheld
 
 Told = Callable[[Sentence], None]
+Gather = Callable[[Sequence[Hit]], Gathered]
+
+# Turns of a conversation whose evidence stays a candidate.
+REMEMBERED_EVIDENCE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +55,59 @@ class StandaloneQuestion(LLMChain):
 
 
 class CitedAnswer(BaseCombineDocumentsChain):
-    """The chain's combine step: the answerer's sentences, told one at a time as they pass."""
+    """The chain's combine step: hits to evidence, and the answerer's sentences, told one at a time as they pass."""
 
     answerer: Any  # an Answerer: a Protocol, which pydantic cannot check
+    gather: Gather
+    style: Style
 
     def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         """The Answer to inputs["question"] from these documents, and nothing besides."""
-        hits = [document.hit for document in docs if isinstance(document, HitDocument)]
+        found = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
         told: Told = inputs["told"]
         sentences: list[Sentence] = []
         dropped = 0
-        for sentence in self.answerer.sentences(inputs["question"], hits) if hits else ():
-            if sentence is None:
+        for sentence in self.answerer.sentences(inputs["question"], found.evidence, self.style):
+            if isinstance(sentence, Withheld):
                 dropped += 1
             else:
                 sentences.append(sentence)
                 told(sentence)
-        notice: str = self.answerer.notice if hits else ""
-        return Answer(inputs["question"], inputs["question"], tuple(sentences), dropped, notice), {}
+        notices = [_left_out(found.left_out)] if found.left_out else []
+        if found.evidence and self.answerer.notice:
+            notices.append(self.answerer.notice)
+        asked = inputs["question"]
+        notice = " ".join(notices)
+        return Answer(asked, asked, tuple(sentences), found.evidence, dropped, notice, self.style), {}
 
     async def acombine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         return self.combine_docs(docs, **inputs)
+
+
+def _left_out(count: int) -> str:
+    passages = "1 passage that was found" if count == 1 else f"{count} passages that were found"
+    return f"{passages} did not fit into the evidence; raise CONTEXT_TOKENS to have it read."
 
 
 class Chat:
     """Questions and answers that follow up on each other."""
 
     def __init__(
-        self, retriever: Retriever, answerer: Answerer, *, top_k: int, papers: Sequence[Paper] | None = None
+        self,
+        retriever: Retriever,
+        answerer: Answerer,
+        *,
+        top_k: int,
+        papers: Sequence[Paper] | None = None,
+        style: Style = "plain",
     ) -> None:
         """top_k: passages of evidence for an answer. papers: asked among these only, where they are given."""
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
         self._papers = papers
-        self._turns: list[Turn] = []
+        self._style = style
+        self._turns: list[Answer] = []
         self._found = Found((), {})
         self._clock = Stopwatch()
         self._chain = self._make_chain()
@@ -102,12 +126,14 @@ class Chat:
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
         self._clock = Stopwatch()
-        history = [(turn.standalone_question, turn.answer) for turn in self._turns]
+        history = [(turn.standalone_question, turn.text) for turn in self._turns]
         output = self._chain.invoke({"question": question, "chat_history": history, "told": told})
         self._clock.lap("answer")
         answer: Answer = replace(output["answer"], question=question)
-        self._turns.append(Turn(question, answer.standalone_question, answer.text))
-        return Reply(answer, self._found.hits, {**self._found.timings_ms, **self._clock.laps})
+        self._turns.append(answer)
+        stages = self._clock.laps  # of these, retrieve is made of the retriever's own
+        total = round(sum(stages.values()), 2)
+        return Reply(answer, self._found.hits, {**self._found.timings_ms, **stages, "total": total})
 
     def start_anew(self) -> None:
         """Forget the conversation."""
@@ -127,7 +153,7 @@ class Chat:
                     prompt=PromptTemplate.from_template(prompts.STANDALONE),
                     rewrite=self._rewrite,
                 ),
-                combine_docs_chain=CitedAnswer(answerer=self._answerer),
+                combine_docs_chain=CitedAnswer(answerer=self._answerer, gather=self._gather, style=self._style),
             )
 
     def _rewrite(self, question: str) -> str:
@@ -136,6 +162,13 @@ class Chat:
         return standalone
 
     def _search(self, question: str) -> Sequence[Hit]:
-        self._found = self._retriever.search(question, self._top_k, self._papers)
+        earlier = [hit for turn in self._turns[-REMEMBERED_EVIDENCE:] for e in turn.evidence for hit in e.hits]
+        also = list(dict.fromkeys(hit.chunk.id for hit in earlier))
+        self._found = self._retriever.search(question, self._top_k, self._papers, also)
         self._clock.lap("retrieve")
         return self._found.hits
+
+    def _gather(self, hits: Sequence[Hit]) -> Gathered:
+        gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)
+        self._clock.lap("evidence")
+        return gathered

@@ -42,7 +42,7 @@ def _console(*, stderr: bool) -> Console:
 
 def say(text: str) -> None:
     """A notice, on standard error."""
-    errors().print(plain(text), style="dim")
+    errors().print(one_line(text), style="dim")
 
 
 def plain(text: str) -> str:
@@ -53,6 +53,11 @@ def plain(text: str) -> str:
 
 # The line's end, and the joiners that some scripts are spelt with
 _KEPT = "\n\u200c\u200d"
+
+
+def one_line(text: str) -> str:
+    """The same on one line: a file name may have line ends, and would look like more than a name."""
+    return plain(" ".join(text.split()))
 
 
 def count(text: str) -> int:
@@ -95,6 +100,6 @@ def _write_utf8() -> None:
 
 
 def complain(happened: str, remedy: str, exit_code: int) -> int:
-    errors().print(plain(happened), style="bold red")
-    errors().print(plain(remedy))
+    errors().print(one_line(happened), style="bold red")
+    errors().print(one_line(remedy))
     return exit_code

@@ -1,4 +1,4 @@
-"""One SQLite file: opened, made, read in snapshots, written in transactions, its errors turned into ours."""
+"""The SQLite file: its tables; opened, read in snapshots, written in transactions, its errors turned into ours."""
 
 from __future__ import annotations
 
@@ -9,25 +9,78 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from folio.errors import FolioError, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.files import disk_full
 
 DAMAGED = "Run `python ingest.py --rebuild`: it sets the damaged file aside and reads your PDFs again."
 # Seconds to wait for another process's transaction; one takes far less than a second.
 PATIENCE_S = 30
 # What SQLite says of a file that is sound, and out of reach
-_NOT_DAMAGED = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_AUTH")
+_OUT_OF_REACH = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 # Bytes that SQLite needs beside the file, even to read it: the index of the write-ahead log and its first pages
 SIDE_FILES = 2**16
 
+# The tables, as steps. A file's user_version is how many of them it has had; a new file goes through all of them. A
+# step that has been released is never changed: what is new is a step more. A semicolon ends a statement, even in a
+# comment.
+STEPS = (
+    """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE papers (
+    id TEXT PRIMARY KEY,               -- SHA-256 of the file
+    title TEXT NOT NULL, authors TEXT NOT NULL, year INTEGER,
+    text TEXT NOT NULL, length INTEGER NOT NULL,
+    starts TEXT NOT NULL,              -- JSON: where each physical page begins in the text
+    labels TEXT NOT NULL,              -- JSON: the label printed on each page
+    problems TEXT NOT NULL,            -- JSON: what was odd when it was read
+    added TEXT NOT NULL, generation INTEGER NOT NULL
+);
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, name TEXT NOT NULL,
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE
+);
+CREATE INDEX files_paper ON files(paper);
+CREATE TABLE failures (
+    path TEXT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, happened TEXT NOT NULL, remedy TEXT NOT NULL
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,            -- chunk.chunk_id: the same number in FAISS and BM25
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+    text_hash BLOB NOT NULL, generation INTEGER NOT NULL
+);
+CREATE INDEX chunks_paper ON chunks(paper);
+CREATE INDEX chunks_hash ON chunks(text_hash);
+CREATE INDEX chunks_generation ON chunks(generation);
+CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE, data BLOB NOT NULL);
+CREATE TABLE removed (chunk INTEGER NOT NULL, generation INTEGER NOT NULL);
+CREATE INDEX removed_generation ON removed(generation);
+-- Vectors of a paper that is still being embedded, so that a kill does not cost them.
+CREATE TABLE pending (text_hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+""",
+    """
+ALTER TABLE papers ADD COLUMN arxiv TEXT NOT NULL DEFAULT '';
+CREATE TABLE queries (                 -- the log of questions: nothing else hangs on it
+    id INTEGER PRIMARY KEY,
+    asked TEXT NOT NULL,               -- ISO time in UTC
+    question TEXT NOT NULL, standalone_question TEXT NOT NULL,
+    chunks TEXT NOT NULL,              -- JSON: ids of the chunks that the answer was made from
+    answer TEXT NOT NULL,
+    sources TEXT NOT NULL,             -- JSON: paper, file, page and quote of each citation
+    timings_ms TEXT NOT NULL,          -- JSON: milliseconds of each stage
+    model TEXT NOT NULL,
+    feedback TEXT NOT NULL             -- "good", "bad" or ""
+);
+""",
+)
+
 
 class Database:
-    """Raises StoreMissing, StoreDamaged, StoreMismatch and DiskFull, never an error of SQLite's own."""
+    """Raises StoreError and its kinds, never an error of SQLite's own."""
 
-    def __init__(
-        self, path: Path, schema: str, version: int, first_rows: Iterable[tuple[str, str]], *, create: bool
-    ) -> None:
-        """Opens the file; a new one gets this schema and, in its table meta, these first rows.
+    def __init__(self, path: Path, first_rows: Iterable[tuple[str, str]], *, create: bool) -> None:
+        """Opens the file, and brings its tables up to date; a new one gets these first rows in its table meta.
 
         create: make the file where it is not there or was cut short at its making; else StoreMissing is raised.
         """
@@ -38,7 +91,7 @@ class Database:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._sqlite = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE_S, check_same_thread=False)
             try:
-                self._set_up(schema, version, first_rows, create)
+                self._set_up(first_rows, create)
             except BaseException:
                 self._sqlite.close()
                 raise
@@ -48,27 +101,55 @@ class Database:
             f"There is no index at {self._path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
         )
 
-    def _set_up(self, schema: str, version: int, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
+    def _set_up(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
         self._sqlite.execute("PRAGMA foreign_keys = ON")
         self._sqlite.execute("PRAGMA synchronous = FULL")
         with self.snapshot():
-            found = self._sqlite.execute("PRAGMA user_version").fetchone()[0]
-            empty = not self._sqlite.execute("SELECT 1 FROM sqlite_master").fetchone()
-        if found == 0 and empty:
+            found = self._version()
+        if not found:
             if not create:  # its maker is at it this moment, or was killed
                 raise self._missing()
             self._sqlite.execute("PRAGMA journal_mode = WAL")
-            # One transaction, version included: a kill here leaves an empty file, which the next ingest fills.
-            with self.transaction():
-                for statement in schema.split(";"):
+        if found == len(STEPS):
+            return
+        try:
+            self._bring_up_to_date(first_rows)
+        except StoreError as error:
+            if found and type(error) is StoreError:  # neither busy nor damaged, and the disk is not full
+                raise StoreMismatch(
+                    f"The store was made by an older version of Folio, and {self._path} cannot be written: this"
+                    " version has to bring it up to date.",
+                    "Make the file and its folder writable; or set VECTORSTORE_DIR to a copy of the folder.",
+                ) from error
+            raise
+
+    def _bring_up_to_date(self, first_rows: Iterable[tuple[str, str]]) -> None:
+        # One transaction, version included: a kill here leaves the file as it was, empty or of the older version, and
+        # whoever opens it next begins again.
+        with self.transaction():
+            found = self._version()  # another process may have been faster
+            for step in STEPS[found:]:
+                for statement in step.split(";"):
                     self._sqlite.execute(statement)
+            if not found:
                 self.many("INSERT INTO meta VALUES (?, ?)", first_rows)
-                self._sqlite.execute(f"PRAGMA user_version = {version}")
-        elif found != version:
+            self._sqlite.execute(f"PRAGMA user_version = {len(STEPS)}")
+
+    def _version(self) -> int:
+        """How many steps the file has had; 0 for an empty one. Raises StoreMismatch for what is not ours to change."""
+        found = int(self._sqlite.execute("PRAGMA user_version").fetchone()[0])
+        if found > len(STEPS):
             raise StoreMismatch(
-                f"The store was written by another version of Folio (schema {found}, this one has {version}).",
-                "Move the folder vectorstore/ away and run `python ingest.py`; your PDFs are not touched.",
+                f"The store was written by a newer version of Folio (schema {found}, this one knows {len(STEPS)}).",
+                "Use that version; or move the folder vectorstore/ away and run `python ingest.py`, which reads your "
+                "PDFs again.",
             )
+        if found < 0 or (not found and self._sqlite.execute("SELECT 1 FROM sqlite_master").fetchone()):
+            raise StoreMismatch(
+                f"The file {self._path} was not written by Folio.",
+                "Move it away, or set VECTORSTORE_DIR to another folder, and run `python ingest.py`.",
+            )
+        return found
 
     def close(self) -> None:
         self._sqlite.close()
@@ -112,6 +193,15 @@ class Database:
                 raise
 
     @contextmanager
+    def waiting_at_most(self, seconds: float) -> Iterator[None]:
+        """Another process's transaction is waited for no longer than this; StoreBusy is raised then."""
+        self.rows(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+        try:
+            yield
+        finally:
+            self.rows(f"PRAGMA busy_timeout = {int(PATIENCE_S * 1000)}")
+
+    @contextmanager
     def attached(self, other: Path, name: str) -> Iterator[None]:
         """Another database's tables can be read under a name."""
         self.rows(f"ATTACH DATABASE ? AS {name}", str(other))
@@ -136,10 +226,16 @@ class Database:
         except sqlite3.OperationalError as error:
             if self._out_of_space(error):
                 raise disk_full(self._path.parent) from error
-            if getattr(error, "sqlite_errorname", "").startswith(_NOT_DAMAGED):
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith(_BUSY):
+                raise StoreBusy(
+                    f"Another process is writing to the library {self._path}.",
+                    "Wait until it has ended, then run the same command again.",
+                ) from error
+            if name.startswith(_OUT_OF_REACH):
                 raise StoreError(
                     f"The library {self._path} cannot be used now: {error}.",
-                    "Check the permissions of the file and of its folder, and that no other program holds it.",
+                    "Check the permissions of the file and of its folder.",
                 ) from error
             raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
         except sqlite3.DatabaseError as error:

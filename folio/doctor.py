@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio import store
 from folio.app import App
-from folio.cli import output, plain
+from folio.cli import one_line, output
 from folio.errors import FolioError
 from folio.library import Library
 from folio.minilm import BuiltinEmbedder
@@ -37,8 +37,8 @@ def show_doctor(app: App) -> int:
         mark = "✓" if row.ready else "✗"
         table.add_row(
             Text(f"{mark} {row.what}", style=style),
-            Text(plain(row.found), overflow="fold"),
-            Text(plain(row.mend), overflow="fold"),
+            Text(one_line(row.found), overflow="fold"),
+            Text(one_line(row.mend), overflow="fold"),
         )
     output().print(table)
     broken = [row for row in rows if row.needed and not row.ready]

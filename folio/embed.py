@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # nomic-embed-text is trained with these; without them its vectors rank worse (its model card says which).
 NOMIC_PREFIXES = ("search_document: ", "search_query: ")
 
-# Ollama cuts the end of a long text without a word, and langchain-ollama cannot ask it not to. So no text is sent that
-# could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
+# Ollama cuts the end of a long text unless it is asked not to (ollama.py), and an old one in any case. So no text is
+# sent that could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
 MAX_WINDOW = 2048  # tokens; what nomic-embed-text takes, and no passage needs more
 UNKNOWN_WINDOW = 512  # tokens, for a model that does not say: what BERT takes
 RESERVE = 48  # tokens kept for the prefix and the model's own marks at both ends

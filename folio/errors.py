@@ -5,7 +5,7 @@ FolioError                 exit code 1
 ├── StoreError             1   the library or its indexes
 │   ├── StoreMissing           nothing has been ingested yet
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
-│   ├── StoreBusy          2   another ingest is running
+│   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
 │   ├── IndexDamaged           a derived index cannot be read; the store makes it again, so no user meets it
 │   └── DiskFull               no space left

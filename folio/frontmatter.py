@@ -1,9 +1,13 @@
-"""Title, authors and year of a paper, from its metadata and its first page. Nothing found is better than junk."""
+"""Title, authors, year and arXiv identifier of a paper, from its metadata, its first page and its file's name.
+
+Nothing found is better than junk.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from statistics import median
 from typing import NamedTuple
 
@@ -73,6 +77,27 @@ _DATES = tuple(
         rf"^[^\n]{{0,80}}\({_YEAR}\)\.",
     )
 )
+
+# An identifier of arXiv as it has been since April 2007, "2301.01234", and before, "hep-th/9901001".
+_NEW_ID = r"\d{4}\.\d{4,5}"
+_OLD_ARCHIVE = (
+    "(?:acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga"
+    "|funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph"
+    r"|q-alg|q-bio|quant-ph|solv-int|stat|supr-con)(?:\.[A-Z]{2})?"
+)
+_OLD_ID = rf"{_OLD_ARCHIVE}/\d{{7}}"
+_ID = rf"(?:{_NEW_ID}|{_OLD_ID})"
+_ID_VERSION = r"[ \t]?v\d{1,2}"
+_CATEGORY = r"\s+\[[A-Za-z.-]+\]"
+_DAY = rf"\s+\d{{1,2}}\s+(?i:{_MONTH})\s+(?:19|20)\d\d\b"
+# What arXiv prints up the margin: "arXiv:2301.01234v1 [cs.CL] 3 Jan 2023"; in its early years without the archive.
+_STAMP = re.compile(rf"arXiv:({_NEW_ID}{_ID_VERSION}(?={_CATEGORY})|{_OLD_ID}{_ID_VERSION})(?:{_CATEGORY})?{_DAY}")
+_ADDRESS = re.compile(
+    rf"(?:https?://)?(?:(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/|(?:doi\.org/)?10\.48550/(?i:arxiv)\.)"
+    rf"({_ID}(?:{_ID_VERSION})?)(?:\.pdf)?"
+)
+_FILE_NAME = re.compile(rf"(?:(?i:arxiv)[-_. ]?)?({_NEW_ID}(?:v\d{{1,2}})?)")
+_VERSIONED = re.compile(r"v\d+$")
 
 
 def front_matter(
@@ -207,3 +232,35 @@ def _year(text: str, created: str) -> int | None:
             return int(found.group(1))
     made = re.match(r"(?:D:)?((?:19|20)\d\d)", created)
     return int(made.group(1)) if made else None
+
+
+def arxiv_id(metadata: Mapping[str, str], margin: Iterable[str], file: str) -> str:
+    """The identifier that arXiv gave the paper, with its version where that is told: "2301.01234v2". Else "".
+
+    margin: the texts that run up or down the first page. From the stamp among them, else from metadata (an address at
+    arXiv as title, subject or keywords), else from the file's name. What stands in lines may be a paper that is cited.
+    """
+    values = [metadata.get(key, "").strip() for key in ("title", "subject", "keywords")]
+    return (
+        _only(*map(_STAMP.fullmatch, margin))
+        or _only(*map(_ADDRESS.fullmatch, values))
+        or _only(_FILE_NAME.fullmatch(PurePath(file).stem))
+    )
+
+
+def _only(*found: re.Match[str] | None) -> str:
+    """The identifier that all of these matches hold, in its fullest form; "" where there is none or another one too."""
+    written = ["".join(match[1].split()) for match in found if match]
+    plausible = sorted(filter(_is_plausible, written), key=len)
+    return plausible[-1] if len({_VERSIONED.sub("", known) for known in plausible}) == 1 else ""
+
+
+def _is_plausible(identifier: str) -> bool:
+    """Whether arXiv can have given it: it begins with year and month, and has had five digits behind since 2015."""
+    old, _, digits = identifier.rpartition("/")
+    month, in_month = int(digits[:4]), _VERSIONED.sub("", digits[5:])
+    if not 1 <= month % 100 <= 12:
+        return False
+    if old:
+        return month <= 703 or month >= 9107
+    return month >= 704 and len(in_month) == (4 if month < 1501 else 5)

@@ -19,7 +19,8 @@ from folio import chunk, clean, pdf, workers
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
 from folio.library import Library, text_hash
-from folio.types import Embedder, Failure, NewPaper, Page, SourceFile, Vectors
+from folio.protocols import Embedder
+from folio.types import Failure, NewPaper, Page, SourceFile, Vectors
 
 Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
 
@@ -230,6 +231,7 @@ def record(library: Library) -> list[dict[str, object]]:
             "title": paper.title,
             "authors": list(paper.authors),
             "year": paper.year,
+            "arxiv": paper.arxiv,
             "pages": paper.page_count,
             "chunks": paper.chunks,
             "added": added[paper.id],
@@ -260,7 +262,8 @@ def read_paper(file: SourceFile, split: Split, max_file_mb: int) -> NewPaper:
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = (*parsed.problems, *_odd_pages(parsed.pages))
-    return NewPaper(file.sha256, parsed.title, parsed.authors, parsed.year, text, pages, spans, problems)
+    about = (parsed.title, parsed.authors, parsed.year)
+    return NewPaper(file.sha256, *about, text, pages, spans, problems, parsed.arxiv)
 
 
 def _first_use(library: Library, get_embedder: Callable[[], Embedder], split: Split) -> Embedder:

@@ -1,14 +1,16 @@
 """The order in which a page is read, from where its pieces stand. Pure geometry, no PDF library.
 
 PDFs keep text in the order it was drawn. That is nearly always the order it is read in, so it is left alone unless a
-page has columns and its text runs across them.
+page has columns and its text runs across them. Pieces that stand on one row, such as the cells of a table, are put on
+one line.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -29,6 +31,13 @@ _MAX_WIDE = 0.75
 # Share of the lines that may stand out of order before the page is put in order: footnotes are often drawn last.
 _MAX_DISPLACED = 0.1
 
+# Pieces of this many characters and more on both sides of a gap are columns of prose and not the cells of a table.
+_PROSE_PIECE = 30
+# A gap wider than this share of a line's height parts cells; a narrower one, the words of a line that was stretched.
+_CELL_GAP = 1.0
+# What stands before the text of a list's item or of a step: "1.", "(a)", "iv)", "3:", "•".
+_LABEL = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]|[•▪‣◦–—*-]")
+
 
 class Box(NamedTuple):
     """A line of text, or a block of lines, and where it stands: points from the left and the top of the page."""
@@ -38,6 +47,7 @@ class Box(NamedTuple):
     x1: float
     y1: float
     text: str
+    level: bool = True  # whether it runs from left to right, and not up or down the page
 
     @property
     def lines(self) -> int:
@@ -48,21 +58,30 @@ class Box(NamedTuple):
         return (self.y0 + self.y1) / 2
 
 
-def page_text(blocks: Sequence[Box], lines: Callable[[], Sequence[Box]]) -> str:
+def page_text(blocks: Iterable[Sequence[Box]]) -> str:
     """The text of a page in reading order: newlines between lines, blank lines between paragraphs.
 
-    blocks and lines come in the order they were drawn. lines costs more to find out, so it is called only for pages
-    that look as if they had columns and were not drawn column by column.
+    blocks are made of lines; both come in the order they were drawn. Cells of a table's row stand on one line, parted
+    by two spaces.
     """
-    blocks = [block for block in blocks if block.text.strip()]
-    if _worth_a_look(blocks):
-        found = _whole_lines(line for line in lines() if line.text.strip())
+    written = [block for block in blocks if any(line.text.strip() for line in block)]
+    boxes = [_block(block) for block in written]
+    cuts: tuple[float, ...] = ()
+    if _worth_a_look(boxes):
+        found = _whole_lines(line for block in written for line in block if line.text.strip())
         cuts = gutters(found)
         if cuts:
             regions = _regions(found, cuts)
             if _displaced(found, regions) > max(2.0, _MAX_DISPLACED * len(found)):
                 return join_paragraphs(paragraph for region in regions for paragraph in _paragraphs(region))
-    return join_paragraphs(block.text for block in blocks)
+    top, bottom = min((box.y0 for box in boxes), default=0), max((box.y1 for box in boxes), default=0)
+    paragraphs = []
+    for block, box in zip(written, boxes, strict=True):
+        rows = _rows(block, cuts)
+        # A running head or foot, with the number of the page: line by line it is told from the text later.
+        is_edge = len(rows) == 1 and (box.y0 == top or box.y1 == bottom)
+        paragraphs.append("\n".join([line.text for line in block] if is_edge else rows))
+    return join_paragraphs(paragraphs)
 
 
 def join_paragraphs(paragraphs: Iterable[str]) -> str:
@@ -92,6 +111,50 @@ def gutters(boxes: Sequence[Box]) -> tuple[float, ...]:
         if cuts and _are_prose(boxes, cuts):
             return cuts
     return ()
+
+
+def _block(lines: Sequence[Box]) -> Box:
+    x0, y0, x1, y1, _, _ = zip(*lines, strict=True)
+    return Box(min(x0), min(y0), max(x1), max(y1), "\n".join(line.text for line in lines))
+
+
+def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[str]:
+    """The lines of a block as text, those on one row together unless a gutter lies between them.
+
+    cuts are the gutters of the page that are known; those of the block itself are found here.
+    """
+    gaps = [pair for pair in pairwise(block) if _follows(*pair)]
+    middles = [(last.x1 + line.x0) / 2 for last, line in gaps if _are_long(last, line)]
+    parted = [*cuts, *(x for x in middles if not any(line.x0 < x < line.x1 for line in block))]
+    rows: list[list[Box]] = []
+    for line in block:
+        last = rows[-1][-1] if rows else None
+        if last and _follows(last, line) and not any(last.x1 - 1 < x < line.x0 + 1 for x in parted):
+            if line.text.strip():
+                rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [_row_text(row) if len(row) > 1 else row[0].text for row in rows]
+
+
+def _follows(last: Box, line: Box) -> bool:
+    """Whether a line stands on the same row as the last and to the right of it."""
+    height = max(last.y1 - last.y0, line.y1 - line.y0)
+    overlap = min(last.y1, line.y1) - max(last.y0, line.y0)
+    return last.level and line.level and overlap > 0.5 * height and line.x0 > last.x1 - 0.1 * height
+
+
+def _are_long(left: Box, right: Box) -> bool:
+    return min(len(left.text.strip()), len(right.text.strip())) >= _PROSE_PIECE
+
+
+def _row_text(row: Sequence[Box]) -> str:
+    """What stands on one row, from left to right: two spaces between cells, one after a label and between words."""
+    text = row[0].text.strip()
+    for last, piece in pairwise(row):
+        is_cell = piece.x0 - last.x1 > _CELL_GAP * (piece.y1 - piece.y0) and not _LABEL.fullmatch(text)
+        text += ("  " if is_cell else " ") + piece.text.strip()
+    return text
 
 
 def _worth_a_look(blocks: Sequence[Box]) -> bool:
@@ -258,7 +321,7 @@ def _paragraphs(region: Sequence[Box]) -> list[str]:
     bottom = 0.0
     for row in rows:
         top, low = min(box.y0 for box in row), max(box.y1 for box in row)
-        text = " ".join(box.text.strip() for box in sorted(row, key=lambda box: box.x0))
+        text = _row_text(sorted(row, key=lambda box: box.x0))
         if paragraphs and top - bottom <= 0.5 * (low - top):
             paragraphs[-1] += "\n" + text
         else:

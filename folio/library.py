@@ -20,42 +20,7 @@ import numpy as np
 from folio.database import Database
 from folio.types import Chunk, Failure, NewPaper, PageMap, Paper, Passage, SourceFile, Stamp, Vectors
 
-SCHEMA_VERSION = 1
-
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE papers (
-    id TEXT PRIMARY KEY,               -- SHA-256 of the file
-    title TEXT NOT NULL, authors TEXT NOT NULL, year INTEGER,
-    text TEXT NOT NULL, length INTEGER NOT NULL,
-    starts TEXT NOT NULL,              -- JSON: where each physical page begins in the text
-    labels TEXT NOT NULL,              -- JSON: the label printed on each page
-    problems TEXT NOT NULL,            -- JSON: what was odd when it was read
-    added TEXT NOT NULL, generation INTEGER NOT NULL
-);
-CREATE TABLE files (
-    path TEXT PRIMARY KEY, name TEXT NOT NULL,
-    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE
-);
-CREATE INDEX files_paper ON files(paper);
-CREATE TABLE failures (
-    path TEXT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, happened TEXT NOT NULL, remedy TEXT NOT NULL
-);
-CREATE TABLE chunks (
-    id INTEGER PRIMARY KEY,            -- chunk.chunk_id: the same number in FAISS and BM25
-    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL,
-    text_hash BLOB NOT NULL, generation INTEGER NOT NULL
-);
-CREATE INDEX chunks_paper ON chunks(paper);
-CREATE INDEX chunks_hash ON chunks(text_hash);
-CREATE INDEX chunks_generation ON chunks(generation);
-CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE, data BLOB NOT NULL);
-CREATE TABLE removed (chunk INTEGER NOT NULL, generation INTEGER NOT NULL);
-CREATE INDEX removed_generation ON removed(generation);
--- Vectors of a paper that is still being embedded, so that a kill does not cost them.
-CREATE TABLE pending (text_hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
-"""
+# What the papers are made into; the log of questions is in the same file, and is not of them.
 _TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 
 
@@ -71,22 +36,22 @@ class Library:
         """create: make it where there is none; only who has the writer's place may. Else StoreMissing is raised."""
         self.path = path
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
-        self._db = Database(path, _SCHEMA, SCHEMA_VERSION, first_rows, create=create)
-        self._rows = self._db.rows
+        self.database = Database(path, first_rows, create=create)  # where the log of questions is kept too
+        self._rows = self.database.rows
 
     def close(self) -> None:
-        self._db.close()
+        self.database.close()
 
     @contextmanager
     def reading(self) -> Iterator[Stamp]:
         """A snapshot: everything read inside belongs to the generation that this yields."""
-        with self._db.snapshot():
+        with self.database.snapshot():
             yield self._stamp()
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
         """One transaction under a new generation, all or nothing."""
-        with self._db.transaction():
+        with self.database.transaction():
             generation = self._stamp().generation + 1
             self._rows("UPDATE meta SET value = ? WHERE key = 'generation'", str(generation))
             yield generation
@@ -116,7 +81,7 @@ class Library:
         """The papers of these ids, named by the first of their files; an id that is not here is left out."""
         sql = """
             SELECT id, (SELECT name FROM files WHERE paper = p.id ORDER BY rowid LIMIT 1), title, authors, year,
-                starts, labels, length, (SELECT count(*) FROM chunks WHERE paper = p.id), problems
+                starts, labels, length, (SELECT count(*) FROM chunks WHERE paper = p.id), problems, arxiv
             FROM papers p WHERE id = ?"""
         return [_paper(row) for paper in ids for row in self._rows(sql, paper)]
 
@@ -194,25 +159,25 @@ class Library:
         with self._writing() as generation:
             self._drop_unheld(self._release([file.path]), generation)
             self._rows(
-                "INSERT INTO papers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO papers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(paper.id, paper.title, json.dumps(paper.authors), paper.year, paper.text, len(paper.text)),
                 *(json.dumps(paper.pages.starts), json.dumps(paper.pages.labels), json.dumps(paper.problems)),
-                *(datetime.now(UTC).isoformat(timespec="seconds"), generation),
+                *(datetime.now(UTC).isoformat(timespec="seconds"), generation, paper.arxiv),
             )
             self._rows("INSERT INTO files VALUES (?, ?, ?)", file.path, file.name, paper.id)
             hashes = [text_hash(paper.text[start:end]) for start, end in paper.spans]
-            self._db.many(
+            self.database.many(
                 "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
                 [
                     (chunk, paper.id, start, end, digest, generation)
                     for chunk, (start, end), digest in zip(chunk_ids, paper.spans, hashes, strict=True)
                 ],
             )
-            self._db.many(
+            self.database.many(
                 "INSERT INTO vectors VALUES (?, ?)",
                 [(chunk, _blob(vector)) for chunk, vector in zip(chunk_ids, vectors, strict=True)],
             )
-            self._db.many("DELETE FROM pending WHERE text_hash = ?", [(digest,) for digest in hashes])
+            self.database.many("DELETE FROM pending WHERE text_hash = ?", [(digest,) for digest in hashes])
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
         """Give papers that are already here these files too; `gone` are paths that no longer exist.
@@ -221,7 +186,7 @@ class Library:
         """
         with self._writing() as generation:
             released = self._release([*(file.path for file in files), *gone])
-            self._db.many("INSERT INTO files VALUES (?, ?, ?)", [(f.path, f.name, f.sha256) for f in files])
+            self.database.many("INSERT INTO files VALUES (?, ?, ?)", [(f.path, f.name, f.sha256) for f in files])
             self._drop_unheld(released, generation)
 
     def drop(self, path: str) -> None:
@@ -244,8 +209,8 @@ class Library:
     def _release(self, paths: Sequence[str]) -> set[str]:
         """Take paths out; returns the papers that they held."""
         held = {row[0] for path in paths for row in self._rows("SELECT paper FROM files WHERE path = ?", path)}
-        self._db.many("DELETE FROM failures WHERE path = ?", [(path,) for path in paths])
-        self._db.many("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
+        self.database.many("DELETE FROM failures WHERE path = ?", [(path,) for path in paths])
+        self.database.many("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
         return held
 
     def _drop_unheld(self, papers: Iterable[str], generation: int) -> None:
@@ -270,9 +235,9 @@ class Library:
 
     def remember(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
         """Keep vectors until their paper lands."""
-        with self._db.transaction():
+        with self.database.transaction():
             rows = [(digest, _blob(vector)) for digest, vector in zip(hashes, vectors, strict=True)]
-            self._db.many("INSERT OR REPLACE INTO pending VALUES (?, ?)", rows)
+            self.database.many("INSERT OR REPLACE INTO pending VALUES (?, ?)", rows)
 
     def forget_pending(self) -> None:
         """Drop vectors whose paper never landed; no paper is in flight when this is called."""
@@ -281,8 +246,11 @@ class Library:
     # The whole
 
     def replace_with(self, other: Path) -> None:
-        """Take over everything from another library, in one transaction, under a new epoch."""
-        with self._db.attached(other, "other"), self._db.transaction():
+        """Take over every paper from another library, in one transaction, under a new epoch; questions stay.
+
+        The other one has been opened by this program: its tables have the same columns in the same order.
+        """
+        with self.database.attached(other, "other"), self.database.transaction():
             for table in reversed(_TABLES):
                 self._rows(f"DELETE FROM main.{table}")
             for table in _TABLES:
@@ -318,10 +286,10 @@ class Library:
 
 
 def _paper(row: tuple[Any, ...]) -> Paper:
-    paper, file, title, authors, year, starts, labels, length, chunks, problems = row
+    paper, file, title, authors, year, starts, labels, length, chunks, problems, arxiv = row
     pages = PageMap(tuple(json.loads(starts)), tuple(json.loads(labels)))
     people, odd = tuple(json.loads(authors)), tuple(json.loads(problems))
-    return Paper(paper, file or paper[:12], title, people, year, pages, length, chunks, odd)
+    return Paper(paper, file or paper[:12], title, people, year, pages, length, chunks, odd, arxiv)
 
 
 def _file(row: Sequence[Any]) -> SourceFile:

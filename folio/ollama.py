@@ -77,7 +77,7 @@ def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, A
     timeout_s is how many seconds the server may be silent, connect_s how many it may take to accept a connection.
     trust_env=False: no proxy and no .netrc from the environment, and no SSL_CERT_FILE either. The Ollama client follows
     redirects unless told not to. It also sends OLLAMA_API_KEY, a key for ollama.com, to whatever host it is given; the
-    auth hook takes it out again.
+    auth hook takes it out again. The hook also asks the server not to cut what is too long, which neither package can.
     No connection is kept between requests, where it could go stale while a person thinks, or stay unclosed.
     """
     import httpx
@@ -86,7 +86,7 @@ def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, A
         "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),
         "trust_env": False,
         "follow_redirects": False,
-        "auth": _without_credentials,
+        "auth": _as_we_ask,
         "limits": httpx.Limits(max_keepalive_connections=0),
     }
 
@@ -347,6 +347,18 @@ def _is_ipv6(name: str) -> bool:
         return False
 
 
-def _without_credentials(request: httpx.Request) -> httpx.Request:
+def _as_we_ask(request: httpx.Request) -> httpx.Request:
+    """The request without a key, and with the wish that a text which is too long be an error instead of being cut.
+
+    Ollama takes `truncate` and `shift` beside the model's options; a version that does not know them ignores them.
+    """
+    import httpx
+
     request.headers.pop("Authorization", None)
-    return request
+    uncut = {"/api/chat": {"truncate": False, "shift": False}, "/api/embed": {"truncate": False}}
+    wishes = next((wish for path, wish in uncut.items() if request.url.path.endswith(path)), None)
+    if wishes is None:
+        return request
+    body = json.dumps({**json.loads(request.content), **wishes}).encode()
+    headers = {name: value for name, value in request.headers.items() if name.lower() != "content-length"}
+    return httpx.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +12,9 @@ from typing import TypeVar
 from folio import indexing
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
 from folio.library import Library
-from folio.types import Embedder, Notice, SourceFile
+from folio.protocols import Embedder
+from folio.querylog import QueryLog
+from folio.types import Notice, SourceFile
 
 BESIDE = "rebuild.sqlite"
 T = TypeVar("T")
@@ -50,8 +53,9 @@ def rebuild(
     try:
         _take_over(path, beside)
     except (StoreDamaged, StoreMismatch):
-        notice(f"The library that could not be read was set aside as {_set_aside(path)}.")
-        _take_over(path, beside)
+        aside = _set_aside(path)
+        notice(f"The library that could not be read was set aside as {aside.name}.")
+        _take_over(path, beside, aside)
     _delete(beside)
 
 
@@ -99,22 +103,28 @@ def _broken_off(beside: Path, fingerprint: dict[str, str]) -> Library:
     return Library(beside, create=True)
 
 
-def _take_over(path: Path, beside: Path) -> None:
+def _take_over(path: Path, beside: Path, aside: Path | None = None) -> None:
+    """aside: a library that cannot be read, but whose log of questions perhaps can."""
     library = Library(path, create=True)
     try:
+        log = QueryLog(library.database)
+        log.counts()  # raises where the log is damaged, which taking over the papers would not mend
         library.replace_with(beside)
+        if aside is not None:
+            with suppress(StoreError):
+                log.take_over(aside)
     finally:
         library.close()
 
 
-def _set_aside(path: Path) -> str:
-    """Keep a library that cannot be read under another name; returns that name."""
+def _set_aside(path: Path) -> Path:
+    """Keep a library that cannot be read under another name; returns where it is."""
     name = f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}-{path.name}"
     for suffix in ("", "-wal", "-shm"):
         part = path.with_name(path.name + suffix)
         if part.exists():
             part.replace(path.with_name(name + suffix))
-    return name
+    return path.with_name(name)
 
 
 def _delete(database: Path) -> None:

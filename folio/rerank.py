@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from folio.errors import ModelMissing
+from folio.protocols import TermWeights
 from folio.sentences import sentence_spans
 from folio.tokens import coverage, tokenize
-from folio.types import Hit, TermWeights
+from folio.types import Hit
 
 # What the built-in reranker weighs. Chosen once, on a set of biomedical papers; see LOG.md.
 NEARNESS, BM25, WORDS, PAIRS, SENTENCE = 0.3, 0.3, 0.2, 0.1, 0.1

@@ -10,9 +10,10 @@ from time import perf_counter
 from folio.errors import UsageError
 from folio.fuse import fuse
 from folio.library import Library
+from folio.protocols import Embedder, Reranker, TermWeights
 from folio.store import Indexes
 from folio.tokens import tokenize
-from folio.types import Candidate, Embedder, Hit, Paper, Reranker, TermWeights
+from folio.types import Candidate, Hit, Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,13 @@ class Retriever:
         """What embeds and what reranks, by the names that people see."""
         return {"embedder": self.embedder.name, "reranker": self._reranker.name if self._reranker else "none"}
 
-    def search(self, question: str, top_k: int, papers: Sequence[Paper] | None = None) -> Found:
-        """The top_k passages for a question, among these papers only where they are given."""
+    def search(
+        self, question: str, top_k: int, papers: Sequence[Paper] | None = None, also: Sequence[int] = ()
+    ) -> Found:
+        """The top_k passages for a question, among these papers only where they are given.
+
+        also: chunk ids that are candidates in any case, such as the evidence of earlier turns.
+        """
         clock = Stopwatch()
         vector = self.embedder.embed_query(question)
         clock.lap("embed")
@@ -75,10 +81,14 @@ class Retriever:
             # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
             near = {chunk for chunk, _ in dense}
             others = [chunk for chunk, _ in lexical if chunk not in near]
+            known = {id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper in within}
+            others += sorted(known.difference(near, others))
             dense += zip(others, (vectors.vectors_of(others) @ vector).tolist(), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
             reads = self._reranker.reads if self._reranker else 0
-            hits = self._read(fused if reads is None else fused[: max(reads, top_k)])
+            first = len(fused) if reads is None else max(reads, top_k)
+            kept = (c for place, c in enumerate(fused) if place < first or (self._reranker and c.chunk_id in known))
+            hits = self._read(list(kept))
             weights = self.term_weights(question)
             clock.lap("read")
         if self._reranker is not None and hits:
@@ -92,6 +102,10 @@ class Retriever:
             self._indexes = self._open_indexes()
         lexical = self._indexes.lexical
         return {token: lexical.rarity(token) for token in dict.fromkeys(tokenize(question))}
+
+    def text(self, paper: str, start: int, end: int) -> str:
+        """The characters [start, end) of the text of the paper with this id."""
+        return self._library.text(paper, start, end)
 
     def papers_named(self, name: str) -> list[Paper]:
         """The papers whose file or title holds this name, whatever its capitals. Raises UsageError when none does."""

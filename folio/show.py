@@ -1,96 +1,159 @@
-"""Hits and answers as people read them in a terminal, and as JSON."""
+"""Answers, sources, evidence and passages as people read them in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from folio.cli import plain
-from folio.types import Answer, Citation, Hit, Sentence
+from folio.cli import one_line, plain
+from folio.types import Citation, Evidence, Hit, Paper, Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from folio.schema import StatsJson
 
-def answer_json(
-    answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
-) -> dict[str, Any]:
-    """The object that `--json` prints for a question that was answered or refused."""
-    return {
-        "question": answer.question,
-        "standalone_question": answer.standalone_question,
-        "answer": answer.text,
-        "refused": answer.refused,
-        "sentences": [
-            {"text": sentence.text, "citations": [_citation_json(citation) for citation in sentence.citations]}
-            for sentence in answer.sentences
-        ],
-        "dropped_sentences": answer.dropped,
-        "notice": answer.notice,
-        "citations": [_citation_json(citation) for citation in answer.citations],
-        "hits": [_hit_json(hit) for hit in hits],
-        "models": dict(models),
-        "timings_ms": dict(timings_ms),
-    }
+BULLETS = "Summary"  # the section of a report whose sentences are a list
+MOST_NAMES = 3  # of a paper's authors
 
 
-def hits_json(
-    question: str, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
-) -> dict[str, Any]:
-    """The object that `--json --sources` prints: passages, no answer."""
-    return {
-        "question": question,
-        "hits": [_hit_json(hit) for hit in hits],
-        "models": dict(models),
-        "timings_ms": dict(timings_ms),
-    }
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited page with the quotes that stand on it."""
+
+    paper: str  # SHA-256 of its file
+    file: str
+    title: str
+    page: int
+    label: str
+    quotes: tuple[tuple[str, float], ...]  # with the support that they give
+
+    @property
+    def where(self) -> str:
+        """Its page as people write it: "p. 7", "p. 7 (printed iv)"."""
+        return f"p. {self.page}" if self.label in ("", str(self.page)) else f"p. {self.page} (printed {self.label})"
 
 
-def _citation_json(citation: Citation) -> dict[str, Any]:
-    return {
-        "file": citation.file,
-        "title": citation.title,
-        "page": citation.page,
-        "label": citation.label,
-        "quote": citation.quote,
-        "hit": citation.source,
-    }
+def sources(citations: Iterable[Citation]) -> tuple[Source, ...]:
+    """Every cited page once, in the order of the answer."""
+    return by_page(
+        Source(
+            cited.paper.id,
+            cited.paper.file,
+            cited.paper.title,
+            cited.page,
+            cited.label,
+            ((cited.quote, cited.support),),
+        )
+        for cited in citations
+    )
 
 
-def _hit_json(hit: Hit) -> dict[str, Any]:
-    return {
-        "file": hit.paper.file,
-        "title": hit.paper.title,
-        "pages": list(hit.pages),
-        "score": round(hit.score, 6),
-        "dense": None if hit.dense is None else round(hit.dense, 6),
-        "bm25": None if hit.lexical is None else round(hit.lexical, 6),
-        "text": hit.text,
-    }
+def by_page(parts: Iterable[Source]) -> tuple[Source, ...]:
+    """Every page once, where it is first, with all of its quotes."""
+    pages: dict[tuple[str, int], Source] = {}
+    for part in parts:
+        known = pages.setdefault((part.paper, part.page), part)
+        quotes = tuple({**dict(known.quotes), **dict(part.quotes)}.items())
+        pages[part.paper, part.page] = replace(known, quotes=quotes)
+    return tuple(pages.values())
 
 
-def show_sentence(console: Console, sentence: Sentence) -> None:
-    """One sentence with the pages that it stands on, as soon as it has passed."""
-    line = Text(plain(sentence.text))
-    for citation in sentence.citations:
-        line.append(f" [{plain(PurePath(citation.file).stem)} p.{citation.page}]", style="cyan")
+def show_question(console: Console, question: str) -> None:
+    """A question above its answer, where there are several."""
+    console.print(Text(one_line(question), style="bold"))
+
+
+def show_sentence(console: Console, sentence: Sentence, before: Sentence | None = None) -> None:
+    """One sentence with the pages that it stands on, as soon as it has passed.
+
+    before: the sentence before it; a report's heading is shown wherever the section changes.
+    """
+    _show_headings(console, sentence.section, before.section if before else None)
+    line = Text("• " if sentence.section == BULLETS else "")
+    line.append(plain(sentence.text))
+    for shown in dict.fromkeys(citation.shown for citation in sentence.citations):
+        line.append(f" {one_line(shown)}", style="cyan")
     console.print(line)
+    for other in sentence.against:
+        said = f"But {one_line(other.paper.file)} p. {other.page} says otherwise: “{one_line(other.quote)}”"
+        console.print(Text(said, style="yellow"))
 
 
-def show_sources(console: Console, citations: Sequence[Citation]) -> None:
-    """What the answer stands on: paper, page and the words on it."""
+def _show_headings(console: Console, section: str, before: str | None) -> None:
+    if section == before:
+        return
+    if before is not None:
+        console.print()
+    heading, _, below = section.partition("/")
+    if heading and heading != (before or "").partition("/")[0]:
+        console.print(Text(one_line(heading), style="bold"))
+    if below:
+        console.print(Text(one_line(below), style="bold italic"))
+
+
+def show_sources(console: Console, citations: Iterable[Citation]) -> None:
+    """What the answer stands on: paper, page and the words on it, numbered for /verify."""
     console.print("\nSources", style="bold")
-    shown = ""
-    for citation in sorted(citations, key=lambda citation: citation.source):
-        heading = _heading(citation.file, _page(citation), citation.title)
-        if heading.plain != shown:
-            console.print(heading)
-            shown = heading.plain
-        _indented(console, Text(f"“{_one_line(citation.quote)}”", style="italic"))
+    for number, source in enumerate(sources(citations), 1):
+        heading = Text(f"{number}. ")
+        heading.append_text(_heading(source.file, source.where, source.title))
+        console.print(heading)
+        for quote, support in source.quotes:
+            line = Text(f"“{one_line(quote)}”", style="italic")
+            if support < 1:
+                line.append(f" · support {support:.2f}", style="dim not italic")
+            _indented(console, line)
+
+
+def show_references(console: Console, citations: Iterable[Citation]) -> None:
+    """The papers that a report cites, one a line, with the pages cited."""
+    pages: dict[Paper, set[int]] = {}
+    for citation in citations:
+        pages.setdefault(citation.paper, set()).add(citation.page)
+    console.print("\nKey references", style="bold")
+    for paper, cited in pages.items():
+        console.print(Text(_reference(paper, sorted(cited))))
+
+
+def _reference(paper: Paper, pages: Sequence[int]) -> str:
+    """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3"."""
+    *others, last = paper.authors or ("",)
+    who = f"{', '.join(others)} and {last}" if others else last
+    if len(paper.authors) > MOST_NAMES:
+        who = f"{paper.authors[0]} et al."
+    when = f"({paper.year})" if paper.year else ""
+    parts = [" ".join(filter(None, [who, when])), paper.title]
+    said = "".join(f"{part.rstrip('.')}. " for part in parts if part.strip())
+    place = f"arXiv:{paper.arxiv}" if paper.arxiv else paper.file
+    listed = ", ".join(map(str, pages))
+    return one_line(f"{said}{place}, {'p.' if len(pages) == 1 else 'pp.'} {listed}")
+
+
+def show_evidence(console: Console, evidence: Sequence[Evidence]) -> None:
+    """What the answerer was given, whole, by the numbers that it could cite."""
+    console.print("\nEvidence", style="bold")
+    for given in evidence:
+        heading = Text(f"[{given.number}] ")
+        heading.append_text(_heading(given.paper.file, given.where, given.paper.title))
+        heading.append(f" · {_scores(given.hits[0])}", style="dim")
+        console.print(heading)
+        _indented(console, Text(plain(given.text.strip())))
+        console.print()
+    if not evidence:
+        console.print("None: no passage was found.")
+
+
+def _scores(hit: Hit) -> str:
+    parts = [
+        f"{name} {score:.2f}" for name, score in (("cosine", hit.dense), ("BM25", hit.lexical)) if score is not None
+    ]
+    return f"{hit.score:.2f} ({', '.join(parts)})" if parts else f"{hit.score:.2f}"
 
 
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
@@ -104,27 +167,35 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
         console.print()
 
 
+def show_stats(console: Console, stats: StatsJson) -> None:
+    """What is in the store and what was asked of it, as a table."""
+    typical = "" if stats.median_ms is None else f", answered in {stats.median_ms / 1000:.1f} s (median)"
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    for name, found in (
+        ("papers", f"{stats.papers:,}"),
+        ("chunks", f"{stats.chunks:,}"),
+        ("size on disk", f"{stats.bytes / 1e6:,.1f} MB"),
+        ("questions", f"{stats.questions:,}{typical}"),
+        ("not found", f"{stats.refused:,}"),
+        ("feedback", f"{stats.good:,} good, {stats.bad:,} bad"),
+    ):
+        table.add_row(name, found)
+    console.print(table)
+
+
 def _indented(console: Console, text: Text) -> None:
     """Wrapped under its heading in a terminal; on a pipe every line stays whole."""
     if console.is_terminal:
         console.print(Padding(text, (0, 0, 0, 3)))
     else:
-        console.print("\n".join(f"   {line}" for line in text.plain.splitlines()))
+        console.print(Text("\n".join(f"   {line}".rstrip() for line in text.plain.splitlines())))
 
 
 def _heading(file: str, pages: str, title: str) -> Text:
     heading = Text()
-    heading.append(plain(file), style="bold")
-    heading.append(f", {pages}", style="bold cyan")
+    heading.append(one_line(file), style="bold")
+    heading.append(f", {one_line(pages)}", style="bold cyan")
     if title:
-        heading.append(f" · {_one_line(title)}", style="dim")
+        heading.append(f" · {one_line(title)}", style="dim")
     return heading
-
-
-def _page(citation: Citation) -> str:
-    printed = "" if citation.label == str(citation.page) else f" (printed {plain(citation.label)})"
-    return f"p. {citation.page}{printed}"
-
-
-def _one_line(text: str) -> str:
-    return plain(" ".join(text.split()))

@@ -6,9 +6,10 @@ when nobody else is writing, in memory when somebody is.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -118,6 +119,16 @@ def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
         old.unlink(missing_ok=True)
     shutil.rmtree(folder / LEXICAL, ignore_errors=True)
     update_indexes(folder, library, engine)
+
+
+def size(folder: Path) -> int:
+    """The bytes of all files in a store's folder; 0 where there is none."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # an ingest may tidy up meanwhile
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total
 
 
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:

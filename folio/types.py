@@ -1,11 +1,13 @@
-"""The frozen dataclasses that travel between rooms, and the Protocols that have two implementations."""
+"""The frozen dataclasses that travel between rooms. Those of an answer hold their own contract."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import PurePath
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,8 @@ import numpy.typing as npt
 Vectors = npt.NDArray[np.float32]
 
 REFUSAL = "Not found in the provided papers."
+
+_VERSION = re.compile(r"v\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class ParsedPdf:
     authors: tuple[str, ...] = ()
     year: int | None = None
     problems: tuple[str, ...] = ()  # of the file as a whole
+    arxiv: str = ""  # as in Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,16 @@ class Paper:
     length: int  # characters of text
     chunks: int
     problems: tuple[str, ...] = ()
+    arxiv: str = ""  # its arXiv identifier, with the version where the file tells it: "2301.01234v2"
 
     @property
     def page_count(self) -> int:
         return len(self.pages.starts)
+
+    @property
+    def key(self) -> str:
+        """What a citation calls it: "arXiv:2301.01234", else its file without the ending: "otters", "seas/otters"."""
+        return f"arXiv:{_VERSION.sub('', self.arxiv)}" if self.arxiv else PurePath(self.file).with_suffix("").as_posix()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +117,7 @@ class NewPaper:
     pages: PageMap
     spans: tuple[tuple[int, int], ...]
     problems: tuple[str, ...] = ()
+    arxiv: str = ""  # as in Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +149,83 @@ class Hit:
     @property
     def where(self) -> str:
         """Its pages as people write them: "p. 3" or "pp. 3–4"."""
-        first, last = self.pages
-        return f"p. {first}" if first == last else f"pp. {first}–{last}"
+        return _where(self.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The span [start, end) of a paper's text that an answer may cite as [number]: hits, joined and widened."""
+
+    number: int  # from 1
+    paper: Paper
+    start: int
+    end: int
+    text: str
+    hits: tuple[Hit, ...]  # what it was made from, best first; never empty
+
+    def __post_init__(self) -> None:
+        _require(self.number >= 1, "evidence is numbered from 1")
+        _require(0 <= self.start < self.end <= self.paper.length, "evidence lies in its paper's text")
+        _require(len(self.text) == self.end - self.start, "evidence has the text of its span")
+        _require(bool(self.hits), "evidence comes from a hit")
+
+    @property
+    def score(self) -> float:
+        return self.hits[0].score
+
+    @property
+    def pages(self) -> tuple[int, int]:
+        """First and last physical page that it stands on."""
+        return self.paper.pages.pages_of(self.start, self.end)
+
+    @property
+    def where(self) -> str:
+        """Its pages as people write them: "p. 3" or "pp. 3–4"."""
+        return _where(self.pages)
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A quote and the page it stands on, word for word."""
+    """A quote, word for word, and the page it stands on: the span [start, end) of the paper's text.
 
-    file: str
-    title: str
-    page: int  # physical, from 1
-    label: str  # as printed on the page
+    The page is computed from the span, so that the two cannot disagree.
+    """
+
+    paper: Paper
+    start: int
+    end: int
     quote: str
-    source: int  # the evidence's number, from 1: its rank among the hits
+    evidence: int  # the number of the evidence that it was found in
+    support: float  # above 0, up to 1: how well the sentence's quotes hold it up; 1 is the paper's own sentence
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.start < self.end <= self.paper.length, "a quote lies in its paper's text")
+        _require(len(self.quote) == self.end - self.start, "a quote has the length of its span")
+        _require(self.quote == self.quote.strip(), "a quote has no space around it")
+        first, last = self.paper.pages.pages_of(self.start, self.end)
+        _require(first == last, "a quote stands on one page")
+        _require(0 < self.support <= 1, "support is above 0 and at most 1")
+
+    @property
+    def page(self) -> int:
+        """Physical, from 1."""
+        return self.paper.pages.page_at(self.start)
+
+    @property
+    def label(self) -> str:
+        """The label printed on the page, or its number where the file states none."""
+        return self.paper.pages.label(self.page)
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Where the quote begins and ends in the text of its page, in characters."""
+        begins, _ = self.paper.pages.bounds(self.page, self.paper.length)
+        return self.start - begins, self.end - begins
+
+    @property
+    def shown(self) -> str:
+        """As it is printed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
+        return f"[{self.paper.key} p.{self.page}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +234,46 @@ class Sentence:
 
     text: str
     citations: tuple[Citation, ...]
+    against: tuple[Citation, ...] = ()  # what another paper says that does not agree with it
+    section: str = ""  # the heading that it stands under, in a report
+
+    def __post_init__(self) -> None:
+        _require(bool(self.text.strip()), "a sentence has words")
+        _require(bool(self.citations), "a sentence has a citation")
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A sentence that a model wrote and that is not shown, because nothing supports it."""
+
+    text: str
+    reason: str  # for the model, which is asked once to do better
+
+
+Style = Literal["plain", "report"]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is printed: sentences that all cite a page, or the refusal and no sentence."""
+    """What is printed: sentences that all cite a page of the evidence, or the refusal and no sentence."""
 
     question: str
     standalone_question: str  # the follow-up with what it refers to filled in
     sentences: tuple[Sentence, ...]
-    dropped: int = 0  # sentences a model wrote that no passage supports
+    evidence: tuple[Evidence, ...] = ()  # what the answerer was given
+    dropped: int = 0  # sentences a model wrote that no evidence supports
     notice: str = ""  # what else is to be said about it, such as that it was cut
+    style: Style = "plain"
+
+    def __post_init__(self) -> None:
+        numbers = [evidence.number for evidence in self.evidence]
+        _require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
+        for citation in self.citations:
+            _require(1 <= citation.evidence <= len(numbers), "a citation is of evidence that there is")
+            source = self.evidence[citation.evidence - 1]
+            at = citation.start - source.start
+            _require(source.paper == citation.paper, "a citation is of its evidence's paper")
+            _require(at >= 0 and source.text.startswith(citation.quote, at), "a quote stands in its evidence")
 
     @property
     def refused(self) -> bool:
@@ -181,82 +285,21 @@ class Answer:
 
     @property
     def citations(self) -> tuple[Citation, ...]:
-        """Every citation once, in the order of the answer."""
-        return tuple(dict.fromkeys(c for sentence in self.sentences for c in sentence.citations))
+        """Every citation once, in the order of the answer; those that disagree too."""
+        return tuple(dict.fromkeys(c for sentence in self.sentences for c in (*sentence.citations, *sentence.against)))
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One question of a chat and what was answered."""
-
-    question: str
-    standalone_question: str
-    answer: str
+def _where(pages: tuple[int, int]) -> str:
+    first, last = pages
+    return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
-class Embedder(Protocol):
-    """Texts to vectors of unit length. Queries and passages are different calls."""
-
-    name: str
-
-    @property
-    def dimension(self) -> int:
-        """Numbers in a vector."""
-        ...
-
-    def identity(self) -> dict[str, str]:
-        """What a store must have been made with to be asked with this embedder: part of its fingerprint."""
-        ...
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
-        ...
-
-    def embed_query(self, text: str) -> Vectors:
-        """Shape (dimension,), of unit length. Raises ModelError."""
-        ...
+def _require(holds: bool, rule: str) -> None:
+    """Raises ValueError for a value that breaks the contract of an answer: a fault of the program, never of a user."""
+    if not holds:
+        raise ValueError(f"Broken contract: {rule}.")
 
 
-class LexicalIndex(Protocol):
-    """BM25 over the chunks of a library."""
-
-    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """At most k (chunk id, BM25 score), best first, ties by id; within these papers only where they are given."""
-        ...
-
-    def rarity(self, token: str) -> float:
-        """How much a token tells: its inverse document frequency, from 0 upwards."""
-        ...
-
-
-class Reranker(Protocol):
-    """Question and candidates to scores, higher is better."""
-
-    name: str
-    reads: int | None  # how many of the best candidates it is given; None for all of them
-
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
-        """One score for each hit, in the order given, each from 0 to 1. weights: of the question's tokens."""
-        ...
-
-
-class Answerer(Protocol):
-    """Question and evidence to the sentences of an answer, each with its citations, one at a time."""
-
-    name: str
-    notice: str  # what is to be said about the last answer besides; "" for nothing
-
-    def sentences(self, question: str, hits: Sequence[Hit]) -> Iterator[Sentence | None]:
-        """None stands for a sentence that was withheld because no passage supports it. Raises ModelError."""
-        ...
-
-    def standalone(self, question: str, history: Sequence[Turn]) -> str:
-        """A follow-up with what it refers to filled in. Raises ModelError."""
-        ...
-
-
-# Token of a question -> how much it tells (LexicalIndex.rarity)
-TermWeights = Mapping[str, float]
 # Called as work goes on: what for (a label), done so far, of how many
 Progress = Callable[[str, int, int], None]
 Notice = Callable[[str], None]

@@ -23,8 +23,9 @@ import query
 from config import Settings
 from folio import chunk, cli, indexing, store, workers
 from folio.library import Library
+from folio.support import citation
 from folio.tokens import tokenize
-from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile
+from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "papers" / "folio-sample.pdf"
@@ -82,6 +83,32 @@ def hit_on(*pages: str, file: str = "paper.pdf") -> Hit:
 def one_page_hits(*texts: str) -> list[Hit]:
     """One hit for each text, each of its own paper."""
     return [hit_on(text, file=f"paper{number}.pdf") for number, text in enumerate(texts, 1)]
+
+
+def evidence_of(hits: Sequence[Hit]) -> list[Evidence]:
+    """Each hit as a piece of evidence of its own, in the order given."""
+    return [
+        Evidence(number, hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,))
+        for number, hit in enumerate(hits, 1)
+    ]
+
+
+def evidence_on(*texts: str) -> list[Evidence]:
+    """A piece of evidence for each text, each of a paper of its own, of one page: paper1.pdf, paper2.pdf, ..."""
+    return evidence_of(one_page_hits(*texts))
+
+
+def answered(question: str, *sentences: str, standalone: str = "") -> Answer:
+    """An answer of these sentences, each quoted from a paper that consists of them; a refusal without any."""
+    if not sentences:
+        return Answer(question, standalone or question, ())
+    (evidence,) = evidence_of([hit_on(" ".join(sentences))])
+    spans = [(evidence.text.index(sentence), len(sentence)) for sentence in sentences]
+    said = [
+        Sentence(sentence, (citation(evidence, start, start + length, 1.0),))
+        for sentence, (start, length) in zip(sentences, spans, strict=True)
+    ]
+    return Answer(question, standalone or question, tuple(said), (evidence,))
 
 
 def shelf(folder: Path, **chosen: str) -> HashingApp:

@@ -117,6 +117,10 @@ class HashingApp(App):
     def _embedder(self, made_with: str) -> HashingEmbedder:
         return self.hashing
 
+    @property
+    def meaning(self) -> HashingEmbedder:
+        return self.hashing
+
     def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[indexing.Outcome]:
         """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
         with store.writing(self.settings.VECTORSTORE_DIR):

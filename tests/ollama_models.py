@@ -76,17 +76,14 @@ def hash_embedding(text: str, dimension: int) -> list[float]:
 
 
 def answer_from_evidence(messages: list[Json]) -> str:
-    """The default reply: the first sentence of evidence [1] with its marker, or a follow-up question as it stands."""
+    """The default reply: the first sentence of evidence 1 with its marker, or a follow-up question as it stands."""
     last = str(messages[-1]["content"])
-    evidence = re.search(r"^\s*\[1\](.*?)(?=^\s*\[\d+\]|^Question:|\Z)", last, re.MULTILINE | re.DOTALL)
+    evidence = re.search(r'^<evidence number="1"[^\n]*>\n(.*?)^</evidence>$', last, re.MULTILINE | re.DOTALL)
     if evidence is None:
         if any("standalone" in str(message["content"]).lower() for message in messages):
             return _last_question(last)
         return REFUSAL
-    lines = evidence[1].strip().splitlines()
-    if len(lines) > 1 and re.search(r"\bpp?(ages?|\.)\s*[\w–-]+\W*$|:$", lines[0]):
-        lines = lines[1:]  # the paper's title and the page, not its text
-    text = " ".join(" ".join(lines).split())
+    text = " ".join(evidence[1].split())
     sentences = re.split(r"(?<=[.!?])\s+", text)
     sentence = next((s for s in sentences if len(s.split()) >= 5 and s[-1] in ".!?"), text)
     words = sentence.rstrip(".!?")

@@ -10,6 +10,7 @@ As the fixture `ollama_server`, or:
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import socket
@@ -42,6 +43,7 @@ class Faults:
     error_after: int | None = None  # pieces after which a line {"error": ...} comes
     garbage: Literal["", "html", "json", "list", "count", "dimension", "nan", "zero"] = ""
     redirect_to: str = ""  # a URL
+    endless: Literal["", "words", "nothing"] = ""  # what comes after an answer without end, whatever num_predict is
     ignores_truncate: bool = False  # an old server: it cuts in silence even when asked not to
 
 
@@ -222,6 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        if faults.endless:
+            parts = _without_end(parts, faults.endless == "words", stand_in.stopping)
         for sent, part in enumerate(parts):
             if sent == faults.break_after:
                 self.close_connection = True
@@ -247,6 +251,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+
+def _without_end(parts: Iterator[Json], words: bool, stopping: threading.Event) -> Iterator[Json]:
+    """The pieces of an answer, then pieces for ever: a word each that was not said before, or nothing in them."""
+    *pieces, last = parts
+    yield from pieces
+    for number in itertools.count(10_000):
+        if stopping.is_set():
+            return
+        said = {"role": "assistant", "content": f"word{number} " if words else ""}
+        yield {"model": last["model"], "created_at": last["created_at"], "message": said, "done": False}
 
 
 def _spoil_vectors(answer: Json, garbage: str) -> Json:

@@ -10,7 +10,7 @@ import pytest
 from desk import OTTERS, Desk, small_papers, write_pdf
 from ollama_server import OllamaStandIn
 
-from folio.errors import StoreError
+from folio.errors import StoreBusy
 from folio.library import Library
 
 
@@ -126,15 +126,14 @@ def test_a_library_that_another_program_holds_is_not_called_damaged(
 ) -> None:
     path = filled.store / "library.sqlite"
     other = Library(path)
-    with other._db.transaction():  # a writer that does not end
+    with other.database.transaction():  # a writer that does not end
         monkeypatch.setattr("folio.database.PATIENCE_S", 0.05)
         library = Library(path)
-        with pytest.raises(StoreError) as caught:
+        with pytest.raises(StoreBusy) as caught:
             library.forget_pending()
         library.close()
     other.close()
-    assert type(caught.value) is StoreError
-    assert "cannot be used now" in caught.value.happened
+    assert "Another process is writing to the library" in caught.value.happened
     assert "rebuild" not in caught.value.remedy
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 
 import pytest
-from desk import shelf
+from desk import shelf, write_pdf
+from doubles import hashing_app, read_here
 from langchain_classic.chains import ConversationalRetrievalChain
+from ollama_models import Model
 from ollama_server import OllamaStandIn
 
-from folio.chat import Chat
+from folio import workers
+from folio.chat import REMEMBERED_EVIDENCE, Chat
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.library import Library
-from folio.types import REFUSAL, Sentence
+from folio.types import REFUSAL, Evidence, Sentence, Style
 
 LENGTH, THICK = "How long is the Aletsch glacier?", "How thick is the Aletsch glacier?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
@@ -27,10 +32,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a chat over two papers; settings by name."""
     opened: list[Library] = []
 
-    def chat(*, top_k: int = 3, paper: str | None = None, **settings: str) -> Chat:
+    def chat(*, top_k: int = 3, paper: str | None = None, style: Style = "plain", **settings: str) -> Chat:
         app = shelf(tmp_path, **settings)
         opened.append(app.open_library())
-        return app.chat(opened[-1], top_k=top_k, paper=paper)
+        return app.chat(opened[-1], top_k=top_k, paper=paper, style=style)
 
     yield chat
     for library in opened:
@@ -43,7 +48,7 @@ def with_ollama(start: Start, ollama_server: OllamaStandIn) -> Start:
 
 
 def quoted(sentences: tuple[Sentence, ...]) -> list[tuple[str, int, str]]:
-    return [(c.file, c.page, " ".join(c.quote.split())) for sentence in sentences for c in sentence.citations]
+    return [(c.paper.file, c.page, " ".join(c.quote.split())) for sentence in sentences for c in sentence.citations]
 
 
 def searched(chat: Chat) -> list[str]:
@@ -69,8 +74,11 @@ def test_a_question_is_answered_with_quotes_and_the_evidence_it_had(start: Start
     assert reply.answer.text.startswith(IS_LONG)
     assert not reply.answer.refused
     assert len(reply.hits) == 3
+    assert sorted(e.paper.file for e in reply.answer.evidence) == ["glaciers.pdf", "glaciers.pdf", "otters.pdf"]
+    assert {hit for evidence in reply.answer.evidence for hit in evidence.hits} == set(reply.hits)
+    assert (reply.answer.dropped, reply.answer.notice, reply.answer.style) == (0, "", "plain")
     assert [hit.score for hit in reply.hits] == sorted((hit.score for hit in reply.hits), reverse=True)
-    assert {"embed", "dense", "bm25", "retrieve", "answer"} <= reply.timings_ms.keys()
+    assert {"embed", "dense", "bm25", "retrieve", "evidence", "answer"} <= reply.timings_ms.keys()
     assert chat.models == {"embedder": "hashing", "reranker": "built in", "llm": "extractive (built in)"}
 
 
@@ -162,14 +170,225 @@ def test_sentences_that_nothing_supports_are_counted(with_ollama: Start, ollama_
     assert reply.answer.dropped == 2
 
 
-def test_an_answer_without_any_support_is_a_refusal(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = ["Paris is in France [1]."]
-    reply = with_ollama().ask(LENGTH)
+def test_an_answer_without_any_support_is_told_by_the_papers_themselves(
+    with_ollama: Start, ollama_server: OllamaStandIn
+) -> None:
+    ollama_server.reply = ["Paris is in France [1]. Rome was built by wolves.", "Paris is in Italy [1]."]
+    told: list[Sentence] = []
+    question = "What length has the Aletsch glacier, and how many square kilometres of the Bernese Alps does it cover?"
+    reply = with_ollama().ask(question, told.append)
+    assert (reply.answer.text, reply.answer.dropped) == (IS_LONG, 3)
+    assert quoted(reply.answer.sentences) == [("glaciers.pdf", 1, IS_LONG)]
+    assert reply.answer.sentences == tuple(told)
+    assert reply.answer.notice == ("The model wrote nothing that the papers support; these are their own sentences.")
+    first, second = (body["messages"][-1]["content"] for body in ollama_server.bodies("/api/chat"))
+    assert second.startswith(first)
+    assert "- “Paris is in France.”: " in second
+    assert "- “Rome was built by wolves.”: " in second
+
+
+def test_what_the_papers_do_not_say_either_is_a_refusal(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = ["Michelangelo painted the ceiling [1].", "It was Michelangelo [1]."]
+    reply = with_ollama().ask("Who painted the ceiling of the Sistine chapel in Rome?")
     assert reply.answer.refused
-    assert (reply.answer.text, reply.answer.dropped) == (REFUSAL, 1)
+    assert (reply.answer.text, reply.answer.dropped, reply.answer.notice) == (REFUSAL, 2, "")
+    assert len(ollama_server.bodies("/api/chat")) == 2
 
 
-@pytest.mark.parametrize("where", ["rewriting", "answering"])
+def test_the_second_try_answers(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = ["Paris is in France [1].", f"{IS_LONG} [2]"]
+    reply = with_ollama().ask(LENGTH)
+    assert (reply.answer.text, reply.answer.dropped, reply.answer.notice) == (IS_LONG, 1, "")
+
+
+def test_what_is_found_for_a_part_only_is_said(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = [f"{IS_LONG} [1] The passages do not mention its colour."]
+    reply = with_ollama().ask("How long is the Aletsch glacier, and of which colour?")
+    assert (reply.answer.text, reply.answer.dropped) == (IS_LONG, 0)
+    assert reply.answer.notice == "The model found no evidence for a part of the question."
+
+
+def test_nothing_is_cut_by_the_server_and_no_tool_given(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = ["Paris is in France [1].", "Rome too [1].", THICK, f"{IS_THICK} [1]"]
+    chat = with_ollama()
+    chat.ask(LENGTH)
+    chat.ask("And how thick is it?")
+    bodies = ollama_server.bodies("/api/chat")
+    assert len(bodies) == 4
+    for body in bodies:
+        assert (body["truncate"], body["shift"]) == (False, False)
+        assert not body.get("tools")
+
+
+@pytest.mark.parametrize("style", ["plain", "report"])
+@pytest.mark.parametrize("llm", ["builtin", "ollama"])
+def test_the_same_question_has_the_same_answer(
+    start: Start, ollama_server: OllamaStandIn, llm: str, style: str
+) -> None:
+    ollama_server.reply = lambda messages: f"Paris is in France [1]. {IS_LONG} [2] {IS_THICK} [1][2]"
+    chat = start(LLM=llm, OLLAMA_HOST=ollama_server.url, style=style)
+    first = chat.ask(LENGTH)
+    chat.start_anew()
+    second = chat.ask(LENGTH)
+    assert not first.answer.refused
+    assert (first.answer, first.hits) == (second.answer, second.hits)
+
+
+# The evidence
+
+
+@pytest.mark.parametrize("llm", ["builtin", "ollama"])
+def test_evidence_that_did_not_fit_is_counted(start: Start, ollama_server: OllamaStandIn, llm: str) -> None:
+    ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
+    reply = start(top_k=4, CONTEXT_TOKENS="256", LLM=llm, OLLAMA_HOST=ollama_server.url).ask(LENGTH)
+    given = {hit for evidence in reply.answer.evidence for hit in evidence.hits}
+    assert (len(reply.hits), len(given)) == (4, 2)
+    assert given == set(reply.hits[:2])
+    assert reply.answer.notice == (
+        "2 passages that were found did not fit into the evidence; raise CONTEXT_TOKENS to have it read."
+    )
+
+
+def test_a_small_model_gets_less_evidence_and_no_error(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    small = Model("small:latest", "llama", 768 + 1024 + 512 + 256, 64, ("completion",))
+    ollama_server.models["small:latest"] = small
+    ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
+    reply = with_ollama(top_k=4, LLM_MODEL="small", ANSWER_TOKENS="768").ask(LENGTH)
+    assert reply.answer.text == IS_LONG
+    assert reply.answer.notice.startswith("2 passages that were found did not fit")
+    (body,) = ollama_server.bodies("/api/chat")
+    assert body["options"]["num_ctx"] == small.context_length
+    assert body["messages"][-1]["content"].count("</evidence>") == len(reply.answer.evidence)
+
+
+# Follow-ups and the evidence of earlier turns
+
+HAY = (
+    "Snow lies on the roofs of the village until May, cows are driven to high meadows in June, and hay is cut there"
+    " twice in a good summer."
+)
+WARDEN = (
+    "The warden of Blatten reads the old gauge of the Massa, built in 1922 by the people of the valley, on every Monday"
+    " before noon."
+)
+DECOYS = {
+    "gauge": " ".join([WARDEN, *[HAY] * 6]),
+    "day": "When was the end of the day, and what was the hour of the night?",
+    "when": "When was the was of the when?",
+    "dials": "Gauges gauged by gauging gauges.",
+    "staffs": "Gauging of gauges, gauged gauging by men.",
+}
+READS, BUILT = "Which people read the gauge of Blatten every Monday before noon?", "When was the gauge built?"
+
+
+@pytest.fixture
+def decoys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: OllamaStandIn) -> Iterator[Chat]:
+    """A chat over papers of which two by each search come before the one that answers."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app = hashing_app(
+        tmp_path,
+        CHUNK_SIZE=2000,
+        CHUNK_OVERLAP=0,
+        TOP_K=2,
+        TOP_K_CANDIDATES=2,
+        RERANKER="builtin",
+        LLM="ollama",
+        OLLAMA_HOST=ollama_server.url,
+    )
+    for name, text in DECOYS.items():
+        write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
+    app.run()
+    library = app.open_library()
+    yield app.chat(library, top_k=2, paper=None)
+    library.close()
+
+
+def files(evidence: Sequence[Evidence]) -> list[str]:
+    return [piece.paper.file for piece in evidence]
+
+
+def test_the_evidence_of_an_earlier_turn_answers_what_the_search_would_miss(
+    decoys: Chat, ollama_server: OllamaStandIn
+) -> None:
+    ollama_server.reply = lambda messages: REFUSAL
+    assert files(decoys.ask(BUILT).answer.evidence) == ["dials.pdf", "staffs.pdf"]
+    decoys.start_anew()
+
+    said = "The gauge of the Massa was built in 1922 by the people of the valley."
+    ollama_server.reply = lambda messages: BUILT if len(messages) == 1 else f"{WARDEN} [1] {said} [1]"
+    first = decoys.ask(READS)
+    assert files(first.answer.evidence)[0] == "gauge.pdf"
+    second = decoys.ask("And when was it built?")
+    assert second.answer.standalone_question == BUILT
+    assert files(second.answer.evidence) == ["gauge.pdf", "dials.pdf"]
+    assert ("gauge.pdf", 1, WARDEN) in quoted(second.answer.sentences)
+    assert said in second.answer.text
+
+    decoys.start_anew()
+    assert files(decoys.ask(BUILT).answer.evidence) == ["dials.pdf", "staffs.pdf"]  # it is forgotten
+
+
+@pytest.mark.parametrize("between", range(REMEMBERED_EVIDENCE + 1))
+def test_evidence_is_remembered_for_so_many_turns(decoys: Chat, ollama_server: OllamaStandIn, between: int) -> None:
+    asked = iter([*["What was the hour of the night?"] * between, BUILT])
+    ollama_server.reply = lambda messages: next(asked) if len(messages) == 1 else REFUSAL
+    decoys.ask(READS)
+    for _ in range(between):
+        decoys.ask("And then?")
+        decoys._turns[-1] = replace(decoys._turns[-1], evidence=())  # its evidence would be handed on
+    found = files(decoys.ask("And when was it built?").answer.evidence)
+    assert ("gauge.pdf" in found) is (between < REMEMBERED_EVIDENCE)
+
+
+def test_the_second_one_is_filled_in_without_a_model(start: Start) -> None:
+    chat = start()
+    reply = chat.ask("What is the diet of the sea otter made of?")
+    assert reply.answer.text == "The diet of the sea otter is made of urchins, clams and crabs."
+    reply = chat.ask("Explain the second one.")
+    assert (reply.answer.question, reply.answer.standalone_question) == ("Explain the second one.", "Explain clams.")
+    assert searched(chat)[-1] == "Explain clams."
+    chat.start_anew()
+    assert chat.ask("Explain the second one.").answer.standalone_question == "Explain the second one."
+
+
+def test_the_second_one_is_numbered_for_a_model(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = [f"{IS_LONG} [1] {IS_THICK} [1]", THICK, f"{IS_THICK} [1]"]
+    chat = with_ollama()
+    chat.ask(LENGTH)
+    reply = chat.ask("Explain the second one.")
+    assert reply.answer.standalone_question == THICK
+    rewriting = ollama_server.bodies("/api/chat")[1]["messages"][-1]["content"]
+    assert f"Q: {LENGTH}\nA: (1) {IS_LONG} (2) {IS_THICK}\n" in rewriting
+
+
+# Reports
+
+
+def test_a_report_is_told_section_by_section(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = [
+        f"## Summary\n- {IS_LONG} [1]\n## Analysis\n### The ice of the Aletsch glacier\n{IS_THICK} [1]\n"
+        "## References\n1. Ice of the Alps, 1999."
+    ]
+    told: list[Sentence] = []
+    reply = with_ollama(style="report").ask(LENGTH, told.append)
+    assert reply.answer.style == "report"
+    assert [(sentence.section, sentence.text) for sentence in told] == [
+        ("Summary", IS_LONG),
+        ("Analysis/The ice of the Aletsch glacier", IS_THICK),
+    ]
+    assert reply.answer.sentences == tuple(told)
+
+
+def test_a_report_without_a_model(start: Start) -> None:
+    reply = start(style="report").ask("What thickness has the ice of the Aletsch glacier at the Konkordiaplatz?")
+    assert (reply.answer.sentences[0].section, reply.answer.sentences[0].text) == ("Summary", IS_THICK)
+    assert {s.section for s in reply.answer.sentences} == {"Summary", "Analysis/Ice of the Alps"}
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("where", ["rewriting", "answering", "answering again"])
 def test_a_failure_leaves_the_conversation_as_it_was(
     with_ollama: Start, ollama_server: OllamaStandIn, where: str
 ) -> None:
@@ -178,9 +397,10 @@ def test_a_failure_leaves_the_conversation_as_it_was(
     before = list(chat._turns)
     if where == "rewriting":
         ollama_server.faults.fails = 1
-    else:
+    elif where == "answering":
         ollama_server.faults.error_after = 30  # the rewritten question is shorter, an answer is not
-    ollama_server.reply = [THICK] * 2 + [IS_THICK * 9] * 9
+    said = {"rewriting": [], "answering": [THICK, IS_THICK * 9], "answering again": [THICK, "Paris is in France [1]."]}
+    ollama_server.reply = said[where]  # and then 500
     with pytest.raises(ModelError):
         chat.ask("And how thick is it?")
     assert chat._turns == before
@@ -217,5 +437,8 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start, ollama_server: O
 
 
 def test_a_reply_is_made_of_plain_values(start: Start) -> None:
-    timings = start().ask(LENGTH).timings_ms
+    chat, began = start(), perf_counter()
+    timings = chat.ask(LENGTH).timings_ms
+    assert 0 < timings["answer"] < timings["total"] <= (perf_counter() - began) * 1000
+    assert timings["total"] == pytest.approx(timings["retrieve"] + timings["evidence"] + timings["answer"], abs=0.1)
     assert json.loads(json.dumps(timings)) == timings

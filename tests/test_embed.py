@@ -16,7 +16,7 @@ from ollama_server import OllamaStandIn
 from folio.embed import OllamaEmbedder, _parts
 from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError
 from folio.ollama import OllamaServer
-from folio.types import Embedder
+from folio.protocols import Embedder
 
 Make = Callable[..., OllamaEmbedder]
 
@@ -106,6 +106,19 @@ def test_a_long_text_is_embedded_in_parts_and_never_cut(ollama_server: OllamaSta
         np.testing.assert_allclose(vector, expected, atol=1e-6)
     assert "".join(t.removeprefix("search_document: ") for t in ollama_server.embedded()[1:4]) == long
     make().embed_query(long)
+    assert ollama_server.cut == []
+
+
+def test_a_server_is_asked_to_refuse_rather_than_to_cut(ollama_server: OllamaStandIn, make: Make) -> None:
+    embedder = make()
+    embedder.embed_passages(["sea ice", "melts"])
+    embedder.embed_query("ice")
+    bodies = ollama_server.bodies("/api/embed")
+    assert [body["truncate"] for body in bodies] == [False, False]
+    assert not any(body.keys() & {"shift", "tools"} for body in bodies)
+    ollama_server.count_tokens = lambda text: 1000 * len(text)  # a tokenizer that no limit in bytes foresees
+    with pytest.raises(ContextTooSmall, match="The text is longer than the context of nomic-embed-text"):
+        embedder.embed_query("ice")
     assert ollama_server.cut == []
 
 

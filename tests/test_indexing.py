@@ -426,6 +426,7 @@ def test_the_record_says_what_is_in_the_index_and_what_is_not(app: HashingApp, t
         "title": "On trees",
         "authors": [],
         "year": None,
+        "arxiv": "",
         "pages": 2,
         "chunks": outcomes["trees.pdf"].chunks,
         "paths": [str(_papers(app) / "trees.pdf"), str(_papers(app) / "zz-copy.pdf")],

@@ -21,13 +21,8 @@ def _texts(boxes: list[Box]) -> list[str]:
     return [box.text for box in boxes]
 
 
-def _block(lines: list[Box]) -> Box:
-    x0, y0, x1, y1, _ = map(list, zip(*lines, strict=True))
-    return Box(min(x0), min(y0), max(x1), max(y1), "".join(f"{line.text}\n" for line in lines))
-
-
 def _read(lines: list[Box]) -> list[str]:
-    return page_text([_block(lines)], lambda: lines).split("\n")
+    return page_text([lines]).split("\n")
 
 
 @pytest.mark.parametrize("edges", [((50, 290), (310, 550)), ((50, 200), (220, 370), (390, 540))])
@@ -63,21 +58,15 @@ def test_what_is_not_columns_of_prose_has_no_gutter(boxes: list[Box]) -> None:
     assert gutters(boxes) == ()
 
 
-def test_columns_drawn_in_order_are_not_looked_at_closely() -> None:
-    def never() -> list[Box]:
-        raise AssertionError
-
+def test_columns_drawn_in_order_are_left_as_drawn() -> None:
     left, right = _column("a", 50, 290), _column("b", 310, 550)
-    assert page_text([_block(left), _block(right)], never) == "\n".join(_texts(left)) + "\n\n" + "\n".join(
-        _texts(right)
-    )
+    assert page_text([left, right]) == "\n".join(_texts(left)) + "\n\n" + "\n".join(_texts(right))
 
 
 def test_a_footnote_drawn_last_does_not_upset_the_order() -> None:
     left, right = _column("a", 50, 290), _column("b", 310, 550)
     note = [Box(50, 600, 290, 610, "1 A note")]
-    lines = left + right + note
-    assert page_text([_block(left), _block(right), _block(note)], lambda: lines).endswith("\n\n1 A note")
+    assert page_text([left, right, note]).endswith("\n\n1 A note")
 
 
 def test_an_overlong_line_stays_in_its_column() -> None:
@@ -93,7 +82,7 @@ def test_head_and_foot_in_two_pieces_stay_above_and_below() -> None:
     foot = [Box(520, 700, 550, 710, "17")]
     lines = head + [box for row in zip(left, right, strict=True) for box in row] + foot
     found = [line for line in _read(lines) if line]
-    assert found == ["Author Journal", *_texts(left), *_texts(right), "17"]
+    assert found == ["Author  Journal", *_texts(left), *_texts(right), "17"]
 
 
 def test_pieces_of_a_line_are_put_together() -> None:
@@ -103,6 +92,81 @@ def test_pieces_of_a_line_are_put_together() -> None:
         lines += [a._replace(x1=130, text="first part,"), a._replace(x0=133, text=f"rest of {a.text}"), b]
     found = [line for line in _read(lines) if line]
     assert found == [f"first part, rest of {text}" for text in _texts(left)] + _texts(right)
+
+
+def _row(y: float, *pieces: tuple[float, float, str]) -> list[Box]:
+    """Pieces on one row, each from x0 to x1."""
+    return [Box(x0, y, x1, y + 10, text) for x0, x1, text in pieces]
+
+
+def test_the_cells_of_a_row_stand_on_one_line_parted_by_two_spaces() -> None:
+    table = [
+        *_row(100, (60, 90, "Model"), (150, 170, "Acc "), (200, 210, "F1")),
+        *_row(112, (60, 65, "A"), (150, 170, "93.1"), (200, 220, "0.88")),
+        *_row(124, (60, 130, "B (our own) "), (200, 220, "0.91")),
+    ]
+    assert _read(table) == ["Model  Acc  F1", "A  93.1  0.88", "B (our own)  0.91"]
+
+
+def test_a_cell_may_be_long_beside_short_ones() -> None:
+    table = _row(
+        100, (60, 80, "lr"), (100, 400, "the learning rate, how far each of the steps goes"), (450, 470, "0.1")
+    )
+    table += _row(
+        112, (60, 80, "wd"), (100, 380, "the decay of the weights, which keeps them all small"), (450, 470, "0.01")
+    )
+    assert _read(table) == [
+        "lr  the learning rate, how far each of the steps goes  0.1",
+        "wd  the decay of the weights, which keeps them all small  0.01",
+    ]
+
+
+@pytest.mark.parametrize("label", ["1.", "3:", "12)", "(a)", "iv.", "•", "–"])
+def test_a_step_follows_its_number_after_one_space(label: str) -> None:
+    step = _row(100, (60, 70, label), (100, 400, "Open the valve and wait until the needle rests"))
+    step += _row(112, (100, 200, "at the red mark."))
+    assert _read(step) == [f"{label} Open the valve and wait until the needle rests", "at the red mark."]
+
+
+def test_words_of_a_stretched_line_are_parted_by_one_space() -> None:
+    lines = [*_row(100, (60, 95, "Aktay,"), (104, 117, "A.,"), (125, 173, "Bavadekar,")), *_row(112, (60, 90, "S."))]
+    assert _read(lines) == ["Aktay, A., Bavadekar,", "S."]
+
+
+def test_columns_of_prose_in_one_block_are_not_joined_nor_are_their_last_lines() -> None:
+    rows = [_row(100 + 12 * n, (50, 290, _PROSE.format("a", n)), (310, 550, _PROSE.format("b", n))) for n in range(3)]
+    lines = [piece for row in rows for piece in row] + _row(
+        136, (50, 90, "the end."), (310, 550, _PROSE.format("b", 3))
+    )
+    assert _read(lines) == _texts(lines)
+
+
+def test_nothing_is_joined_across_a_gutter_of_the_page() -> None:
+    left, right = _column("a", 50, 290), _column("b", 310, 550)
+    ends = _row(460, (50, 80, "left."), (310, 340, "right."))
+    found = page_text([left, right, ends, _row(500, (50, 60, "7"))])
+    assert found.split("\n")[-5:] == ["", "left.", "right.", "", "7"]
+
+
+def test_rows_that_are_out_of_line_or_drawn_from_right_to_left_stay_apart() -> None:
+    lines = [Box(60, 100, 90, 110, "one"), Box(100, 106, 130, 116, "two"), Box(60, 107, 90, 117, "three")]
+    assert _read(lines) == ["one", "two", "three"]
+
+
+def test_lines_that_run_up_the_page_are_not_pieces_of_a_row() -> None:
+    lines = [Box(100 + 12 * n, 100, 110 + 12 * n, 400, f"turned {n}", level=False) for n in range(3)]
+    assert _read(lines) == ["turned 0", "turned 1", "turned 2"]
+
+
+def test_a_blank_piece_of_a_row_is_left_out_and_a_blank_line_is_kept() -> None:
+    lines = [*_row(100, (60, 90, "a "), (100, 103, " "), (200, 230, "b")), *_row(112, (60, 63, " "))]
+    assert _read([*lines, *_row(124, (60, 90, "c"))]) == ["a  b", " ", "c"]
+
+
+def test_a_running_foot_keeps_the_number_of_its_page_on_a_line_of_its_own() -> None:
+    table = _row(100, (60, 90, "A"), (150, 170, "1")) + _row(112, (60, 90, "B"), (150, 170, "2"))
+    foot = _row(700, (60, 200, "Journal of Valves 5.3"), (500, 510, "17"))
+    assert page_text([foot, table]) == "Journal of Valves 5.3\n17\n\nA  1\nB  2"
 
 
 @pytest.mark.parametrize(
@@ -130,5 +194,5 @@ _numbers = st.floats(0, 800, allow_nan=False)
 )
 def test_no_text_is_lost_or_made_up(raw: list[tuple[float, float, float, float, str]]) -> None:
     lines = [Box(min(a, c), min(b, d), max(a, c), max(b, d), text) for a, b, c, d, text in raw]
-    found = page_text([line._replace(text=line.text + "\n") for line in lines], lambda: lines)
+    found = page_text([[line] for line in lines[::2]] + [lines[1::2]])
     assert sorted(found.replace("\n", " ").split()) == sorted(" ".join(_texts(lines)).split())

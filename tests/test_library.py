@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -12,10 +17,12 @@ import numpy as np
 import pytest
 
 from folio.chunk import chunk_id
-from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
+from folio.database import STEPS
+from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.library import Library, text_hash
-from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Vectors
+from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 
+ROOT = Path(__file__).parents[1]
 TEXT = "The first page.\n\nThe second page says more.\n\nAnd the third one: ünï."
 
 
@@ -25,7 +32,7 @@ SPANS = ((0, 15), (10, 43), (45, 68))
 def _paper(letter: str, text: str = TEXT, spans: Sequence[tuple[int, int]] = SPANS) -> NewPaper:
     pages = PageMap((0, 17, 45), ("i", "", "3"))
     people = ("A. Uthor", "B. Writer")
-    return NewPaper(letter * 64, f"Title {letter}", people, 2024, text, pages, tuple(spans), ("odd",))
+    return NewPaper(letter * 64, f"Title {letter}", people, 2024, text, pages, tuple(spans), ("odd",), "2301.01234v2")
 
 
 def _file(name: str, letter: str) -> SourceFile:
@@ -84,6 +91,7 @@ def test_a_paper_lands_with_all_that_belongs_to_it(library: Library) -> None:
     assert (paper.id, paper.file, paper.title, paper.authors) == (new.id, "a.pdf", "Title a", ("A. Uthor", "B. Writer"))
     assert (paper.year, paper.pages, paper.page_count, paper.chunks) == (2024, new.pages, 3, 3)
     assert (paper.length, paper.problems) == (len(TEXT), ("odd",))
+    assert (paper.arxiv, paper.key) == ("2301.01234v2", "arXiv:2301.01234")
     ids = _ids(new)
     assert library.chunk_ids_of([new.id]) == sorted(ids)
     assert library.chunks(ids) == {i: Chunk(i, new.id, *span) for i, span in zip(ids, new.spans, strict=True)}
@@ -326,6 +334,7 @@ def test_a_library_takes_over_another_whole_under_a_new_epoch(library: Library, 
     assert library.fingerprint() == {"embedder": "other", "dimension": "4"}
     assert library.counts() == other.counts()
     assert library.chunk_ids() == set(_ids(paper))
+    assert library.papers() == other.papers()
     assert [f.file.name for f in library.failures()] == ["c.pdf"]
     assert library.recall([text_hash("on its way")]) == {}
     assert library.check() == []
@@ -408,29 +417,44 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     assert (tmp_path / "library.sqlite").read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [0, 2])
-def test_a_database_of_another_program_or_version_is_left_alone(tmp_path: Path, version: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "said", "remedy"),
+    [
+        (0, "was not written by Folio", "Move it away"),
+        (-1, "was not written by Folio", "Move it away"),
+        (len(STEPS) + 1, rf"a newer version of Folio \(schema {len(STEPS) + 1}, this one knows", "Use that version"),
+    ],
+)
+def test_a_database_of_another_program_or_of_a_newer_version_is_left_alone(
+    tmp_path: Path, version: int, said: str, remedy: str
+) -> None:
     path = tmp_path / "library.sqlite"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE bookmarks (url TEXT)")
         other.execute(f"PRAGMA user_version = {version}")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(StoreMismatch, match=rf"schema {version}, this one has 1"):
-        Library(path, create=True)
+    for create in (True, False):
+        with pytest.raises(StoreMismatch, match=said) as caught:
+            Library(path, create=create)
+        assert remedy in caught.value.remedy
+        assert "python ingest.py" in caught.value.remedy
     assert path.read_bytes() == before
 
 
-def test_a_database_without_our_tables(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+def test_a_database_without_our_tables(tmp_path: Path, version: int) -> None:
     path = tmp_path / "library.sqlite"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE bookmarks (url TEXT)")
-        other.execute("PRAGMA user_version = 1")
+        other.execute(f"PRAGMA user_version = {version}")
     other.close()
-    library = Library(path)
     with pytest.raises(StoreDamaged, match="no such table"):
-        library.papers()
-    library.close()
+        Library(path).papers()
+    with sqlite3.connect(path) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (version,)
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("bookmarks",)]
+    other.close()
 
 
 def test_readers_may_look_while_a_library_is_made(tmp_path: Path) -> None:
@@ -459,3 +483,270 @@ def test_readers_may_look_while_a_library_is_made(tmp_path: Path) -> None:
         for reader in readers:
             reader.join()
     assert errors == []
+
+
+# A file of an older version
+
+# As it was released. What is in the program now is not compared with itself.
+VERSION_1 = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE papers (
+    id TEXT PRIMARY KEY, title TEXT NOT NULL, authors TEXT NOT NULL, year INTEGER,
+    text TEXT NOT NULL, length INTEGER NOT NULL, starts TEXT NOT NULL, labels TEXT NOT NULL, problems TEXT NOT NULL,
+    added TEXT NOT NULL, generation INTEGER NOT NULL
+);
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, name TEXT NOT NULL,
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE
+);
+CREATE INDEX files_paper ON files(paper);
+CREATE TABLE failures (
+    path TEXT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, happened TEXT NOT NULL, remedy TEXT NOT NULL
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+    text_hash BLOB NOT NULL, generation INTEGER NOT NULL
+);
+CREATE INDEX chunks_paper ON chunks(paper);
+CREATE INDEX chunks_hash ON chunks(text_hash);
+CREATE INDEX chunks_generation ON chunks(generation);
+CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE, data BLOB NOT NULL);
+CREATE TABLE removed (chunk INTEGER NOT NULL, generation INTEGER NOT NULL);
+CREATE INDEX removed_generation ON removed(generation);
+CREATE TABLE pending (text_hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+def _rows(path: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def _columns(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Of every table: name, type and constraints, in their order."""
+    tables = [str(row[0]) for row in _rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return {table: _rows(path, f"PRAGMA table_info({table})") for table in tables}
+
+
+@pytest.fixture
+def old(path: Path) -> Path:
+    """A library of version 1 with a paper in it, and one that has gone."""
+    path.parent.mkdir()
+    paper = _paper("a")
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(VERSION_1)
+    with connection:
+        fingerprint = '{"dimension": "4", "embedder": "test"}'
+        meta = [("epoch", "of old"), ("generation", "7"), ("fingerprint", fingerprint)]
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta)
+        row = (paper.id, paper.title, '["A. Uthor", "B. Writer"]', 2024, TEXT, len(TEXT), "[0, 17, 45]")
+        added = "2026-01-02T03:04:05+00:00"
+        connection.execute(
+            "INSERT INTO papers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, '["i", "", "3"]', '["odd"]', added, 6),
+        )
+        connection.execute("INSERT INTO files VALUES ('/papers/a.pdf', 'a.pdf', ?)", (paper.id,))
+        for chunk, (start, end), vector in zip(_ids(paper), paper.spans, _vectors(paper), strict=True):
+            digest = text_hash(TEXT[start:end])
+            connection.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, 6)", (chunk, paper.id, start, end, digest))
+            connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk, vector.tobytes()))
+        connection.execute("INSERT INTO removed VALUES (11, 7)")
+        connection.execute("INSERT INTO pending VALUES (?, ?)", (text_hash("on its way"), _vectors(paper)[0].tobytes()))
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    return path
+
+
+@contextmanager
+def _read_only(place: Path) -> Iterator[None]:
+    """This file, or nothing in this folder, can be written, by root neither."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("needs a system on which folders can be made read-only")
+    if os.geteuid():
+        place.chmod(0o500)
+        try:
+            yield
+        finally:
+            place.chmod(0o700)
+        return
+    for options in (["--bind", place], ["-o", "remount,bind,ro"]):
+        mounted = subprocess.run(["mount", *options, place], capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            pytest.skip(f"no folder can be made read-only here: {mounted.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def _assert_holds_what_it_held(path: Path) -> None:
+    paper = _paper("a")
+    library = Library(path)
+    with library.reading() as stamp:
+        assert stamp == Stamp("of old", 7)
+    (held,) = library.papers()
+    assert (held.id, held.file, held.title, held.authors, held.year) == (
+        paper.id, "a.pdf", "Title a", ("A. Uthor", "B. Writer"), 2024,
+    )  # fmt: skip
+    assert (held.pages, held.length, held.chunks, held.problems) == (paper.pages, len(TEXT), 3, ("odd",))
+    assert (held.arxiv, held.key) == ("", "a")
+    assert library.added() == {paper.id: "2026-01-02T03:04:05+00:00"}
+    assert library.text(paper.id, 0, len(TEXT)) == TEXT
+    ((ids, vectors),) = library.vectors()
+    assert dict(zip(ids, vectors.tolist(), strict=True)) == dict(
+        zip(_ids(paper), _vectors(paper).tolist(), strict=True)
+    )
+    assert library.removed(0) == [11]
+    assert library.recall([text_hash("on its way")]).keys() == {text_hash("on its way")}
+    assert library.fingerprint() == {"embedder": "test", "dimension": "4"}
+    assert library.check() == []
+    library.close()
+    assert _rows(path, "PRAGMA user_version") == [(len(STEPS),)]
+
+
+def test_an_older_file_is_brought_up_to_date_when_it_is_opened(old: Path) -> None:
+    for _ in range(2):
+        _assert_holds_what_it_held(old)
+    library = Library(old)
+    _add(library, "a.pdf", "b", TEXT.upper())
+    assert [(paper.id[0], paper.arxiv) for paper in library.papers()] == [("b", "2301.01234v2")]
+    library.close()
+
+
+def test_an_older_file_becomes_what_a_new_one_is(old: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.sqlite"
+    for library in (Library(old), Library(new, create=True)):
+        library.close()
+    assert _columns(old) == _columns(new)
+    assert [column[1] for column in _columns(new)["papers"]][-2:] == ["generation", "arxiv"]
+    indexes = "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'"
+    assert _rows(old, indexes) == _rows(new, indexes)
+
+
+def test_an_older_library_takes_over_a_new_one_and_a_new_one_an_older(old: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.sqlite"
+    made, older = Library(new, create=True), Library(old)
+    _add(made, "b.pdf", "b", TEXT.upper())
+    older.replace_with(new)
+    assert older.papers() == made.papers()
+    assert older.papers()[0].arxiv == "2301.01234v2"
+    made.replace_with(old)
+    assert older.papers() == made.papers()
+    for library in (made, older):
+        assert library.check() in ([], ["Some vectors do not have 4 numbers."])
+        library.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs processes that can be killed")
+@pytest.mark.parametrize("at", ["ALTER TABLE papers", "CREATE TABLE queries", "PRAGMA user_version =", "COMMIT"])
+def test_a_kill_while_an_older_file_is_brought_up_to_date_leaves_it_as_it_was(old: Path, at: str) -> None:
+    columns = _columns(old)
+    code = f"""
+import os, signal, sqlite3
+from pathlib import Path
+connect = sqlite3.connect
+
+def watched(*args, **options):
+    connection = connect(*args, **options)
+    connection.set_trace_callback(lambda sql: sql.strip().startswith({at!r}) and os.kill(os.getpid(), signal.SIGKILL))
+    return connection
+
+sqlite3.connect = watched
+from folio.database import Database
+Database(Path({str(old)!r}), (), create=False)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
+    assert _rows(old, "PRAGMA user_version") == [(1,)]
+    assert _columns(old) == columns
+    _assert_holds_what_it_held(old)
+
+
+def test_many_who_open_an_older_file_at_once_bring_it_up_to_date_once(old: Path, tmp_path: Path) -> None:
+    errors: list[BaseException] = []
+    for attempt in range(10):
+        copy, gate = tmp_path / f"{attempt}.sqlite", threading.Barrier(4)
+        copy.write_bytes(old.read_bytes())
+
+        def look(path: Path = copy, gate: threading.Barrier = gate) -> None:
+            gate.wait()
+            try:
+                library = Library(path)
+                assert [paper.file for paper in library.papers()] == ["a.pdf"]
+                library.close()
+            except BaseException as error:
+                errors.append(error)
+
+        readers = [threading.Thread(target=look) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        assert errors == []
+        _assert_holds_what_it_held(copy)
+
+
+def test_two_processes_that_open_an_older_file_at_once(old: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from folio.database import Database; sys.stdin.readline()\n"
+        f"print(Database(Path({str(old)!r}), (), create=False).rows('SELECT count(*) FROM queries'))"
+    )
+    command = [sys.executable, "-c", code]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
+    for opener in both:
+        assert opener.stdin is not None
+        opener.stdin.write("\n")
+        opener.stdin.flush()
+    assert [opener.communicate() for opener in both] == [("[(0,)]\n", "")] * 2
+    _assert_holds_what_it_held(old)
+
+
+def test_a_reader_goes_on_while_an_older_file_is_brought_up_to_date(old: Path) -> None:
+    reader = sqlite3.connect(old, isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM papers").fetchone() == (1,)
+    Library(old).close()
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        reader.execute("SELECT * FROM queries")
+    reader.execute("ROLLBACK")
+    assert reader.execute("SELECT count(*) FROM queries").fetchone() == (0,)
+    reader.close()
+
+
+def test_an_older_file_that_another_program_holds(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("folio.database.PATIENCE_S", 0.05)
+    writer = sqlite3.connect(old, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusy) as caught:
+        Library(old)
+    assert caught.value.happened == f"Another process is writing to the library {old}."
+    assert caught.value.remedy == "Wait until it has ended, then run the same command again."
+    writer.execute("ROLLBACK")
+    writer.close()
+    _assert_holds_what_it_held(old)
+
+
+def test_an_older_file_that_may_only_be_read(old: Path) -> None:
+    with _read_only(old), pytest.raises(StoreMismatch, match="made by an older version of Folio") as caught:
+        Library(old)
+    assert f"{old} cannot be written" in caught.value.happened
+    assert caught.value.remedy.startswith("Make the file and its folder writable")
+    _assert_holds_what_it_held(old)
+
+
+def test_an_older_file_on_a_disk_that_cannot_be_written(old: Path, tmp_path: Path) -> None:
+    place = tmp_path / "disk"
+    place.mkdir()
+    (place / "library.sqlite").write_bytes(old.read_bytes())
+    with _read_only(place), pytest.raises(StoreError, match="cannot be used now") as caught:
+        Library(place / "library.sqlite")  # nor could one of this version be opened there
+    assert type(caught.value) is StoreError
+    assert "permissions" in caught.value.remedy
+    _assert_holds_what_it_held(place / "library.sqlite")

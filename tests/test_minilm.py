@@ -27,7 +27,7 @@ from folio.minilm import (
     model_folder,
     windows,
 )
-from folio.types import Embedder
+from folio.protocols import Embedder
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import pytest
 from desk import SAMPLE, Desk, small_papers
@@ -48,16 +49,14 @@ def real(desk: Desk) -> Desk:
     return desk
 
 
-def quotes_are_on_their_pages(found: dict[str, object]) -> None:
-    """Each citation of a `--json` answer is a slice of the passage that it names, and lies within its pages."""
-    citations, hits = found["citations"], found["hits"]
-    assert isinstance(citations, list)
-    assert isinstance(hits, list)
-    for citation in citations:
-        hit = hits[citation["hit"] - 1]
-        assert hit["file"] == citation["file"]
-        assert citation["quote"] in hit["text"]
-        assert hit["pages"][0] <= citation["page"] <= hit["pages"][1]
+def quotes_are_on_their_pages(found: dict[str, Any]) -> None:
+    """Each citation of a `--json` answer is a slice of the evidence that it names, and lies within its pages."""
+    for citation in found["citations"]:
+        evidence = found["evidence"][citation["evidence"] - 1]
+        assert evidence["number"] == citation["evidence"]
+        assert evidence["paper"] == citation["paper"]
+        assert citation["quote"] in evidence["text"]
+        assert evidence["pages"][0] <= citation["page"] <= evidence["pages"][1]
 
 
 def test_papers_are_read_and_questions_answered(real: Desk) -> None:
@@ -89,4 +88,4 @@ def test_a_chat_follows_up(real: Desk) -> None:
     first, second = ran.out.split("\nSources\n")[:2]
     assert "23" in first
     assert "800" in second
-    assert "[glaciers p.2]" in second
+    assert "[alps/glaciers p.2]" in second

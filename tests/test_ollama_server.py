@@ -17,11 +17,13 @@ from folio.ollama import client_kwargs
 
 EVIDENCE = """Answer from the evidence.
 
-[1] A paper on warmth, page 3
+<evidence number="1" paper="On warmth" pages="p. 3">
 The ocean warmed by 0.4 degrees in ten years. Nobody had expected that.
+</evidence>
 
-[2] Another paper, page 7
+<evidence number="2" paper="Another paper" pages="p. 7">
 Ice melted.
+</evidence>
 
 Question: How much did the ocean warm?"""
 
@@ -78,15 +80,15 @@ def test_a_hash_embedding_is_the_same_everywhere() -> None:
 
 def test_a_long_text_is_cut_in_silence_unless_forbidden(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
     long = "word " * 3000 + "tail"
+    ollama_server.faults.ignores_truncate = True  # the client always asks for it
     cut = client.embed("nomic-embed-text", [long, "short"])
     assert ollama_server.cut == [long]
     assert list(cut.embeddings[0]) == list(client.embed("nomic-embed-text", "word").embeddings[0])
     assert cut.prompt_eval_count == 2048 + 2
+    ollama_server.faults.ignores_truncate = False
     with pytest.raises(ollama.ResponseError, match="the input length exceeds the context length") as caught:
         client.embed("nomic-embed-text", [long], truncate=False)
     assert caught.value.status_code == 400
-    ollama_server.faults.ignores_truncate = True
-    assert len(client.embed("nomic-embed-text", [long], truncate=False).embeddings) == 1
 
 
 def test_chat_streams_an_answer_from_the_first_evidence(ollama_server: OllamaStandIn) -> None:
@@ -124,6 +126,14 @@ def test_replies_can_be_scripted(ollama_server: OllamaStandIn, client: ollama.Cl
     assert client.chat("llama3.1:8b", user("a", "b")).message.content == "2 messages"
 
 
+@pytest.mark.parametrize(("endless", "piece"), [("words", "word10000 word10001 "), ("nothing", "")])
+def test_an_answer_without_end_is_left_by_the_client(ollama_server: OllamaStandIn, endless: Any, piece: str) -> None:
+    ollama_server.faults.endless = endless
+    pieces = chat(ollama_server, num_predict=3).stream(EVIDENCE)
+    assert "".join(next(pieces).text for _ in range(5)) == f"The ocean warmed {piece}"
+    pieces.close()  # type: ignore[attr-defined]
+
+
 def test_num_predict_ends_the_answer(ollama_server: OllamaStandIn) -> None:
     message = chat(ollama_server, num_predict=3).invoke(EVIDENCE)
     assert message.text == "The ocean warmed "
@@ -135,12 +145,14 @@ def test_chat_drops_the_oldest_messages_but_not_the_system_one(
 ) -> None:
     system = {"role": "system", "content": "rule " * 10}
     messages = [system, *user("old " * 100, "newer " * 10, "last " * 10)]
+    ollama_server.faults.ignores_truncate = True  # the client always asks for it
     answer = client.chat("llama3.1:8b", messages, options={"num_ctx": 60})
     assert ollama_server.read == [[system, *user("newer " * 10, "last " * 10)]]
     assert ollama_server.cut == ["old " * 100]
     assert answer.prompt_eval_count == 3 * (13 + 4)
     client.chat("llama3.1:8b", user("word " * 4000))  # 5,200 tokens in the default context of 4,096
     assert ollama_server.read[-1] == user(" " + "word " * 3147)
+    ollama_server.faults.ignores_truncate = False
     body = {"model": "llama3.1:8b", "messages": messages, "options": {"num_ctx": 60}, "truncate": False}
     refused = httpx.post(f"{ollama_server.url}/api/chat", json=body, trust_env=False)
     assert (refused.status_code, refused.json()) == (400, {"error": "the input length exceeds the context length"})

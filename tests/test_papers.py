@@ -10,13 +10,19 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import ingest
 import query
+from folio.library import Library
+from folio.schema import SCHEMA
+from folio.types import Paper
 
 PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"
 
@@ -73,12 +79,13 @@ def test_every_paper_is_read_and_nothing_is_done_twice(store: Path, capsys: pyte
     assert ingest.main(["--verify"]) == 0
 
 
+@pytest.mark.parametrize("style", ["plain", "report"])
 def test_ten_questions_are_answered_from_the_page_that_was_read(
-    store: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, capsys: pytest.CaptureFixture[str], style: str
 ) -> None:
     asked = store / "questions.txt"
     asked.write_text("\n".join(question for question, _, _ in QUESTIONS), encoding="utf-8")
-    assert query.main(["--json", "--batch", str(asked)]) == 0
+    assert query.main(["--json", "--style", style, "--batch", str(asked)]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [answer["question"] for answer in answers] == [question for question, _, _ in QUESTIONS]
     right = [
@@ -86,21 +93,52 @@ def test_ten_questions_are_answered_from_the_page_that_was_read(
         for answer, (_, paper, page) in zip(answers, QUESTIONS, strict=True)
     ]
     assert sum(right) >= AT_LEAST, dict(zip([question for question, _, _ in QUESTIONS], right, strict=True))
-    for answer in answers:
-        for citation in answer["citations"]:
-            assert _folded(citation["quote"]) in _page(citation["file"], citation["page"])
-        for hit in answer["hits"]:
-            first, last = hit["pages"]
-            lines = hit["text"].splitlines()  # no line runs over a page's end
-            assert _folded(lines[0]) in _page(hit["file"], first)
-            assert _folded(lines[-1]) in _page(hit["file"], last)
+    schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    with closing(Library(store / "vectorstore" / "library.sqlite")) as library:
+        papers = {paper.id: paper for paper in library.papers()}
+        for answer in answers:
+            schema.validate(answer)
+            for citation in answer["citations"]:
+                _stands_where_it_says(citation, papers[citation["paper"]], library, answer["evidence"])
+            for sentence in answer["sentences"]:
+                assert all(citation in answer["citations"] for citation in sentence["citations"] + sentence["against"])
+                assert [citation["support"] for citation in sentence["citations"]] == [1.0]
+            for evidence in answer["evidence"]:
+                paper = papers[evidence["paper"]]
+                start = library.text(paper.id, 0, paper.length).index(evidence["text"])
+                assert tuple(evidence["pages"]) == paper.pages.pages_of(start, start + len(evidence["text"]))
+            for found in (*answer["hits"], *answer["evidence"]):
+                first, last = found["pages"]
+                lines = [line for line in found["text"].splitlines() if line]  # no line runs over a page's end
+                assert _as_printed(lines[0]).search(_page(found["file"], first))
+                assert _as_printed(lines[-1]).search(_page(found["file"], last))
+
+
+def _stands_where_it_says(citation: Any, paper: Paper, library: Library, evidence: list[Any]) -> None:
+    """The quote is on the page of the PDF, at its offsets in that page's text, and in the evidence that it names."""
+    assert _as_printed(citation["quote"]).search(_page(citation["file"], citation["page"])), citation
+    start, end = paper.pages.bounds(citation["page"], paper.length)
+    assert library.text(paper.id, start, end)[citation["start"] : citation["end"]] == citation["quote"]
+    source = evidence[citation["evidence"] - 1]
+    assert (source["number"], source["paper"]) == (citation["evidence"], citation["paper"])
+    assert citation["quote"] in source["text"]
+    assert (citation["file"], citation["title"]) == (paper.file, paper.title)
+    assert citation["shown"] == f"[{paper.key} p.{citation['page']}]"
 
 
 def _page(file: str, number: int) -> str:
-    """A page's text as PyMuPDF reads it now, letters and digits only."""
+    """A page's text as PyMuPDF reads it now."""
     with pymupdf.open(PAPERS / file) as document:
-        return _folded(document[number - 1].get_text())
+        return unicodedata.normalize("NFKC", document[number - 1].get_text())
 
 
-def _folded(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "", unicodedata.normalize("NFKC", text).lower())
+def _as_printed(quote: str) -> re.Pattern[str]:
+    """The quote letter for letter and sign for sign, as it may stand on a page.
+
+    A page has ligatures, which NFKC undoes, line ends anywhere between words, and hyphens where a line ends in a word.
+    """
+    words = (
+        r"(?:\xad|[-\u2010]\s*\n\s*)?".join(r"[-\u2010]\s*" if char in "-\u2010" else re.escape(char) for char in word)
+        for word in unicodedata.normalize("NFKC", quote).split()
+    )
+    return re.compile(r"\s+".join(words))

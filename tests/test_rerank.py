@@ -13,9 +13,10 @@ from desk import even_weights, one_page_hits
 from config import Settings
 from folio.app import App
 from folio.errors import ModelMissing
+from folio.protocols import Reranker
 from folio.rerank import BuiltinReranker, CrossEncoderReranker
 from folio.retrieve import reranked
-from folio.types import Hit, Reranker
+from folio.types import Hit
 
 NAME = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 QUESTION = "What do sea otters eat?"

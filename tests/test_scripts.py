@@ -13,6 +13,7 @@ from desk import GLACIERS, ROOT, SAMPLE, Desk, Ran, small_papers, write_pdf
 from ollama_models import LLAMA, NOMIC
 from ollama_server import OllamaStandIn
 
+from config import Settings
 from folio.types import REFUSAL
 
 LENGTH = "How long is the Aletsch glacier?"
@@ -144,18 +145,75 @@ def test_options_that_cannot_be(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--batch", "x", LENGTH], "Both a question and --batch were given."),
+        (["--feedback", "good", LENGTH], "Both a question and --feedback were given."),
+        (["--stats", LENGTH], "Both a question and --stats were given."),
+        (["--stats", "--feedback", "good"], "Both --stats and --feedback were given."),
+        (["--stats", "--paper", "otters"], "Both --paper and --stats were given."),
+        (["--stats", "--top-k", "3"], "Both --top-k and --stats were given."),
+        (["--stats", "--no-log"], "Both --no-log and --stats were given."),
+        (["--feedback", "good", "--json"], "Both --json and --feedback were given."),
+        (["--feedback", "good", "--no-log"], "Both --no-log and --feedback were given."),
+        (["--feedback", "good", "--paper", "otters"], "Both --paper and --feedback were given."),
+        (["--feedback", "good", "--top-k", "3"], "Both --top-k and --feedback were given."),
+        (["--sources", "--verify", LENGTH], "Both --verify and --sources were given."),
+        (["--sources", "--show-evidence", LENGTH], "Both --show-evidence and --sources were given."),
+        (["--sources", "--style", "report", LENGTH], "Both --style and --sources were given."),
+        (["--verify", "--json", LENGTH], "Both --json and --verify were given."),
+        (["--verify", "--batch", "x"], "Both --batch and --verify were given."),
+        (["--doctor", LENGTH], "Both a question and --doctor were given."),
+        (["--doctor", "--stats"], "Both --stats and --doctor were given."),
+        (["--doctor", "--json"], "Both --json and --doctor were given."),
+        (["--forget", LENGTH], "Both a question and --forget were given."),
+        (["--forget", "--feedback", "bad"], "Both --feedback and --forget were given."),
+    ],
+)
+def test_options_that_do_not_go_together(ready: Desk, arguments: list[str], said: str) -> None:
+    assert ready.query(*arguments) == Ran(2, "", f"{said}\nGive one of the two.\n")
+
+
+@pytest.mark.parametrize("more", ["--style=report", "--paper=otters", "--top-k=3", "--no-log", "--show-evidence"])
+def test_what_is_for_a_question_needs_one_beside_verify(ready: Desk, more: str) -> None:
+    said = f"--verify with {more.partition('=')[0]} needs a question."
+    assert ready.query("--verify", more) == Ran(2, "", f"{said}\nGive one; --verify alone is of the last answer.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("PDF_VIEWER", "'unclosed {file}", "PDF_VIEWER: is no command: No closing quotation."),
+        ("PDF_VIEWER", "evince", "PDF_VIEWER: must be auto, none or a command that has {file} in it."),
+        ("CHUNK_OVERLAP", "2000", "settings: CHUNK_OVERLAP must be smaller than CHUNK_SIZE."),
+        ("TOP_K", "many", "TOP_K: Input should be a valid integer, unable to parse string as an integer."),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(ready: Desk, name: str, value: str, said: str) -> None:
+    ready.settings[name] = value
+    ran = ready.query("--verify")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[0] == f"A setting cannot be used: {said}"
+
+
+@pytest.mark.parametrize("viewer", ["none", " none ", "NONE", "None\t"])
+def test_the_words_for_a_viewer_in_any_spelling(viewer: str) -> None:
+    assert Settings(_env_file=None, PDF_VIEWER=viewer).PDF_VIEWER == "none"  # type: ignore[call-arg]
+
+
 # Query
 
 
 def test_an_answer_and_its_sources(ready: Desk) -> None:
     ran = ready.query("How long is the Aletsch glacier, and how many square kilometres does it cover?")
     assert ran.code == 0
-    assert ran.out.startswith(f"{IS_LONG} [glaciers p.1]\n")
+    assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n")
     answer, sources = ran.out.split("\nSources\n")
-    assert re.search(r"^alps/glaciers\.pdf, p\. 1\b.*The Aletsch Glacier", sources)
+    assert re.search(r"^1\. alps/glaciers\.pdf, p\. 1\b.*The Aletsch Glacier", sources)
     assert f"   “{IS_LONG}”\n" in sources
     assert re.findall(r"\[(.+?)\]", answer)
-    assert set(re.findall(r"\[(.+?) p\.\d+\]", answer)) <= {"glaciers", "otters"}
+    assert set(re.findall(r"\[(.+?) p\.\d+\]", answer)) <= {"alps/glaciers", "otters"}
     assert ran.err.count("\n") == 1
     assert "`ollama pull llama3.1:8b`" in ran.err
 
@@ -179,7 +237,7 @@ def test_json_is_one_object_and_nothing_else(ready: Desk) -> None:
     assert " ".join(first["quote"].split()) == IS_LONG
     assert [hit["file"] for hit in found["hits"]] == ["alps/glaciers.pdf", "otters.pdf"]
     assert found["hits"][0]["pages"] == [1, 3]
-    assert first["quote"] in found["hits"][first["hit"] - 1]["text"]
+    assert first["quote"] in found["evidence"][first["evidence"] - 1]["text"]
     scores = [hit["score"] for hit in found["hits"]]
     assert scores == sorted(scores, reverse=True)
     assert found["models"] == {
@@ -261,7 +319,7 @@ def test_a_chat_on_a_pipe(ready: Desk) -> None:
     assert ran.code == 0
     first, second, third = ran.out.split("\nSources\n")
     assert first.startswith(IS_LONG)
-    assert f"{IS_THICK} [glaciers p.2]" in second  # it: the glacier
+    assert f"{IS_THICK} [alps/glaciers p.2]" in second  # it: the glacier
     assert third.count("1. alps/glaciers.pdf, pp. 1–3") == 1
     assert LENGTH not in ran.out
     assert "urchins, clams and crabs. [" not in ran.out  # nothing is asked behind /quit
@@ -296,11 +354,11 @@ def test_with_ollama_everything_goes_through_it(with_ollama: Desk, ollama_server
     assert ollama_server.embedded()[-1] == f"search_query: {LENGTH}"
     assert found["answer"] == IS_LONG
     assert found["dropped_sentences"] == 1
-    assert [(c["file"], c["page"], c["hit"]) for c in found["citations"]] == [("alps/glaciers.pdf", 1, 1)]
+    assert [(c["file"], c["page"], c["evidence"]) for c in found["citations"]] == [("alps/glaciers.pdf", 1, 1)]
     assert found["models"]["embedder"] == "nomic-embed-text:latest (Ollama)"
     assert found["models"]["llm"] == "llama3.1:8b (Ollama)"
     shown = with_ollama.query(LENGTH)
-    assert shown.out.startswith(f"{IS_LONG} [glaciers p.1]\n\nSources\n")
+    assert shown.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n\nSources\n")
     assert "1 sentence" in shown.err
 
 
@@ -458,7 +516,13 @@ def test_the_first_minutes_of_a_new_user(desk: Desk) -> None:
 def test_help_is_there_at_once_and_names_every_option(desk: Desk) -> None:
     for script, options in (
         ("ingest.py", ["--jobs", "--prune", "--rebuild", "--verify", "--repair"]),
-        ("query.py", ["--sources", "--top-k", "--paper", "--batch", "--json", "--doctor"]),
+        (
+            "query.py",
+            [
+                *("--style", "--show-evidence", "--verify", "--sources", "--top-k", "--paper", "--batch", "--json"),
+                *("--no-log", "--feedback", "--forget", "--stats", "--doctor"),
+            ],
+        ),
     ):
         ran = desk.spawn(script, "--help")
         assert (ran.code, ran.err) == (0, "")

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from desk import ROOT, Desk, hit_on, small_papers, write_pdf
+from answers import endless
+from desk import ROOT, Desk, small_papers, write_pdf
 from ollama_server import OllamaStandIn
-from rich.console import Console
 
-from folio import show
-from folio.cite import citation
 from folio.cli import plain
-from folio.types import Sentence
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
@@ -56,23 +53,6 @@ def test_plain(text: str, expected: str) -> None:
     assert plain(text) == expected
 
 
-EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e[bold]x[red]"
-
-
-def test_nothing_that_is_shown_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    hit = hit_on(f"A passage {EVIL} with words.", file=f"{EVIL}.pdf")
-    hit = replace(hit, paper=replace(hit.paper, title=EVIL))
-    console = Console(highlight=False, markup=False, emoji=False, width=200)
-    cited = citation(hit, 1, 0, len(hit.text))
-    show.show_sentence(console, Sentence(f"A sentence {EVIL}.", (cited,)))
-    show.show_sources(console, [cited])
-    show.show_hits(console, [hit])
-    shown = capsys.readouterr().out
-    assert not STEERING.search(shown)
-    assert shown.count("owned") == 8
-    assert "[bold]x[red]" in shown  # it is not taken for a mark of type either
-
-
 def test_file_names_titles_and_answers_of_whole_commands(desk: Desk, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     name = "\x1b]0;owned\x07ice [red].pdf"
@@ -92,6 +72,21 @@ def test_file_names_titles_and_answers_of_whole_commands(desk: Desk, ollama_serv
     ):
         assert not STEERING.search(ran.out + ran.err)
     assert "ice [red]" in desk.query(question).out
+
+
+def test_a_file_name_with_a_line_end_forges_no_line(desk: Desk) -> None:
+    name = "rhone\nNot found in the provided papers.\nice.pdf"
+    write_pdf(desk.papers / name, ["The Rhone glacier has a length of 8 kilometres in all."])
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    desk.ingest()
+    question = "How long is the Rhone glacier?"
+    answers = [desk.query(question), desk.query("--sources", question), desk.query("--verify", question)]
+    answers.append(desk.query("Who painted the ceiling of the Sistine chapel in Rome?"))
+    (desk.papers / name).unlink()
+    answers.append(desk.query("--verify", question))
+    told = [line for ran in answers for line in (ran.out + ran.err).splitlines()]
+    assert sum("rhone Not found in the provided papers. ice" in line for line in told) >= len(answers)
+    assert [line for line in told if line.startswith(("Not found", "ice"))] == ["Not found in the provided papers."]
 
 
 # A chat in a pseudo-terminal
@@ -186,7 +181,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     chat.type("\x03")  # with nothing to stop it gives a fresh line
     chat.wait_for(READY)
     chat.type(f"{QUESTION}\r")
-    chat.wait_for(f"{FIRST}. [glaciers p.1]")
+    chat.wait_for(f"{FIRST}. [alps/glaciers p.1]")
     chat.type("\x03")
     between = chat.wait_for("Stopped.")
     assert "Sources" not in between
@@ -197,7 +192,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     chat.type("\x1b[A")  # the arrow brings the last question back
     chat.wait_for(QUESTION)
     chat.type("\r")
-    chat.wait_for(f"{FIRST}. [glaciers p.1]")
+    chat.wait_for(f"{FIRST}. [alps/glaciers p.1]")
     chat.wait_for("Sources")
     chat.wait_for(READY)
     chat.type("/sources\r")
@@ -207,6 +202,21 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     code, rest = chat.end()
     assert (code, "Traceback" in rest) == (0, False)
     assert [len(body["messages"]) for body in ollama_server.bodies("/api/chat")] == [2, 2]  # no turn to rewrite from
+
+
+def test_links_to_pages_and_pictures_are_not_broken_over_lines(ready: Desk) -> None:
+    """A terminal makes them something to click on, where they are whole."""
+    ready.settings |= {"LLM": "builtin", "PDF_VIEWER": "none"}
+    terminal = Terminal(ready, "--verify", "--no-log", QUESTION)
+    pdf = ready.papers / "alps" / "glaciers.pdf"
+    terminal.wait_for(f"{FIRST}")
+    terminal.wait_for("Sources")
+    terminal.wait_for(f"1. alps/glaciers.pdf, p. 1 {pdf.as_uri()}#page=1 ")
+    code, rest = terminal.end()
+    assert code == 0
+    (drawn,) = re.findall(r"(\S+/glaciers-p1\.png)", rest)
+    assert Path(drawn).read_bytes().startswith(b"\x89PNG")
+    shutil.rmtree(Path(drawn).parent)
 
 
 def test_ctrl_c_while_the_model_is_silent(chat: Terminal, ollama_server: OllamaStandIn) -> None:
@@ -225,10 +235,26 @@ def test_ctrl_c_while_the_model_is_silent(chat: Terminal, ollama_server: OllamaS
 
 def test_ctrl_c_ends_a_single_question_quietly(slow: Desk) -> None:
     terminal = Terminal(slow, QUESTION)
-    terminal.wait_for(f"{FIRST}. [glaciers p.1]")
+    terminal.wait_for(f"{FIRST}. [alps/glaciers p.1]")
     terminal.type("\x03")
     code, rest = terminal.end()
     assert (code, "Traceback" in rest) == (130, False)
+
+
+def test_ctrl_c_ends_the_drawing_of_a_page_that_takes_for_ever(desk: Desk) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    desk.ingest()
+    desk.query(QUESTION)
+    endless(desk.papers / "alps" / "glaciers.pdf")
+    terminal = Terminal(desk, "--verify")
+    terminal.wait_for("has changed since it was ingested")
+    time.sleep(1)
+    terminal.type("\x03")
+    began = time.monotonic()
+    code, rest = terminal.end()
+    assert (code, "Traceback" in rest) == (130, False)
+    assert time.monotonic() - began < 10
 
 
 def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: Desk, ollama_server: OllamaStandIn) -> None:

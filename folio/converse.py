@@ -1,0 +1,246 @@
+"""Questions asked by a person: each answer shown as it comes, then logged; and a chat with its commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from folio import show
+from folio.cli import complain, errors, one_line, output, say
+from folio.errors import FolioError
+from folio.querylog import Feedback, LogEntry, LoggedSource, QueryLog
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from folio.app import App
+    from folio.chat import Chat, Reply
+    from folio.library import Library
+    from folio.types import Sentence
+
+HELP = (
+    "/sources shows the passages behind the last answer, /evidence what it was made from, /verify 2 its second source"
+    " on the page; /good and /bad mark it in the log; /new starts anew, /quit ends. Ctrl-C stops an answer."
+)
+
+
+NOTHING_CITED = "The answer cites nothing: there is no page to look up."
+# In a chat, about the last answer
+COMMANDS = ("/sources", "/evidence", "/verify", "/good", "/bad")
+
+
+class Asker:
+    """Asks a chat's questions, shows and logs the answers, and looks up what they cite."""
+
+    def __init__(
+        self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, logged: bool
+    ) -> None:
+        """evidence: shown with every answer. logged: whether questions are written to the log."""
+        self._app = app
+        self._library = library
+        self._chat = chat
+        self._as_json = as_json
+        self._evidence = evidence
+        self._logged = logged
+        self._log: QueryLog | None = None
+
+    def ask(self, question: str, *, in_chat: bool = False) -> Reply:
+        """Show one answer, its sentences as they pass, then its sources. Raises ModelError."""
+        asked = datetime.now(UTC).isoformat(timespec="seconds")
+        before: Sentence | None = None
+        with _waiting(self._as_json) as stop_waiting:
+
+            def told(sentence: Sentence) -> None:
+                nonlocal before
+                stop_waiting()
+                if not self._as_json:
+                    show.show_sentence(output(), sentence, before)
+                before = sentence
+
+            reply = self._chat.ask(question, told)
+        if self._as_json:
+            from folio.schema import answer_json
+
+            write_json(answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms))
+        else:
+            self._show_the_rest(reply, in_chat)
+        if self._logged:
+            self._write_down(reply, asked)
+        return reply
+
+    def _show_the_rest(self, reply: Reply, in_chat: bool) -> None:
+        answer = reply.answer
+        if answer.refused:
+            output().print(answer.text)
+            closest = ", ".join(dict.fromkeys(f"{hit.paper.file} {hit.where}" for hit in reply.hits))
+            if closest:
+                say(f"The closest passages are in {closest}; {'/sources' if in_chat else '--sources'} shows them.")
+        else:
+            show.show_sources(output(), answer.citations)
+            if answer.style == "report":
+                show.show_references(output(), answer.citations)
+        if self._evidence:
+            show.show_evidence(output(), answer.evidence)
+        if answer.notice:
+            say(answer.notice)
+        if answer.dropped:
+            count = f"{answer.dropped} sentence{'s' * (answer.dropped > 1)}"
+            say(f"{count} that no passage supports {'was' if answer.dropped == 1 else 'were'} left out.")
+
+    def _write_down(self, reply: Reply, asked: str) -> None:
+        """Log a question; where that fails it is told, and the answer stands."""
+        answer = reply.answer
+        entry = LogEntry(
+            asked,
+            answer.question,
+            answer.standalone_question,
+            tuple(hit.chunk.id for evidence in answer.evidence for hit in evidence.hits),
+            answer.text,
+            tuple(LoggedSource(c.paper.id, c.paper.file, c.page, c.quote) for c in answer.citations),
+            dict(reply.timings_ms),
+            self._chat.models["llm"],
+        )
+        try:
+            self._log = self._log or self._app.query_log(self._library)
+            self._log.add(entry)
+        except (FolioError, OSError) as error:
+            reason = error.happened if isinstance(error, FolioError) else error.strerror or str(error)
+            say(f"The question could not be written to the log: {reason}")
+
+    def _mark(self, feedback: Feedback) -> None:
+        if self._log is None:
+            off = "" if self._logged else " --no-log or QUERY_LOG=false keeps questions out of it."
+            say(f"The question is not in the log.{off}")
+        else:
+            mark(self._log, feedback)
+
+    def verify(self, reply: Reply, number: int | None = None) -> int:
+        """Show the cited pages of an answer, or the page of that source alone. Raises FolioError."""
+        sources = show.sources(reply.answer.citations)
+        if number is not None and not 1 <= number <= len(sources):
+            say(f"The sources of the last answer go up to {len(sources)}." if sources else NOTHING_CITED)
+            return 0
+        if number is not None:
+            return look_up(self._app, self._library, sources[number - 1 : number], first=number)
+        return look_up(self._app, self._library, sources)
+
+    def converse(self) -> int:
+        """A chat until /quit or the end of the input."""
+        last: Reply | None = None
+        if sys.stdin.isatty():
+            say(f"Ask a question. {HELP}")
+        for line in _lines(self._app, keep=self._logged):
+            try:
+                match line.split():
+                    case []:
+                        continue
+                    case ["/quit" | "/exit" | "/q"]:
+                        break
+                    case ["/new"]:
+                        self._chat.start_anew()
+                        last = None
+                        say("A new conversation.")
+                    case [command, *more] if command.startswith("/"):
+                        self._obey(command, more, last)
+                    case _:
+                        last = self.ask(line, in_chat=True)
+            except KeyboardInterrupt:
+                say("Stopped.")
+            except FolioError as error:
+                complain(error.happened, error.remedy, error.exit_code)
+        return 0
+
+    def _obey(self, command: str, more: Sequence[str], last: Reply | None) -> None:
+        """A command about the last answer."""
+        if command not in COMMANDS or (more and not (command == "/verify" and more[0].isdecimal())):
+            say(HELP)
+        elif last is None:
+            say("Nothing has been asked yet.")
+        elif command == "/sources":
+            show.show_hits(output(), last.hits)
+        elif command == "/evidence":
+            show.show_evidence(output(), last.answer.evidence)
+        elif command == "/verify":
+            self.verify(last, int(more[0]) if more else None)
+        else:
+            self._mark("good" if command == "/good" else "bad")
+
+
+def mark(log: QueryLog, feedback: Feedback) -> None:
+    """Mark the last question of a log, and say which it was. Raises UsageError where there is none, StoreError."""
+    entry = log.mark(feedback)
+    output().print(f"Marked as {feedback}: {one_line(entry.question)}")
+
+
+def forget(app: App, library: Library) -> None:
+    """Forget every question of the log, and the lines typed in chats. Raises StoreError."""
+    questions = app.query_log(library).clear()
+    _history(app).unlink(missing_ok=True)
+    output().print(f"Forgotten: {questions:,} question{'s' * (questions != 1)}, and the lines typed in chats.")
+
+
+def verify_logged(app: App, library: Library) -> int:
+    """Show the cited pages of the last answer in the log. Raises UsageError where there is none."""
+    entry = app.query_log(library).last()
+    if entry is None:
+        from folio.errors import UsageError
+
+        raise UsageError("Nothing has been asked yet.", 'Ask: python query.py --verify "What is ...?"')
+    show.show_question(output(), entry.question)
+    parts = (show.Source(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
+    return look_up(app, library, show.by_page(parts))
+
+
+def look_up(app: App, library: Library, sources: Sequence[show.Source], first: int = 1) -> int:
+    """Show these pages, numbered from `first`; 1 when one cannot be shown. Raises UsageError."""
+    from folio import view
+
+    if not sources:
+        say(NOTHING_CITED)
+        return 0
+    return view.verify(sources, library.files(), app.settings.PDF_VIEWER, app.limits(1), first)
+
+
+def write_json(value: BaseModel) -> None:
+    """One line on standard output."""
+    from folio.schema import line
+
+    sys.stdout.write(f"{line(value)}\n")
+    sys.stdout.flush()
+
+
+def _history(app: App) -> Path:
+    return app.settings.VECTORSTORE_DIR / "chat_history"
+
+
+def _lines(app: App, *, keep: bool) -> Iterator[str]:
+    """What the person types: with editing and history in a terminal, else line by line. keep: the history, on disk."""
+    if not sys.stdin.isatty():
+        yield from sys.stdin
+        return
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    history = FileHistory(str(_history(app))) if keep else InMemoryHistory()
+    session: PromptSession[str] = PromptSession(history=history)
+    while True:
+        try:
+            yield session.prompt("\n> ")
+        except KeyboardInterrupt:  # an empty line, as in a shell
+            continue
+        except EOFError:
+            return
+
+
+@contextmanager
+def _waiting(quiet: bool) -> Iterator[Callable[[], None]]:
+    """A word that work goes on, in a terminal, until the first sentence: a model may take long to load."""
+    if quiet or not errors().is_terminal:
+        yield lambda: None
+        return
+    with errors().status("Reading the papers ...") as status:
+        yield status.stop

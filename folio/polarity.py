@@ -1,0 +1,272 @@
+"""Whether two sentences deny each other, and whether two papers do. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+from folio.facts import facts
+from folio.quantities import REFERRING, Quantity, key, plain_text
+from folio.tokens import tokenize
+from folio.units import UNITS
+
+_DENIALS = frozenset(
+    "not no never none neither nor without cannot unable lacks lacked nicht kein keine keinen keiner ohne"
+    " nie".split()
+)
+# What says the same as a "not" without one, or says less than it denies. Where one stands, nobody is called a liar.
+_HALF_DENIALS = re.compile(
+    r"\b(?:un(?!der|i|til|to)\w{4,}|non\w*|(?:in|im)(?:possible|dependent|sufficient|valid|correct|accurate|effective"
+    r"|complete|feasible|active|secure|consistent|capable|distinguishable|visible|significant|adequate|appropriate)\w*"
+    r"|dis(?:able|agree|allow|card|continu|prov|regard|similar)\w*|only|except|rather|instead|avoid\w*|prevent\w*"
+    r"|exclu\w+|refus\w+|reject\w*|den(?:y|ie)\w*|ignor\w+|omit\w*|miss\w*|absen\w+|fail\w*|few\w*|little|less\w*|lower"
+    r"|below|under|hardly|scarcely|barely|rarely|seldom|sometimes|difficult\w*|hard|differ\w*|free|zero|open|remov\w*"
+    r"|eliminat\w*|stop\w*|ceas\w*|los\w+|limit\w*|against|beyond|oppos\w*|contrary|false|wrong\w*|negativ\w*|drop\w*"
+    r"|neglect\w*|alone|forbid\w*|prohibit\w*|restrict\w*|at most|at least|or not|weak\w*|poor\w*|slow\w*|decreas\w*"
+    r"|lack\w*|deficien\w*|depriv\w*|attenuat\w*|abolish\w*|inhibit\w*|suppress\w*|block\w*|delet\w*|deplet\w*)\b"
+)
+_REWORDED = (
+    (re.compile(r"\b(?:no|not) (?:more|later|greater|higher|larger) than\b"), "at most"),
+    (re.compile(r"\b(?:no|not) (?:less|fewer|earlier|smaller|lower) than\b"), "at least"),
+    (re.compile(r"\b(?:can ?not|no longer)\b"), "not"),
+    (re.compile(r"\bfail(?:s|ed|ing)? to\b"), "not"),
+    (re.compile(r"\bnot (?:only|just|merely|least|until|surprisingly|to mention)\b|\bno (?:doubt|matter|wonder)\b"
+                r"|\bwhether or not\b|\bif not\b|\bno\.? ?(?=\d)|\bnothing but\b|^no, "), ""),
+    # What is denied of some or in part is not denied.
+    (re.compile(r"\bnot (?:(?:yet|also|be) )?(?:always|all|every|fully|entirely|completely|necessarily|exactly"
+                r"|strictly|both|solely|purely|simply|mainly|directly)\b"), "rarely"),
+)  # fmt: skip
+_CLAUSE = re.compile(
+    r"[,;:.!?()]+(?=\s|$)|\s[–—-]\s|\b(?:but|whereas|while|although|though|however|because|since|unless|if|when)\b"
+)
+_CJK, _CJK_DENIAL = re.compile("[\u4e00-\u9fff]"), re.compile("[不没無无未非]")
+# A number with its neighbours, among which a direction is looked for: "rose by 7 %"
+_DIRECTED = re.compile(r"(?P<before>(?:[^\W\d]+\W+){0,3})(?P<number>\d[\d.,]*)")
+# How many words away something can be that a word is said of.
+_NEAR = 12
+_RAW_WORD = re.compile(r"non-\w+|[^\W_](?:[\w.]*\w)?")
+_SMALL_WORDS = frozenset(
+    "the a an its their our this that of in to be is are was were been has have it they we he she at".split()
+)
+
+_PAIRS = (
+    "increase increases increased increasing rise rises rose rising risen raise raises raised raising grow grows grew"
+    " growing higher highest more greater larger bigger | decrease decreases decreased decreasing reduce reduces"
+    " reduced reducing reduction fall falls fell falling fallen drop drops dropped dropping decline declines declined"
+    " declining lower lowers lowered lowering lowest fewer less smaller",
+    "fast faster fastest quicker | slow slower slowest",
+    "better best improve improves improved improving improvement enhance enhances enhanced | worse worst worsen worsens"
+    " worsened degrade degrades degraded degrading deteriorate deteriorates deteriorated",
+    "above | below beneath", "before | after", "earlier | later", "large | small", "high | low", "upper | lower",
+    "long longer | short shorter", "minimum minimal minimize minimizes | maximum maximal maximize maximizes",
+    "most | least", "enable enables enabled enabling | disable disables disabled disabling",
+    "include includes included including | exclude excludes excluded excluding",
+    "accept accepts accepted accepting | reject rejects rejected rejecting",
+    "encrypt encrypts encrypted encrypting encryption | decrypt decrypts decrypted decrypting decryption",
+    "allow allows allowed allowing permit permits permitted | forbid forbids forbidden prevent prevents prevented"
+    " preventing prohibit prohibits prohibited", "positive positively | negative negatively", "first | last",
+    "true | false", "strong stronger strongly | weak weaker weakly", "early | late",
+    "easy easier | difficult hard harder",
+    "advance advances advanced advancing | retreat retreats retreated retreating",
+    "gain gains gained gaining | lose loses lost losing loss", "import imports imported | export exports exported",
+    *(f"{word} | {prefix}{word}" for prefix, words in (
+        ("un", "stable likely known supervised able"), ("im", "possible"), ("non", "linear"), ("non-", "linear"),
+        ("in", "secure valid correct significant dependent sufficient complete consistent feasible effective accurate"),
+    ) for word in words.split()),
+)  # fmt: skip
+_POLES: dict[str, list[tuple[int, bool]]] = {}
+for _group, _pair in enumerate(_PAIRS):
+    for _side, _forms in enumerate(_pair.split("|")):
+        for _form in _forms.split():
+            _POLES.setdefault(_form, []).append((_group, bool(_side)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pole:
+    """One of two opposites, the words that it is said of, and whether it is denied."""
+
+    group: int
+    side: bool
+    of: frozenset[str]
+    denied: bool
+
+
+_Denial = tuple[frozenset[str], frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Polarity:
+    """What a text denies: of each denial, the words before it in its clause and the first two behind it."""
+
+    denials: tuple[_Denial, ...]
+    hedges: frozenset[str]
+    poles: tuple[_Pole, ...]
+    words: frozenset[str]
+
+
+def contradicts(sentence: str, quote: str) -> bool:
+    """Whether one of them denies what the other says, as far as a "not" or an opposite tells.
+
+    quote: all that the sentence stands on, joined: what one quote denies, another may have said. What denies by other
+    means ("deficient", "only", "unlike") is given the benefit of the doubt.
+    """
+    said, there = _polarity(sentence), _polarity(quote)
+    if (_CJK_DENIAL.search(sentence) is None) != (_CJK_DENIAL.search(quote) is None) and _CJK.search(sentence):
+        return True
+    if _turned_at_a_number(sentence, quote) or _cut_from_a_denial(sentence, quote):
+        return True
+    # A denial that both have tells nothing, nor does what both say instead of one.
+    more, less = _unmatched(said.denials, there.denials), _unmatched(there.denials, said.denials)
+    if more and not less and there.hedges <= said.hedges:
+        return True
+    if less and not more and said.hedges <= there.hedges and any(_says(said.words, *denial) for denial in less):
+        return True
+    sides = {(pole.group, pole.side) for pole in said.poles}
+    return any(_is_opposed(pole, there.poles) for pole in said.poles if (pole.group, not pole.side) not in sides)
+
+
+def _unmatched(denials: tuple[_Denial, ...], others: tuple[_Denial, ...]) -> list[_Denial]:
+    return [denial for denial in denials if not any(denial[1] & other[1] or denial == other for other in others)]
+
+
+def _says(words: frozenset[str], before: frozenset[str], behind: frozenset[str]) -> bool:
+    """Whether these words affirm what is denied, of the same thing."""
+    return bool(behind) and behind <= words and 2 * len(before & words) >= len(before)
+
+
+def _is_opposed(pole: _Pole, others: tuple[_Pole, ...]) -> bool:
+    pairs = [other for other in others if other.group == pole.group]
+    if any(other.side == pole.side for other in pairs):
+        return False
+    return any(other.of & pole.of and other.denied == pole.denied for other in pairs)
+
+
+def _cut_from_a_denial(sentence: str, quote: str) -> bool:
+    """Whether a sentence is a piece of the quote without the denial before it: "must not / reuse a seed"."""
+    piece, whole = (" ".join(plain_text(text).casefold().split()).strip(" .") for text in (sentence, quote))
+    at = whole.find(piece) if piece else -1
+    if at < 1:
+        return False
+    before = _RAW_WORD.findall(_CLAUSE.split(whole[:at])[-1])[-3:]
+    return not _DENIALS.isdisjoint(before) and _DENIALS.isdisjoint(_RAW_WORD.findall(piece))
+
+
+def _turned_at_a_number(sentence: str, quote: str) -> bool:
+    """Whether a number goes up in one and down in the other: "rose by 7 %" for "fell by 7 % and rose by 2 %"."""
+    said, there = _directions(sentence), _directions(quote)
+    return any(
+        number in there and (group, not side) in there[number] and (group, side) not in there[number]
+        for number, poles in said.items()
+        for group, side in poles
+    )
+
+
+@lru_cache(maxsize=4096)
+def _directions(text: str) -> dict[str, frozenset[tuple[int, bool]]]:
+    """A text's numbers, each with the opposites just before it."""
+    found: dict[str, frozenset[tuple[int, bool]]] = {}
+    for match in _DIRECTED.finditer(plain_text(text).casefold()):
+        words = re.findall(r"[^\W\d]+", match["before"])
+        poles = next((_POLES[word] for word in reversed(words) if word in _POLES), [])
+        number = match["number"].strip(".,")
+        found[number] = found.get(number, frozenset()) | frozenset(poles)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _polarity(text: str) -> _Polarity:
+    plain = re.sub(r"\b(?:ca|wo|sha)?n['’]t\b|(?<=\w)n['’]t\b", " not", plain_text(text).casefold())
+    for pattern, replacement in _REWORDED:
+        plain = pattern.sub(replacement, plain)
+    denials, poles, before = dict[_Denial, None](), list[_Pole](), list[str]()
+    for clause in _CLAUSE.split(plain):
+        words = _RAW_WORD.findall(clause)
+        for place in (place for place, word in enumerate(words) if word in _DENIALS):
+            subject = _telling(words[max(0, place - _NEAR) : place])
+            if not subject and words[0] in ("which", "who", "that", "and", "nor"):
+                subject = before
+            # "but not on text": what is denied of it stands elsewhere
+            behind = _telling(words[place + 1 : place + _NEAR])[:2] if words[:1] != ["not"] else []
+            denials[frozenset(subject), frozenset(behind)] = None
+        for place, word in enumerate(words):
+            denied = not _DENIALS.isdisjoint(words[max(0, place - 4) : place])
+            of = _target(words, place) if word in _POLES else frozenset[str]()
+            poles += [_Pole(group, side, of, denied) for group, side in _POLES.get(word, ())]
+        before = _telling(words[-_NEAR:])[-1:]
+    hedges = frozenset(stem for word in _HALF_DENIALS.findall(plain) for stem in tokenize(word)[:1] or [word])
+    return _Polarity(tuple(denials), hedges, tuple(poles), frozenset(tokenize(plain)))
+
+
+def _telling(words: list[str]) -> list[str]:
+    """The stems of the words that tell something: no adverbs, which a paraphrase leaves out."""
+    telling = (word for word in words if not word.endswith("ly") and word not in ("yet", "any"))
+    return [stem for word in telling for stem in tokenize(word)[:1]]
+
+
+def _target(words: list[str], place: int) -> frozenset[str]:
+    """What an opposite is said of: "higher accuracy", "the accuracy is higher", "more than 5"."""
+    after = place + 1
+    while after < len(words) and words[after] in _SMALL_WORDS:
+        after += 1
+    if words[after : after + 1] == ["than"] and words[after + 1 : after + 2] and words[after + 1][0].isdigit():
+        after += 1
+    found: list[str] = []
+    for word in words[after : after + _NEAR]:
+        stems = tokenize(word)[:1]
+        if len(found) == 3 or not (stems or word in ("of", "the", "in")):
+            break
+        found += stems
+    return frozenset(found or _telling(words[max(0, place - _NEAR) : place])[-1:])
+
+
+def conflict(sentence: str, other: str) -> bool:
+    """Whether two sentences say the same of the same thing, but with another number or the opposite of it."""
+    alike = _alikeness(_topic(sentence), _topic(other))
+    if alike < 0.6 or _called(sentence) != _called(other):
+        return False
+    first, second = _counted(sentence), _counted(other)
+    if first == second:
+        return alike >= 0.7 and (contradicts(sentence, other) or contradicts(other, sentence))
+    ones, others = first - second, second - first
+    if len(ones) != 1 or len(others) != 1:
+        return False
+    one, another = next(iter(ones)), next(iter(others))
+    if one.unit != another.unit or _rounded_alike(Decimal(one.value), Decimal(another.value)):
+        return False
+    return len(first) == 1 or not (_is_year(one) and _is_year(another))
+
+
+@lru_cache(maxsize=4096)
+def _topic(text: str) -> frozenset[str]:
+    """The words that tell what a text is about: no numbers, denials or units."""
+    return frozenset(
+        token
+        for token in tokenize(plain_text(text))
+        if token not in _DENIALS and token not in UNITS and not any(char.isdigit() for char in token)
+    )
+
+
+def _alikeness(words: frozenset[str], others: frozenset[str]) -> float:
+    """Dice's coefficient, 0 to 1; 0 where there is too little to tell."""
+    return 2 * len(words & others) / (len(words) + len(others)) if min(len(words), len(others)) > 2 else 0.0
+
+
+def _called(text: str) -> frozenset[str]:
+    found = facts(text)
+    return frozenset(key(name) for name in found.names | found.identifiers)
+
+
+def _counted(text: str) -> frozenset[Quantity]:
+    return frozenset(quantity for quantity in facts(text).quantities if quantity.unit not in REFERRING)
+
+
+def _rounded_alike(one: Decimal, other: Decimal) -> bool:
+    """Whether one of two numbers is the other with fewer digits."""
+    places = [int(number.as_tuple().exponent) for number in (one, other)]
+    return places[0] != places[1] and abs(one - other) <= Decimal("0.5").scaleb(max(places))
+
+
+def _is_year(quantity: Quantity) -> bool:
+    return not quantity.unit and len(quantity.value) == 4 and "1800" <= quantity.value <= "2100"

@@ -1,0 +1,227 @@
+"""Numbers with their units, in one form however they are written. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+from folio.units import unit_at, unit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number in its plainest form ("155000", "0.5") with its unit ("km", "%"; "" for none).
+
+    Of a number that only refers, the unit is what it refers to: "ta" for Table 3, "[" for [12].
+    """
+
+    value: str
+    unit: str = ""
+
+
+_ONES = dict(zip("one two three four five six seven eight nine".split(), range(1, 10), strict=True))
+_TEENS_WORDS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TEENS = dict(zip(_TEENS_WORDS.split(), range(10, 20), strict=True))
+_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_NUMBER_WORDS = _ONES | _TEENS | _TENS
+_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES)}))?|{'|'.join(_TEENS)}|{'|'.join(_ONES)})"
+_SPELLED = re.compile(
+    rf"\b(?:(?:(?P<hundreds>{_BELOW_100}|a)[- ])hundred(?:(?: and)?[- ](?P<rest>{_BELOW_100}))?"
+    rf"|(?P<small>{_BELOW_100}))(?=fold\b|\b)",
+    re.I,
+)
+_WORDING = (
+    (re.compile(r"\b(?:a|one)[ -](?=(?:thousand|million|billion|trillion)\b)", re.I), "1 "),
+    (re.compile(r"\bper cent\b", re.I), "percent"),
+    (re.compile(r"\bpercentage[- ]points?\b|\bpercent[- ]points?\b", re.I), "pp"),
+    (re.compile(r"\bdegrees? (?:Celsius|centigrade)\b|℃", re.I), "°C"),
+    (re.compile(r"\bdegrees? Fahrenheit\b|℉", re.I), "°F"),
+    (re.compile(r"\bframes per second\b", re.I), "fps"),
+    (re.compile(r"\b(?:square|sq\.?) (\w*(?:met(?:re|er)|mile)s?|[kc]?m)\b", re.I), r"\1^2"),
+    (re.compile(r"\bcubic (\w*met(?:re|er)s?|[kc]?m)\b", re.I), r"\1^3"),
+    (re.compile(r"(?<=\d)\s?x\s?(?=\d)"), "×"),
+    (re.compile(r"\bminus (?=\d)", re.I), "-"),
+    (re.compile(r"(?<=\d)·(?=\d)(?!10 ?\^)"), "."),
+    (re.compile(r"(?<=\d), (?=0\d\d\b)"), ","),
+)  # fmt: skip
+_SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_SIGNS = str.maketrans({"−": "-", "‐": "-", "‑": "-", "\xa0": " ", "\u2009": " ", "\u202f": " ", "\u2007": " "}
+                       | {chr(0x2080 + digit): str(digit) for digit in range(10)})  # fmt: skip
+_DASH_IN_WORD = re.compile(r"(?<=[^\W\d_])[–—](?=\w)")
+
+
+@lru_cache(maxsize=256)
+def plain_text(text: str) -> str:
+    """The text with one way to write each number and unit."""
+    if not text.isascii():
+        text = _SUPERSCRIPT.sub(lambda match: "^" + match.group().translate(_SUPERSCRIPTS), text).translate(_SIGNS)
+        text = _DASH_IN_WORD.sub("-", text)
+        text = re.sub(r"[^\D0-9]", lambda match: str(unicodedata.decimal(match.group())), text)
+    text = _SPELLED.sub(_as_digits, " ".join(text.split()))
+    for pattern, replacement in _WORDING:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _as_digits(match: re.Match[str]) -> str:
+    """A number in words as digits; "one" by itself stays: it is a pronoun as often as a number."""
+
+    def below_100(words: str | None) -> int:
+        return sum(_NUMBER_WORDS.get(word, 0) for word in re.split("[- ]", (words or "").lower()))
+
+    if match["small"]:
+        return match.group() if match["small"].lower() == "one" else str(below_100(match["small"])) + _space(match)
+    return str((below_100(match["hundreds"]) or 1) * 100 + below_100(match["rest"])) + _space(match)
+
+
+def _space(match: re.Match[str]) -> str:
+    return " " if match.string.startswith("fold", match.end()) else ""
+
+
+@lru_cache(maxsize=256)
+def key(text: str) -> str:
+    """The words and numbers of a text, without capitals, accents and what holds them together, each between spaces.
+
+    >>> key("the ML-KEM-768, v1.2")
+    ' the ml kem 768 v 1.2 '
+    """
+    folded = unicodedata.normalize("NFKD", text.casefold()).translate(_GREEK)
+    return f" {' '.join(_PIECE.findall(_MARKS.sub('', folded)))} "
+
+
+_PIECE = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
+# IFN-γ is also written IFN-gamma.
+_GREEK = {
+    ord(letter): f" {unicodedata.name(letter).split()[-1].lower()} " for letter in "αβγδεζηθικλμνξοπρστυφχψω"
+} | {ord("ς"): " sigma "}
+_MARKS = re.compile("[\u0300-\u036f\xad]")
+
+
+
+_NUMBER = re.compile(
+    r"(?:\b(?P<kind>tables?|tab|figures?|figs?|sections?|secs?|sects?|equations?|eqs?|chapters?|appendix|theorem|lemma"
+    r"|algorithms?|listing|definition|refs?|pages?|pp?)(?:\.|\b)\s?\(?|§\s?)?"
+    r"(?:(?P<sign>(?<![\w)\]%])[-–])|(?<!\w))"
+    r"(?:(?P<grouped>[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)(?:\.\d+)?)"
+    r"|(?P<spaced>[1-9]\d{0,2}(?: \d{3})+(?![\d]|[.,]\d{3})(?:[.,]\d+)?)"
+    r"|(?P<comma>(?<!\d,)\d+,\d+(?!,?\d))|(?P<digits>\d+(?:\.\d+)?|(?<!\.)\.\d+))"
+    r"(?:\s?[×*·⋅x]\s?10\s?(?=[\^–-])\^?[{(]?(?P<power>[-–+]?\d{1,3})[})]?|[eE](?P<e>[-–+]?\d{1,3})(?!\w)"
+    r"|\^[{(]?(?P<raised>[-–+]?\d{1,3})[})]?)?"
+    r"(?:[\s-]?(?P<times>hundred|thousand|million|billion|trillion|millionen|milliarden)\b|(?-i:(?P<short>[kKMBT]))(?!\w))?",
+    re.I,
+)
+_TIMES = {"hundred": 2, "thousand": 3, "million": 6, "millionen": 6, "billion": 9, "milliarden": 9, "trillion": 12}
+_SHORT = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
+_KINDS = {"p": "pa", "pp": "pa"}
+REFERRING = frozenset("ta fi se eq ch ap th le al li de re pa [".split())
+_CITED = re.compile(r"\[[1-9]\d{0,2}(?:\s?[,;–-]\s?[1-9]\d{0,2})*\]")
+_RANGE = frozenset(("-", "–", "—", "to", "±", "+/-", "×", "through", "bis"))
+_LIST = _RANGE | {"and", "or", ",", "&", ", and", "und"}
+_CURRENCY_BEFORE = re.compile(r"(?:[$€£¥]|USD|EUR|GBP)\s?$")
+_NAME_BEFORE = re.compile(r"[^\W\d_][\w+-]*[ -]$")
+# What may stand for a number in the evidence, but is none by itself.
+_LOOSE = {
+    word: value
+    for value, words in {
+        "0.5": "half", "1": "one single first once", "2": "second twice double doubles doubled both pair",
+        "3": "third triple tripled", "4": "fourth", "5": "fifth",
+        "100": "hundred", "1000": "thousand", "1000000": "million",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
+_LOOSE_WORD = re.compile(rf"\b(?:{'|'.join(_LOOSE)})\b", re.I)
+
+
+def canonical(number: Decimal) -> str:
+    if not number:
+        return "0"
+    if abs(number.adjusted()) > 1000 or abs(int(number.as_tuple().exponent)) > 1000:
+        return str(number.normalize())
+    digits = f"{number:f}"  # not normalize() for all: it rounds
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[tuple[Quantity, str]]]:
+    """The quantities of a plain text in order, what else they may mean, and those behind a name.
+
+    whole: the text with the identifiers that are blanked in the other.
+    """
+    cited = [match.span() for match in _CITED.finditer(text)]
+    quantities: list[Quantity] = []
+    loose = {_LOOSE[word.lower()] for word in _LOOSE_WORD.findall(text)}
+    others = {Quantity(value, unit) for value in loose for unit in ("", "fold")}
+    labelled: set[tuple[Quantity, str]] = set()
+    last, plural, last_start, label = -1, False, 0, ""
+    for match in _NUMBER.finditer(text):
+        start, end = match.span()
+        if start < last:
+            continue  # the power of a unit, km^2
+        value, more = _value(match)
+        unit, end = unit_at(text, end)
+        gap = text[last:start].strip().lower() if 0 <= last <= start else "?"
+        kind = re.sub(r"[^a-z§]", "", (match["kind"] or match.group()[:1]).lower())
+        if any(first < start < stop for first, stop in cited):
+            unit = "["
+        elif match["kind"] or kind == "§":
+            unit, plural = _KINDS.get(kind, "se" if kind == "§" else kind[:2]), kind.endswith("s")
+        elif gap in _LIST and plural and quantities[-1].unit in REFERRING:
+            unit = quantities[-1].unit
+        elif not unit and (currency := _CURRENCY_BEFORE.search(text, max(0, start - 5), start)):
+            unit = unit_of(currency.group().strip()) if text[end : end + 1] != "$" else ""
+        elif unit and quantities and not quantities[-1].unit:
+            between = gap == "and" and text[max(0, last_start - 9) : last_start].strip().lower().endswith("between")
+            if gap in _RANGE or between:  # the unit behind a range is that of both its ends
+                others.add(quantities[-1])
+                quantities[-1] = Quantity(quantities[-1].value, unit)
+        quantity = Quantity(canonical(value), unit)
+        others.update(Quantity(canonical(other), unit) for other in more)
+        if match["short"] and not unit:
+            others.add(Quantity(canonical(_decimal(match)), match["short"]))
+        elif unit in _SHORT:
+            others.add(Quantity(canonical(value.scaleb(_SHORT[unit]))))
+        if quantities and gap in ("-", "–") and quantities[-1].value == "10" and abs(value) < 100:
+            others.add(Quantity(canonical(Decimal(10) ** -int(value)), unit))
+        elif quantities and gap == "×" and match["digits"] and re.fullmatch(r"10\d{1,2}", match["digits"]):
+            others.add(Quantity(canonical(Decimal(quantities[-1].value).scaleb(int(match["digits"][2:]))), unit))
+        if match["sign"] and re.search(r"\d\s$", text[max(0, start - 2) : start]):
+            others.add(Quantity(canonical(value.copy_abs()), unit))
+        if name := _NAME_BEFORE.search(whole, max(0, start - 40), start):
+            label = name.group() + match.group()
+        else:  # the 207 of SP 800-207
+            label = f"{label}-{match.group()}" if label and gap == "-" else ""
+        if label and not label.islower() and not unit:
+            labelled.add((quantity, key(label)))
+        quantities.append(quantity)
+        last, last_start = end, start
+    return quantities, others, labelled
+
+
+def _decimal(match: re.Match[str]) -> Decimal:
+    digits = match["grouped"] or match["spaced"] or match["comma"] or match["digits"]
+    digits = digits.replace(" ", "")
+    digits = digits.replace(",", "") if match["grouped"] else digits.replace(",", ".")
+    return Decimal(f"-{digits}" if match["sign"] else digits)
+
+
+def _value(match: re.Match[str]) -> tuple[Decimal, list[Decimal]]:
+    """What a number is worth, and what else it may be worth."""
+    value, others = _decimal(match), list[Decimal]()
+    power = (match["power"] or match["e"] or match["raised"] or "").replace("–", "-")
+    if match["comma"] and not match["comma"].startswith("0"):
+        others = [Decimal(part) for part in match["comma"].split(",")]
+    elif match["spaced"]:
+        others = [Decimal(part.replace(",", ".")) for part in match["spaced"].split(" ")]
+    elif (digits := match["digits"]) and (lost := re.fullmatch(r"(10|2)(\d{1,3})", digits)):
+        others = [Decimal(lost[1]) ** int(lost[2])]  # 10⁶ whose exponent has come down: 106
+    if match["raised"]:
+        others = [abs(value), Decimal(power), Decimal(f"{abs(value)}{power.lstrip('+-')}")]
+        if value and abs(value.adjusted() * int(power)) < 1000:
+            value = Decimal(-1 if match["sign"] else 1) * abs(value) ** int(power)
+    elif power:
+        value = value.scaleb(int(power))
+    scale = _TIMES[match["times"].lower()] if match["times"] else _SHORT.get(match["short"] or "", 0)
+    return value.scaleb(scale) if scale else value, others

@@ -1,0 +1,284 @@
+"""What `--json` prints, as models: docs/answer.schema.json is made from them by `make schema`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.config import JsonDict
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Style
+
+SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "answer.schema.json"
+
+Count = Annotated[int, Field(ge=0)]
+FromOne = Annotated[int, Field(ge=1)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the paper's file, in hex.")]
+Pages = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
+Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
+Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds that each stage took.")]
+
+_DIGITS = 4  # of a score, behind the point
+
+
+class _Object(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class CitationJson(_Object):
+    """Words of a paper, and where they stand."""
+
+    paper: Sha256
+    file: str
+    """The name of its file, as people see it."""
+    title: str
+    page: FromOne
+    """The page that the quote stands on: physical, from 1."""
+    label: str
+    """What is printed on that page, such as "iv" or "127"; its number where the file states none."""
+    quote: Annotated[str, Field(min_length=1)]
+    """Word for word, with the line ends of the page."""
+    start: Count
+    """Where the quote begins in the text of its page, in characters."""
+    end: FromOne
+    """Where it ends there."""
+    evidence: FromOne
+    """The number of the evidence that it was found in."""
+    support: Annotated[float, Field(gt=0, le=1)]
+    """How well the sentence's quotes hold it up; 1 is the paper's own sentence."""
+    shown: str
+    """As it is printed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
+
+
+class SentenceJson(_Object):
+    """One sentence of the answer with what it stands on."""
+
+    text: Annotated[str, Field(min_length=1)]
+    section: str
+    """The heading that it stands under in a report, such as "Summary" or "Analysis/Melt"; else empty."""
+    citations: Annotated[list[CitationJson], Field(min_length=1)]
+    against: list[CitationJson]
+    """What another paper says that does not agree with it."""
+
+
+class EvidenceJson(_Object):
+    """Text that the answerer was given, and could cite by its number."""
+
+    number: FromOne
+    paper: Sha256
+    file: str
+    title: str
+    pages: Pages
+    score: float
+    """Of the passage that it was made from, and of the best where there were several."""
+    text: str
+
+
+class HitJson(_Object):
+    """A passage found for the question."""
+
+    file: str
+    title: str
+    pages: Pages
+    score: float
+    """What the passages are ranked by."""
+    dense: float | None
+    """Cosine to the question; null where the search by embedding did not find the passage."""
+    bm25: float | None
+    """BM25 score; null where the search by words did not find the passage."""
+    text: str
+
+
+# What holds between the fields of a refusal and of an answer.
+_NONE: JsonDict = {"maxItems": 0}
+_SOME: JsonDict = {"minItems": 1}
+_REFUSED_OR_CITED: JsonDict = {
+    "if": {"properties": {"refused": {"const": True}}},
+    "then": {"properties": {"answer": {"const": REFUSAL}, "sentences": _NONE, "citations": _NONE}},
+    "else": {"properties": {"sentences": _SOME, "citations": _SOME}},
+}
+
+
+class AnswerJson(_Object):
+    """A question that was answered, or refused: a refusal has one wording, no sentence and no citation."""
+
+    model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
+
+    question: str
+    standalone_question: str
+    """The question with what a follow-up refers to filled in."""
+    style: Style
+    answer: str
+    """The sentences, joined; or exactly the words of a refusal."""
+    refused: bool
+    sentences: list[SentenceJson]
+    dropped_sentences: Count
+    """Sentences that a model wrote and nothing supports; they are not shown."""
+    notice: str
+    """What else is to be said, such as that the answer was cut; else empty."""
+    citations: list[CitationJson]
+    """Every citation of the sentences once, in their order, those that disagree included."""
+    evidence: list[EvidenceJson]
+    """What the answerer was given, in the order of its numbers."""
+    hits: list[HitJson]
+    """The passages found, best first."""
+    models: Models
+    timings_ms: Timings
+
+
+class PassagesJson(_Object):
+    """A question asked with `--sources`: passages and no answer."""
+
+    question: str
+    hits: list[HitJson]
+    """Best first."""
+    models: Models
+    timings_ms: Timings
+
+
+class ErrorJson(_Object):
+    """A question of a batch that could not be answered."""
+
+    question: str
+    error: str
+    """What happened."""
+    remedy: str
+    """What to do about it."""
+
+
+class StatsJson(_Object):
+    """What `--stats` prints: what is in the store and what was asked of it."""
+
+    papers: Count
+    chunks: Count
+    bytes: Count
+    """Size of the store on disk."""
+    questions: Count
+    """Questions in the log."""
+    refused: Count
+    """Those of them that the papers do not answer."""
+    good: Count
+    """Those that were marked as answered well."""
+    bad: Count
+    median_ms: Annotated[float, Field(ge=0)] | None
+    """Milliseconds that an answer took; null before the first."""
+
+
+def answer_json(
+    answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
+) -> AnswerJson:
+    """The object that `--json` prints for a question that was answered or refused."""
+    return AnswerJson(
+        question=answer.question,
+        standalone_question=answer.standalone_question,
+        style=answer.style,
+        answer=answer.text,
+        refused=answer.refused,
+        sentences=[
+            SentenceJson(
+                text=sentence.text,
+                section=sentence.section,
+                citations=[_citation(citation) for citation in sentence.citations],
+                against=[_citation(citation) for citation in sentence.against],
+            )
+            for sentence in answer.sentences
+        ],
+        dropped_sentences=answer.dropped,
+        notice=answer.notice,
+        citations=[_citation(citation) for citation in answer.citations],
+        evidence=[_evidence(evidence) for evidence in answer.evidence],
+        hits=[_hit(hit) for hit in hits],
+        models=dict(models),
+        timings_ms=dict(timings_ms),
+    )
+
+
+def passages_json(
+    question: str, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
+) -> PassagesJson:
+    """The object that `--json --sources` prints."""
+    return PassagesJson(
+        question=question, hits=[_hit(hit) for hit in hits], models=dict(models), timings_ms=dict(timings_ms)
+    )
+
+
+def _citation(citation: Citation) -> CitationJson:
+    start, end = citation.offsets
+    return CitationJson(
+        paper=citation.paper.id,
+        file=citation.paper.file,
+        title=citation.paper.title,
+        page=citation.page,
+        label=citation.label,
+        quote=citation.quote,
+        start=start,
+        end=end,
+        evidence=citation.evidence,
+        support=_support(citation.support),
+        shown=citation.shown,
+    )
+
+
+def _support(support: float) -> float:
+    """Rounded, and still above 0, and 1 for nothing but the paper's own sentence."""
+    least = 10**-_DIGITS
+    return support if support == 1 else min(max(round(support, _DIGITS), least), 1 - least)
+
+
+def _evidence(evidence: Evidence) -> EvidenceJson:
+    return EvidenceJson(
+        number=evidence.number,
+        paper=evidence.paper.id,
+        file=evidence.paper.file,
+        title=evidence.paper.title,
+        pages=evidence.pages,
+        score=round(evidence.score, _DIGITS),
+        text=evidence.text,
+    )
+
+
+def _hit(hit: Hit) -> HitJson:
+    return HitJson(
+        file=hit.paper.file,
+        title=hit.paper.title,
+        pages=hit.pages,
+        score=round(hit.score, _DIGITS),
+        dense=None if hit.dense is None else round(hit.dense, _DIGITS),
+        bm25=None if hit.lexical is None else round(hit.lexical, _DIGITS),
+        text=hit.text,
+    )
+
+
+def line(value: BaseModel) -> str:
+    """An object as one line of JSON that people can read, and that steers no terminal.
+
+    Letters stay as they are; whatever is not printable, such as a control character, a mark that turns the direction
+    of reading or half of a pair, is written as an escape.
+    """
+    text = json.dumps(value.model_dump(), ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+class _Schema(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False  # a title that only repeats the field's name
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of whatever `query.py --json` prints on a line."""
+    lines: TypeAdapter[Any] = TypeAdapter(AnswerJson | PassagesJson | ErrorJson | StatsJson)
+    made: JsonSchemaValue = lines.json_schema(mode="serialization", schema_generator=_Schema)
+    return {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        "title": "Folio's answers",
+        "description": "One line of what `python query.py --json` prints.",
+        **made,
+    }
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,219 @@
+"""Looking a citation up: the cited page in a PDF viewer, or drawn with its quotes marked where there is none."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from folio import draw, workers
+from folio.cli import complain, one_line, output, plain, say
+from folio.errors import PaperError, PaperLimit, UsageError
+from folio.files import no_space, sha256_file
+from folio.show import Source
+from folio.types import SourceFile
+
+if TYPE_CHECKING:
+    from folio.indexing import Limits
+
+# How each viewer is told to open a file at a page, by the name of its program; the first that is there is taken.
+VIEWERS: dict[str, tuple[str, ...]] = {
+    "evince": ("--page-index={page}", "{file}"),
+    "okular": ("-p", "{page}", "{file}"),
+    "zathura": ("-P", "{page}", "{file}"),
+    "atril": ("--page-index={page}", "{file}"),
+    "xreader": ("--page-index={page}", "{file}"),
+    "qpdfview": ("--unique", "{file}#{page}"),
+    "sioyek": ("--page", "{page}", "{file}"),
+    "mupdf": ("{file}", "{page}"),
+    "xpdf": ("{file}", "{page}"),
+    "SumatraPDF": ("-reuse-instance", "-page", "{page}", "{file}"),
+    # Browsers that show PDFs
+    "firefox": ("{link}",),
+    "firefox-esr": ("{link}",),
+    "chromium": ("{link}",),
+    "chromium-browser": ("{link}",),
+    "google-chrome": ("{link}",),
+    "google-chrome-stable": ("{link}",),
+    "brave-browser": ("{link}",),
+    "microsoft-edge": ("{link}",),
+}
+# A viewer that cannot start has ended by then; one that can goes on, or has handed the file to one that runs.
+_STARTED_S = 1.0
+
+
+def verify(
+    sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1
+) -> int:
+    """Print a link to each of these pages and open the first, or draw them all where nothing can open it.
+
+    files: those of the library. viewer: as the setting PDF_VIEWER. limits: for the drawing of a page. first: the
+    number of the first of the sources.
+
+    Returns 1 when a page cannot be looked up, which is told. Raises UsageError for a viewer that cannot be run.
+    """
+    code = 0
+    found: list[tuple[Source, Path]] = []
+    paths: dict[str, Path | None] = {}  # of each paper; None where it is told that there is none
+    for number, source in enumerate(sources, first):
+        if source.paper not in paths:
+            try:
+                paths[source.paper] = _pdf(source, files)
+            except PaperError as error:
+                paths[source.paper] = None
+                code = complain(error.happened, error.remedy, error.exit_code)
+        path = paths[source.paper]
+        if path is None:
+            continue
+        if not found:
+            output().print("\nPages", style="bold")
+        found.append((source, path))
+        line = f"{number}. {one_line(f'{source.file}, {source.where}')}  {_link(path, source.page)}"
+        output().print(Text(line), soft_wrap=True)
+    if not found:
+        return code
+    source, path = found[0]
+    if _opened(viewer, path, source.page):
+        return code
+    return max(code, _draw(found, limits))
+
+
+def _pdf(source: Source, files: Sequence[SourceFile]) -> Path:
+    """The file of a source's paper, as it was ingested where that is still there. Raises PaperError."""
+    known = [Path(file.path) for file in files if file.sha256 == source.paper]
+    there = [path for path in known if path.is_file()]
+    if not known:
+        raise PaperError(f"{source.file} is no longer in the index.", "Run `python ingest.py` with its PDF.")
+    if not there:
+        raise PaperError(
+            f"{source.file} is gone from {known[0].parent}.",
+            "Put it back there, or run `python ingest.py` on the folder where it is now.",
+        )
+    same = next((path for path in there if sha256_file(path) == source.paper), None)
+    if same is None:
+        say(f"{source.file} has changed since it was ingested: its pages may be others. `python ingest.py` reads it.")
+    return same or there[0]
+
+
+def _link(path: Path, page: int) -> str:
+    return f"{path.as_uri()}#page={page}"
+
+
+# Opening
+
+
+def _opened(viewer: str, path: Path, page: int) -> bool:
+    """Whether a viewer now shows this page."""
+    if viewer == "none":
+        return False
+    if viewer != "auto":
+        command = [_filled(part, path, page) for part in shlex.split(viewer, posix=os.name != "nt")]
+        fault = _fault(command)
+        if fault:
+            raise UsageError(
+                f"PDF_VIEWER {fault}: {viewer}.",
+                'Set it to a command such as "evince --page-index={page} {file}", to auto or to none.',
+            )
+        return True
+    if not _has_screen():
+        return False
+    systems = "open" if sys.platform == "darwin" else "xdg-open"  # whatever opens a PDF, at its first page
+    for name, arguments in {**VIEWERS, systems: ("{file}",)}.items():
+        program = shutil.which(name)
+        if program and not _fault([program, *(_filled(part, path, page) for part in arguments)]):
+            return True
+    return _opened_by_windows(path)
+
+
+def _filled(part: str, path: Path, page: int) -> str:
+    return part.replace("{page}", str(page)).replace("{link}", _link(path, page)).replace("{file}", str(path))
+
+
+def _has_screen() -> bool:
+    if sys.platform == "win32":
+        return True
+    if sys.platform == "darwin":
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _fault(command: Sequence[str]) -> str:
+    """Start a viewer. What is wrong with it; nothing where it goes on, or says that all is well, within a second."""
+    try:
+        viewer = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in a chat is not for it
+            env={"BROWSER": "x-www-browser", **os.environ},  # xdg-open, left alone, takes those for a terminal too
+        )
+    except (OSError, ValueError):  # ValueError: it has a NUL in it
+        return "cannot be run"
+    try:
+        code = viewer.wait(_STARTED_S)
+    except subprocess.TimeoutExpired:
+        viewer.returncode = code = 0  # it is on its own from now on, and nobody waits for it
+    return f"was run and failed with exit code {code}" if code else ""
+
+
+def _opened_by_windows(path: Path) -> bool:
+    if sys.platform == "win32":
+        try:
+            os.startfile(path)
+        except OSError:
+            return False
+        return True
+    return False
+
+
+# Drawing
+
+
+def _draw(found: Sequence[tuple[Source, Path]], limits: Limits) -> int:
+    """Write a picture of each page, its quotes marked, and print where; 1 when one cannot be drawn."""
+    code = 0
+    folder = Path(tempfile.mkdtemp(prefix="folio-pages-"))  # nobody else may look into it
+    names = dict(zip(found, _names([source for source, _ in found]), strict=True))
+    # Not in this process: a hostile page may take for ever, or all memory.
+    drawn = workers.run_guarded(_picture, found, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+    for (source, path), picture in drawn:
+        if isinstance(picture, PaperError):
+            of = f"{source.file}, {source.where}: " if isinstance(picture, PaperLimit) else ""
+            code = complain(f"{of}{picture.happened}", picture.remedy, picture.exit_code)
+            continue
+        place = folder / names[source, path]
+        with no_space(folder):
+            place.touch(mode=0o600)
+            place.write_bytes(picture.png)
+        output().print(Text(plain(str(place))), soft_wrap=True)
+        if not all(picture.found):
+            say(f"Not every quote could be marked on {source.where} of {source.file}.")
+    return code
+
+
+def _picture(cited: tuple[Source, Path]) -> draw.PagePicture:
+    source, path = cited
+    return draw.page_png(path, source.page, [quote for quote, _ in source.quotes], dpi=150)
+
+
+def _names(sources: Sequence[Source]) -> Iterator[str]:
+    """A file name for the picture of each page, none twice."""
+    taken: set[str] = set()
+    for source in sources:
+        stem = re.sub(r"[^\w.-]+", "_", PurePath(source.file).stem).strip("._")[:80] or "paper"
+        name, number = f"{stem}-p{source.page}.png", 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{stem}-{number}-p{source.page}.png"
+        taken.add(name.casefold())
+        yield name

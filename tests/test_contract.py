@@ -1,0 +1,292 @@
+"""The contract of an answer: what types.py refuses, what check keeps for any text, and that answers do not vary."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from desk import Desk, evidence_of, hit_on
+from doubles import HashingEmbedder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ollama_server import OllamaStandIn
+
+from folio.cite import Ended, check
+from folio.support import Judge
+from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, Sentence, Style, Withheld
+
+OTTERS = (
+    "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin. No other mammal has a denser"
+    " fur. Store the value d in a[1] and erase it",
+    "after use. Sea otters do not hibernate. J. R. Kenyon counted 1,260 animals.",
+)
+SIZES = (
+    "Table 2: Sizes.\nGlacier    Length (km)\nAletsch    23.1\nGorner    12.4\n"
+    "罗讷冰川位于瑞士瓦莱州。 The array is scaled to [0, 1]."
+)
+
+
+def over_two_pages(first: str, second: str) -> Hit:
+    """A paper in which a sentence goes on from one page to the next."""
+    hit = hit_on(f"{first}\n{second}", file="otters.pdf")
+    return replace(hit, paper=replace(hit.paper, pages=PageMap((0, len(first) + 1), ("", ""))))
+
+
+EVIDENCE = evidence_of([over_two_pages(*OTTERS), hit_on(SIZES, file="sizes.pdf")])
+TEXTS = {piece.paper.id: piece.text for piece in EVIDENCE}
+
+# What check keeps, for any text
+
+FRAGMENTS = (
+    *(*OTTERS, *SIZES.splitlines(), "No other mammal has a denser fur", "Sea otters do not hibernate"),
+    *("Store the value d in a[1] and erase it after use", "155,000", "Paris"),
+    *(".", ". ", "! ", "…", "。", ",", " and ", "\n", "\n\n", "\r\n", " ", "\t", "e.g. ", "J. "),
+    *("[1]", " [1].", "[3]", "[1, 2]", "[1-2]", "[[1]]", "([2])", "(1)", "(2).", "【1†source】", "[^1]", "［1］"),
+    *("[", "]", "(", ")", "1", "a[1]", "[0, 1]", "[Source 1]", "[otters p.9]", "(p. 9)", "According to [1], "),
+    *(", see [2]", "[1](http://x.y)", "- ", "* ", "1. ", "# ", "## Summary\n", "**", "*", "_", "`", "```", "```\n"),
+    *("~~~\n", "> ", "---\n", "|", "| ", " |\n", "|---|\n", "| Aletsch | 23.1 |\n", "$", "\\(", "<b>", "</b>", "<br>"),
+    *("<p>", "<", ">", "<think>", "</think>", '<a href="x">', REFUSAL, f"**{REFUSAL}**\n", "I could not find it."),
+    *("The evidence does not say.", "\x1b[31m", "\x1b]8;;http://x\x1b\\", "\x1b]0;", "\x1b", "\x9b1m", "\x07", "\x00"),
+    *("\u202e", "\u200b", "\u200d", "\u200c", "\ufeff", "\xad", "\u2028", "\ud800"),
+)
+WRITTEN = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=16).map("".join)
+STYLES = st.sampled_from(["plain", "report"])
+JUDGE = Judge(EVIDENCE, HashingEmbedder(64))
+# A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
+MARKER = re.compile(r"(?<![\w\]])[\[【［]\s*\^?(?!0)\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*[\]】］]")
+VERBATIM = re.compile(r"`[^`]*`|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]")
+
+
+def told(
+    pieces: Iterable[str], style: Style = "plain", judge: Judge = JUDGE, *, whole: bool = True, longest: int = 100_000
+) -> tuple[list[Sentence | Withheld], Ended]:
+    """What is made of a model's words, and how they ended."""
+    found: list[Sentence | Withheld] = []
+    checking = check(pieces, judge, style=style, whole=lambda: whole, longest=longest)
+    while True:
+        try:
+            found.append(next(checking))
+        except StopIteration as stopped:
+            return found, stopped.value
+
+
+def sentences(found: list[Sentence | Withheld]) -> list[Sentence]:
+    return [part for part in found if isinstance(part, Sentence)]
+
+
+def is_clean(text: str) -> bool:
+    return all(char.isprintable() or char in "\u200c\u200d" for char in text)
+
+
+@given(WRITTEN, STYLES)
+@settings(max_examples=300)
+def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text: str, style: Style) -> None:
+    found, ended = told([text], style)
+    for citation in (c for sentence in sentences(found) for c in (*sentence.citations, *sentence.against)):
+        paper = citation.paper
+        assert 1 <= citation.page <= paper.page_count
+        first, last = paper.pages.bounds(citation.page, paper.length)
+        assert first <= citation.start < citation.end <= last
+        assert TEXTS[paper.id][citation.start : citation.end] == citation.quote
+        assert citation.quote in TEXTS[paper.id][first:last]
+    assert all(sentence.citations for sentence in sentences(found))
+    assert ended.shown == len(sentences(found))
+    assert ended.withheld == tuple(part for part in found if isinstance(part, Withheld))
+    assert not (ended.refused and ended.shown)
+    answer = Answer("Why?", "Why?", tuple(sentences(found)), tuple(EVIDENCE), len(ended.withheld), "", style)
+    assert answer.refused == (ended.shown == 0)
+
+
+@given(WRITTEN, STYLES)
+@settings(max_examples=300)
+def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(text: str, style: Style) -> None:
+    found, _ = told([text], style)
+    for sentence in sentences(found):
+        assert is_clean(sentence.text + sentence.section)
+        assert sentence.text == sentence.text.strip() != ""
+        assert any(char.isalnum() for char in sentence.text)
+        assert not MARKER.search(VERBATIM.sub("", sentence.text)), sentence.text
+        assert not MARKER.search(sentence.section)
+    assert len({sentence.text.casefold() for sentence in sentences(found)}) == len(sentences(found))
+
+
+@given(WRITTEN, STYLES, st.data())
+@settings(max_examples=300)
+def test_it_does_not_matter_in_what_pieces_a_text_comes(text: str, style: Style, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert told([text], style) == told(pieces, style) == told(list(text), style)
+
+
+@given(WRITTEN, WRITTEN, STYLES)
+@settings(max_examples=300)
+def test_nothing_is_taken_back_whatever_follows(text: str, more: str, style: Style) -> None:
+    so_far, _ = told(list(text), style, whole=False)
+    whole, _ = told([text + more], style)
+    assert whole[: len(so_far)] == so_far
+
+
+@given(WRITTEN, STYLES, st.integers(0, 200))
+def test_a_cut_answer_is_the_beginning_of_the_whole_one(text: str, style: Style, longest: int) -> None:
+    cut, _ = told([text], style, longest=longest)
+    assert cut == told(list(text), style, longest=longest)[0]
+    assert told([text], style)[0][: len(cut)] == cut
+
+
+@given(WRITTEN, STYLES)
+def test_a_text_is_judged_twice_alike(text: str, style: Style) -> None:
+    assert told([text], style) == told([text], style, Judge(EVIDENCE, HashingEmbedder(64)))
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join))
+def test_without_evidence_nothing_is_printed(text: str) -> None:
+    assert sentences(told([text], judge=Judge([], HashingEmbedder(64)))[0]) == []
+
+
+def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
+    (sentence,), _ = told(["Store the value d in a[1] and erase it after use."])
+    assert isinstance(sentence, Sentence)
+    assert [(c.page, c.quote) for c in sentence.citations] == [
+        (1, "Store the value d in a[1] and erase it"),
+        (2, "after use."),
+    ]
+
+
+# What types.py refuses
+
+PAGES = ("The fur is dense. It is warm.", "It has hairs.")
+(SOURCE,) = evidence_of([hit_on(*PAGES)])
+PAPER, TEXT = SOURCE.paper, SOURCE.text
+START = len(PAGES[0]) + 2  # of the second page
+(OTHER,) = evidence_of([hit_on(*PAGES, file="other.pdf")])
+
+
+def quote(start: int, end: int, **other: Any) -> Citation:
+    values = {"paper": PAPER, "quote": TEXT[start:end], "evidence": 1, "support": 1.0, **other}
+    return Citation(start=start, end=end, **values)
+
+
+def part(start: int, end: int, **other: Any) -> Evidence:
+    values = {"number": 1, "paper": PAPER, "text": TEXT[start:end], "hits": SOURCE.hits, **other}
+    return Evidence(start=start, end=end, **values)
+
+
+def answer(*citations: Citation, evidence: tuple[Evidence, ...] = (SOURCE,), against: bool = False) -> Answer:
+    cited, other = ((quote(0, 17),), citations) if against else (citations, ())
+    return Answer("Why?", "Why?", (Sentence("The fur is dense.", cited, other),), evidence)
+
+
+def test_what_holds_is_taken() -> None:
+    citation = quote(START, len(TEXT), support=0.01)
+    assert (citation.page, citation.quote, citation.offsets) == (2, "It has hairs.", (0, 13))
+    assert answer(citation, quote(0, 17)).citations == (citation, quote(0, 17))
+    assert answer(quote(18, 29), against=True).citations == (quote(0, 17), quote(18, 29))
+    assert answer(quote(18, 29), evidence=(part(18, 29),)).citations == (quote(18, 29),)
+    assert part(0, 1).pages == (1, 1)
+    assert SOURCE.pages == (1, 2)
+    assert Answer("Why?", "Why?", ()).text == REFUSAL
+
+
+BROKEN: dict[str, tuple[str, Callable[[], object]]] = {
+    "a quote over two pages": ("stands on one page", lambda: quote(18, START + 5)),
+    "a quote of nothing": ("lies in its paper's text", lambda: quote(4, 4)),
+    "a quote that ends before it begins": ("lies in its paper's text", lambda: quote(7, 4)),
+    "a quote before the text": ("lies in its paper's text", lambda: quote(-1, 4, quote="12345")),
+    "a quote behind the text": ("lies in its paper's text", lambda: quote(40, 99, quote="x" * 59)),
+    "a quote with the length of another": ("length of its span", lambda: quote(0, 3, quote="The fur")),
+    "a quote with space before it": ("no space around it", lambda: quote(3, 7)),
+    "a quote with space behind it": ("no space around it", lambda: quote(0, 4)),
+    "support of nothing": ("support is above 0", lambda: quote(0, 3, support=0.0)),
+    "support below nothing": ("support is above 0", lambda: quote(0, 3, support=-0.5)),
+    "support of more than all": ("support is above 0", lambda: quote(0, 3, support=1.01)),
+    "support that is no number": ("support is above 0", lambda: quote(0, 3, support=float("nan"))),
+    "a sentence without a citation": ("has a citation", lambda: Sentence("The fur is dense.", ())),
+    "a sentence with only what disagrees": ("has a citation", lambda: Sentence("It is.", (), (quote(0, 3),))),
+    "a sentence without words": ("has words", lambda: Sentence("", (quote(0, 3),))),
+    "a sentence of spaces": ("has words", lambda: Sentence(" \n", (quote(0, 3),))),
+    "evidence numbered 0": ("numbered from 1", lambda: part(0, 17, number=0)),
+    "evidence before the text": ("lies in its paper's text", lambda: part(-2, 3, text="12345")),
+    "evidence of nothing": ("lies in its paper's text", lambda: part(3, 3)),
+    "evidence behind the text": ("lies in its paper's text", lambda: part(0, 99, text="x" * 99)),
+    "evidence with another's text": ("the text of its span", lambda: part(0, 17, text="The fur is warm")),
+    "evidence that nothing found": ("comes from a hit", lambda: part(0, 17, hits=())),
+    "evidence numbered from 2": ("numbered in order", lambda: answer(quote(0, 3), evidence=(part(0, 17, number=2),))),
+    "evidence numbered twice": ("numbered in order", lambda: answer(quote(0, 3), evidence=(SOURCE, SOURCE))),
+    "an answer without evidence": ("evidence that there is", lambda: answer(quote(0, 3), evidence=())),
+    "a citation of evidence 0": ("evidence that there is", lambda: answer(quote(0, 3, evidence=0))),
+    "a citation of evidence that is not there": ("evidence that there is", lambda: answer(quote(0, 3, evidence=2))),
+    "a disagreement that is not there": ("that there is", lambda: answer(quote(0, 3, evidence=2), against=True)),
+    "a quote from another paper": ("evidence's paper", lambda: answer(quote(0, 3, paper=OTHER.paper))),
+    "a quote that the paper does not have": ("stands in its evidence", lambda: answer(quote(0, 3, quote="One"))),
+    "a quote from elsewhere in the paper": ("stands in its evidence", lambda: answer(quote(18, 20, quote="Th"))),
+    "a quote before the evidence": ("stands in its evidence", lambda: answer(quote(0, 3), evidence=(part(4, 17),))),
+    "a quote behind the evidence": ("stands in its evidence", lambda: answer(quote(18, 29), evidence=(part(0, 17),))),
+    "a quote over its evidence's end": ("stands in its evidence", lambda: answer(quote(4, 17), evidence=(part(0, 9),))),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_value_cannot_be_made(name: str) -> None:
+    rule, make = BROKEN[name]
+    with pytest.raises(ValueError, match=f"^Broken contract: .*{rule}"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"quote": "The fur is warm"},
+        {"start": 1},
+        {"end": START + 3},
+        {"paper": replace(PAPER, length=5)},
+        {"paper": replace(PAPER, pages=PageMap((0, 8), ("", "")))},
+        {"support": 2.0},
+    ],
+)
+def test_nor_can_a_good_one_be_broken(broken: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Broken contract: "):
+        replace(quote(0, 17), **broken)
+
+
+def test_a_page_is_computed_and_cannot_be_given() -> None:
+    with pytest.raises(TypeError):
+        Citation(PAPER, 0, 17, TEXT[:17], 1, 1.0, page=2)  # type: ignore[call-arg]
+    assert isinstance(PAPER, Paper)
+
+
+# Answers that do not vary: two processes, in which sets and dicts of strings are in another order
+
+QUESTION = "How long is the Aletsch glacier, and how dense is the fur of a sea otter?"
+REPLY = (
+    "## Summary\n- The Aletsch glacier has a length of 23 kilometres [1].\n- Rome has seven hills [1].\n\n"
+    "## Analysis\n### The fur of a sea otter\nThe fur of a sea otter has about 155,000 hairs on each square centimetre"
+    " of skin [2]. The Aletsch glacier covers 82 square kilometres of the Bernese Alps."
+)
+
+
+def printed(desk: Desk, style: Style, seed: str) -> str:
+    """What is printed for the question, without the times."""
+    arguments = ("--json", "--style", style, QUESTION)
+    ran = desk.spawn("query.py", *arguments, more={"PYTHONHASHSEED": seed, "QUERY_LOG": "false"})
+    assert ran.code == 0, ran.err
+    assert "timings_ms" in ran.object
+    without, count = re.subn(r'"timings_ms": ?\{[^}]*\}', '"timings_ms": {}', ran.out)
+    assert count == 1
+    return without
+
+
+@pytest.mark.parametrize("style", ["plain", "report"])
+@pytest.mark.parametrize("llm", ["ollama", "builtin"])
+def test_two_processes_print_the_same_bytes(ready: Desk, ollama_server: OllamaStandIn, llm: str, style: Style) -> None:
+    ready.settings |= {"LLM": llm, "OLLAMA_HOST": ollama_server.url}
+    ollama_server.reply = lambda messages: REPLY
+    first, second = printed(ready, style, "1"), printed(ready, style, "2")
+    assert first == second
+    assert len(json.loads(first)["sentences"]) > 1
+    prompts = ollama_server.bodies("/api/chat")
+    assert len(prompts) == (2 if llm == "ollama" else 0)
+    assert prompts[:1] == prompts[1:]

@@ -1,0 +1,222 @@
+"""What a model writes, taken apart: sentences, markers, headings, tables, code, however it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written, take_markers, written_sentences
+
+WORDS = "The cat Fig. al. 3 2. 4.5 J. end. Why? No! ... “Then ” « » ** [1] [2,3] [ (1) (2019) 。 文 | `".split()
+WORDS += ["\n\n", "\n- ", "\n", "\n| ", " |\n", "\n|---|\n", "\n```\n", "\n# ", "**\n"]
+DRAFTS = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | st.lists(
+    st.sampled_from([*WORDS, *" .[]()-1\n|#*"]), max_size=25
+).map("".join)
+
+
+def drafted(pieces: Iterable[str], count: int = 3) -> list[Written | Heading]:
+    draft = Draft(count)
+    return [part for piece in pieces for part in draft.feed(piece)] + draft.end()
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "expected"),
+    [
+        ("It holds [1].", 3, ("It holds.", (1,))),
+        ("It holds[1].", 3, ("It holds.", (1,))),
+        ("It holds [1][3].", 3, ("It holds.", (1, 3))),
+        ("It holds [1] [3].", 3, ("It holds.", (1, 3))),
+        ("It holds [3, 1; 2].", 3, ("It holds.", (3, 1, 2))),
+        ("It holds [1 and 2].", 3, ("It holds.", (1, 2))),
+        ("It holds [1-3].", 3, ("It holds.", (1, 2, 3))),
+        ("It holds [1 – 3].", 3, ("It holds.", (1, 2, 3))),
+        ("It holds [2-999].", 3, ("It holds.", (2, 3))),
+        ("It holds [3-1].", 3, ("It holds.", ())),
+        # Written in other ways
+        ("It holds [Source 1].", 3, ("It holds.", (1,))),
+        ("It holds [Evidence 2, 3].", 3, ("It holds.", (2, 3))),
+        ("It holds [passage 2].", 3, ("It holds.", (2,))),
+        ("It holds [Ref. 2].", 3, ("It holds.", (2,))),
+        ("It holds [^1].", 3, ("It holds.", (1,))),
+        ("It holds [#2].", 3, ("It holds.", (2,))),
+        ("It holds [1, p. 4].", 3, ("It holds.", (1,))),
+        ("It holds (sources 1 and 2).", 3, ("It holds.", (1, 2))),
+        ("[2] It holds.", 3, ("It holds.", (2,))),
+        # Missing, repeated, nested, cut off
+        ("It holds.", 3, ("It holds.", ())),
+        ("It [1] holds [1].", 3, ("It holds.", (1,))),
+        ("It holds [[1]].", 3, ("It holds.", (1,))),
+        ("It holds ([2]).", 3, ("It holds.", (2,))),
+        ("It holds (see [2]).", 3, ("It holds.", (2,))),
+        ("It holds (as said [2]).", 3, ("It holds (as said).", (2,))),
+        ("It holds [1", 3, ("It holds", ())),
+        ("It holds [1, 2", 3, ("It holds", ())),
+        # Invented
+        ("It holds [7].", 3, ("It holds.", ())),
+        ("It holds [0].", 3, ("It holds.", ())),
+        ("It holds [2, 9].", 3, ("It holds.", (2,))),
+        ("It holds [1].", 0, ("It holds.", ())),
+        # What only the program may write: a citation of a page
+        ("It holds [otters p.7].", 3, ("It holds.", ())),
+        ("It holds [arXiv:2301.01234 p. 7] [2].", 3, ("It holds.", (2,))),
+        ("It holds (p. 7).", 3, ("It holds.", ())),
+        ("It holds (Smith, pp. 7-9) [1].", 3, ("It holds.", (1,))),
+        # No markers
+        ("Scaled to [0, 1] it holds [2].", 3, ("Scaled to [0, 1] it holds.", (2,))),
+        ("It holds [citation needed].", 3, ("It holds [citation needed].", ())),
+        ("It holds [1000].", 3, ("It holds [1000].", ())),
+        ("The array x[1] is set [2].", 3, ("The array x[1] is set.", (2,))),
+        ("`a[1]` is set [2].", 3, ("`a[1]` is set.", (2,))),
+        ("It is $x_[1]$ here [2].", 3, ("It is $x_[1]$ here.", (2,))),
+        # Round brackets: a number of the evidence, or not
+        ("It holds (1).", 3, ("It holds.", (1,))),
+        ("It holds (2019).", 3, ("It holds (2019).", ())),
+        ("It holds (7).", 3, ("It holds (7).", ())),
+        ("It holds (a).", 3, ("It holds (a).", ())),
+        ("It holds (1, 9).", 3, ("It holds (1, 9).", ())),
+        ("It holds (1) and more (2).", 3, ("It holds (1) and more.", (2,))),
+        ("By equation (2).", 3, ("By equation (2).", ())),
+        ("It follows from step (1).", 3, ("It follows from step (1).", ())),
+    ],
+)
+def test_markers(text: str, count: int, expected: tuple[str, tuple[int, ...]]) -> None:
+    assert take_markers(text, count) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A is b [1]. C is d [2].", [("A is b.", (1,)), ("C is d.", (2,))]),
+        # A marker behind the full stop belongs to the sentence before it
+        ("A is b. [1] C is d. [2]", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("A is b.[1] C is d.[2][1]", [("A is b.", (1,)), ("C is d.", (2, 1))]),
+        ("A is b.\n[1]\nC is d.", [("A is b.", (1,)), ("C is d.", ())]),
+        ("A is b. (1) C is d.", [("A is b.", (1,)), ("C is d.", ())]),
+        ("A is b. [1].", [("A is b.", (1,))]),
+        ("A is b 【1†source】.", [("A is b.", (1,))]),
+        ("[2] A is b.", [("A is b.", (2,))]),
+        # Lists and marks of type
+        ("- A is b [1].\n- C is d [2].", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("1. A is b [1].\n2. C is d [2].", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("**A** is b. [1]", [("A is b.", (1,))]),
+        ("**A is b.** [1] **C.**", [("A is b.", (1,)), ("C.", ())]),
+        ("-5 degrees is cold [1].", [("-5 degrees is cold.", (1,))]),
+        ("3.5 is b [1].", [("3.5 is b.", (1,))]),
+        # Nothing to say
+        ("", []),
+        (" \n[1]", []),
+        ("...", []),
+    ],
+)
+def test_written_sentences(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert written_sentences(text, 3, complete=True) == ([Written(*sentence) for sentence in expected], "")
+    assert drafted([text]) == [Written(*sentence) for sentence in expected]
+
+
+def test_a_sentence_is_told_as_soon_as_the_next_begins_and_no_sooner() -> None:
+    assert written_sentences("A is b. [", 3, complete=False) == ([], "A is b. [")
+    assert written_sentences("A is b. [1] [", 3, complete=False) == ([], "A is b. [1] [")
+    assert written_sentences("A is b. [1] C", 3, complete=False) == ([Written("A is b.", (1,))], " C")
+    assert written_sentences("A is b. C", 3, complete=False) == ([Written("A is b.", ())], "C")
+    draft = Draft(3)
+    assert draft.feed("A is b. ") == []
+    assert draft.feed("[1]") == []
+    assert draft.feed(" C") == [Written("A is b.", (1,))]
+    assert draft.feed(" is d.") == []
+    assert draft.end() == [Written("C is d.", ())]
+
+
+@given(DRAFTS | st.text(max_size=80), st.data())
+def test_pieces_of_every_size_give_the_same_as_the_whole(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=len(text))))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert drafted(pieces) == drafted([text]) == drafted(list(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Head\n\nText [1].", [Heading("Head"), Written("Text.", (1,))]),
+        ("### The *Head*: \nText.", [Heading("The Head"), Written("Text.", ())]),
+        ("**Head**\nText.", [Heading("Head"), Written("Text.", ())]),
+        ("**Head:**\n\n- Text [2].", [Heading("Head"), Written("Text.", (2,))]),
+        ("A is b [1].\n\n## Head\n\nC. [2].", [Written("A is b.", (1,)), Heading("Head"), Written("C.", (2,))]),
+        ("**Bold** begins this sentence [1].", [Written("Bold begins this sentence.", (1,))]),
+    ],
+)
+def test_headings(text: str, expected: list[Written | Heading]) -> None:
+    got = drafted([text])
+    if "*Head*" in text:  # whether the inner marks of type stay is of no concern here
+        got = [Heading(part.text.replace("*", "")) if isinstance(part, Heading) else part for part in got]
+    assert got == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "| Model | F1 |\n|---|---|\n| Otter | 93.1 [1] |\n| Seal | **88** [2] |\n",
+            [
+                Written("Model: Otter; F1: 93.1", (1,), ("Otter", "93.1")),
+                Written("Model: Seal; F1: 88", (2,), ("Seal", "88")),
+            ],
+        ),
+        # Without a head, each row by itself
+        (
+            "| Otter | 93.1 |\n| Seal | 88 | [2]\n",
+            [Written("Otter; 93.1", (), ("Otter", "93.1")), Written("Seal; 88", (2,), ("Seal", "88"))],
+        ),
+        # Prose before and after
+        (
+            "They differ. [1]\n| A | B |\n|:--|--:|\n| x | y |\nThat is all. [2]",
+            [Written("They differ.", (1,)), Written("A: x; B: y", (), ("x", "y")), Written("That is all.", (2,))],
+        ),
+        # More cells than the head names; an empty one
+        ("| A |\n|---|\n| x | y |\n", [Written("A: x; y", (), ("x", "y"))]),
+        ("| A | B |\n|---|---|\n|  | y |\n", [Written("B: y", (), ("y",))]),
+        # A head alone says nothing
+        ("| A | B |\n|---|---|\n", []),
+    ],
+)
+def test_a_tables_rows_are_sentences_and_keep_their_cells(text: str, expected: list[Written | Heading]) -> None:
+    assert drafted([text]) == expected
+    assert drafted(list(text)) == expected
+
+
+def test_a_line_of_code_is_a_sentence_and_its_index_no_marker() -> None:
+    text = "Run this:\n```python\nx = a[1]  [2]\nprint(x)\n\n```\nIt prints x [1]."
+    assert drafted([text]) == [
+        Written("Run this:", ()),
+        Written("x = a[1]", (2,)),
+        Written("print(x)", ()),
+        Written("It prints x.", (1,)),
+    ]
+    assert drafted(list(text)) == drafted([text])
+
+
+def test_what_steers_a_terminal_is_left_out_however_it_is_cut() -> None:
+    text = "A \x1b[31mis\x1b[0m b\x07 [1]. \x1b]8;;http://x\x07C\x1b]8;;\x07 is d.\r\nE."
+    expected = [Written("A is b.", (1,)), Written("C is d.", ()), Written("E.", ())]
+    assert drafted([text]) == expected
+    assert drafted(list(text)) == expected
+
+
+def test_what_never_ends_is_cut_and_not_held_for_ever() -> None:
+    draft = Draft(3)
+    found = [part for _ in range(2000) for part in draft.feed("word ")] + draft.end()
+    assert found
+    assert all(len(part.text) <= LONGEST_SENTENCE + 1 for part in found)
+
+
+def markers_of(parts: Sequence[Written | Heading]) -> set[int]:
+    return {marker for part in parts if isinstance(part, Written) for marker in part.markers}
+
+
+@given(DRAFTS, st.integers(0, 3))
+def test_no_marker_is_of_evidence_that_there_is_not_and_no_sentence_is_without_words(text: str, count: int) -> None:
+    parts = drafted([text], count)
+    assert markers_of(parts) <= set(range(1, count + 1))
+    assert all(part.text == part.text.strip() and part.text for part in parts)

@@ -1,0 +1,401 @@
+"""Hits to evidence: what is joined, what is made whole, what is left out, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from desk import hits_on
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folio.evidence import HEADER_TOKENS, WIDEST, Gathered, gather
+from folio.tokens import estimate_tokens
+from folio.types import Chunk, Evidence, Hit, PageMap, Paper
+
+PLENTY = 100_000
+PROSE = " ".join(f"The river runs through valley {number} below the town." for number in range(100))
+
+
+class Shelf:
+    """Papers, their texts, and hits on parts of them."""
+
+    def __init__(self, *texts: str, pages: Sequence[int] = (0,)) -> None:
+        self.texts = {f"p{number}": text for number, text in enumerate(texts, 1)}
+        page_map = PageMap(tuple(pages), ("",) * len(pages))
+        self.papers = {
+            name: Paper(name, f"{name}.pdf", "", (), None, page_map, len(text), 1) for name, text in self.texts.items()
+        }
+
+    def read(self, paper: str, start: int, end: int) -> str:
+        return self.texts.get(paper, "")[start:end]
+
+    def hit(self, start: int | str, end: int | str, paper: str = "p1", score: float = 0.5) -> Hit:
+        """A hit on [start, end) of a paper, or from where words begin to where others end."""
+        text = self.texts[paper]
+        first = start if isinstance(start, int) else text.index(start)
+        last = end if isinstance(end, int) else text.index(end, first) + len(end)
+        return Hit(Chunk(first + 1, paper, first, last), self.papers[paper], text[first:last], score)
+
+    def whole(self, start: int | str, end: int | str) -> str:
+        """The text of the evidence that one hit makes."""
+        (evidence,) = gather([self.hit(start, end)], self.read, PLENTY).evidence
+        return evidence.text
+
+
+def spans(gathered: Gathered) -> list[tuple[int, str, int, int]]:
+    return [(e.number, e.paper.id, e.start, e.end) for e in gathered.evidence]
+
+
+# --- One text once ---------------------------------------------------------------------------------------------------
+
+
+def test_no_hits_make_no_evidence() -> None:
+    assert gather([], Shelf("x").read, PLENTY) == Gathered((), 0)
+
+
+def test_hits_apart_are_evidence_in_their_order() -> None:
+    shelf = Shelf("One ends here. Two ends here. Three ends here.", "Four ends here.")
+    hits = [
+        shelf.hit("Three", "here.", score=0.9),
+        shelf.hit("Four", "here.", "p2", 0.8),
+        shelf.hit("One", "here.", score=0.7),
+    ]
+    gathered = gather(hits, shelf.read, PLENTY)
+    assert spans(gathered) == [(1, "p1", 30, 46), (2, "p2", 0, 15), (3, "p1", 0, 14)]
+    assert [e.text for e in gathered.evidence] == ["Three ends here.", "Four ends here.", "One ends here."]
+    assert [e.hits for e in gathered.evidence] == [(hit,) for hit in hits]
+    assert gathered.left_out == 0
+
+
+@pytest.mark.parametrize(
+    ("second", "joined"), [((14, 35), True), ((20, 35), True), ((29, 46), True), ((30, 46), False)]
+)
+def test_hits_that_overlap_or_touch_are_joined(second: tuple[int, int], joined: bool) -> None:
+    shelf = Shelf("One ends here. Two ends here. Three ends here.")
+    ends = [shelf.hit(0, 29, score=0.5), shelf.hit(*second, score=0.8)]
+    gathered = gather(ends, lambda *span: "", PLENTY)  # nothing to widen with
+    if joined:
+        assert spans(gathered) == [(1, "p1", 0, second[1])]
+        assert gathered.evidence[0].text == shelf.texts["p1"][: second[1]]
+        assert gathered.evidence[0].hits == (ends[1], ends[0])  # best first
+        assert gathered.evidence[0].score == 0.8
+    else:
+        assert spans(gathered) == [(1, "p1", 0, 29), (2, "p1", 30, 46)]
+
+
+def test_a_hit_between_two_joins_all_three() -> None:
+    shelf = Shelf(PROSE)
+    hits = [shelf.hit(0, 100, score=0.9), shelf.hit(200, 300, score=0.8), shelf.hit(100, 200, score=0.7)]
+    gathered = gather(hits, lambda *span: "", PLENTY)
+    assert spans(gathered) == [(1, "p1", 0, 300)]
+    assert gathered.evidence[0].hits == tuple(hits)
+
+
+def test_the_same_spans_of_two_papers_are_not_joined() -> None:
+    shelf = Shelf("One ends here. Two ends.", "Not the same at all. Or?")
+    gathered = gather([shelf.hit(0, 14), shelf.hit(0, 20, "p2")], shelf.read, PLENTY)
+    assert spans(gathered) == [(1, "p1", 0, 14), (2, "p2", 0, 20)]
+
+
+def test_the_same_text_in_a_second_paper_is_not_evidence_again() -> None:
+    shelf = Shelf("Otters float in kelp. They eat.", "Otters  float in\nkelp.", "Seals do not float.")
+    hits = [shelf.hit(0, 21), shelf.hit(0, 22, "p2"), shelf.hit(0, 19, "p3")]
+    gathered = gather(hits, shelf.read, PLENTY)
+    assert [(e.paper.id, e.text) for e in gathered.evidence] == [
+        ("p1", "Otters float in kelp."),
+        ("p3", "Seals do not float."),
+    ]
+    assert gathered.left_out == 0  # nothing is lost
+
+
+# --- Nothing broken off ----------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_that_is_broken_off_is_made_whole_at_both_ends() -> None:
+    shelf = Shelf("One is short. Two is cut here in the middle. Three stands. Four is cut as well, here. Five.")
+    assert shelf.whole("in the middle", "Four is") == (
+        "Two is cut here in the middle. Three stands. Four is cut as well, here."
+    )
+    assert shelf.whole("Two", "middle.") == "Two is cut here in the middle."
+    assert shelf.whole("wo is", "is") == "Two is cut here in the middle."
+
+
+def test_the_start_and_the_end_of_a_paper_are_where_it_stops() -> None:
+    shelf = Shelf("A first sentence, cut. A last one without a stop")
+    assert shelf.whole("sentence", "cut.") == "A first sentence, cut."
+    assert shelf.whole("A last", "one") == "A last one without a stop"
+    assert shelf.whole(0, 48) == shelf.texts["p1"]
+
+
+def test_a_sentence_too_long_to_be_one_stays_broken() -> None:
+    shelf = Shelf("Start. " + "word " * 300 + "end. Next.")
+    assert shelf.whole(100, 200) == shelf.texts["p1"][100:200].strip()
+
+
+def test_white_space_at_its_ends_is_left_off() -> None:
+    shelf = Shelf("One.\n\nTwo.\n\nThree.")
+    assert shelf.whole(4, 12) == "Two."
+
+
+STEPS = """Some words before it.
+
+The steps are as follows:
+
+1. Fill the tank with water, which
+takes an hour.
+2. Open the valve.
+
+3. Wait until nothing drips
+any more from it.
+
+Some words after it."""
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2. Open", "valve."),
+        ("The steps", "follows:"),
+        ("takes an hour", "2."),
+        ("3. Wait", "drips"),
+        ("valve", "Wait"),
+    ],
+)
+def test_steps_are_made_whole_with_the_line_that_announces_them(start: str, end: str) -> None:
+    assert Shelf(STEPS).whole(start, end) == STEPS[STEPS.index("The steps") : STEPS.index("\n\nSome words after")]
+
+
+def test_what_only_stands_beside_steps_does_not_grow() -> None:
+    assert Shelf(STEPS).whole("Some words before", "it.") == "Some words before it."
+    assert Shelf(STEPS).whole("Some words after", "it.") == "Some words after it."
+
+
+ALGORITHM = """We describe it below in some detail and at length.
+Algorithm 1 Binary search
+Require: a sorted array
+1: low := 0
+2: while low < high do
+3:   middle := (low + high) / 2
+4: end while
+5: return low
+The search needs a logarithm of steps. It is old."""
+
+
+@pytest.mark.parametrize(("start", "end"), [("2: while", "do"), ("Algorithm 1", "search"), ("middle", "4: end")])
+def test_an_algorithm_is_made_whole_and_takes_no_prose_behind_it(start: str, end: str) -> None:
+    assert (
+        Shelf(ALGORITHM).whole(start, end) == ALGORITHM[ALGORITHM.index("Algorithm 1") : ALGORITHM.index("\nThe sea")]
+    )
+
+
+TABLE = """The models differ much.
+
+Table 2. Scores of the models on
+the test set, in percent.
+
+Model  F1  Recall
+Otter  93.1  90.0
+Small ones
+Seal  88.0  85.5
+Walrus  81.2  80.1
+
+The best one is Otter."""
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("Seal", "88.0"), ("Model", "Recall"), ("the test", "percent."), ("90.0", "90.0")]
+)
+def test_a_table_is_made_whole_with_its_caption(start: str, end: str) -> None:
+    assert Shelf(TABLE).whole(start, end) == TABLE[TABLE.index("Table 2") : TABLE.index("\n\nThe best")]
+
+
+def test_a_caption_below_its_table_belongs_to_it() -> None:
+    text = "Words before.\n\nModel  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores.\n\nWords after."
+    assert Shelf(text).whole("Otter", "93.1") == "Model  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores."
+
+
+def test_bullets_are_made_whole() -> None:
+    text = "Words before.\n\n• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest.\n\nWords after."
+    assert Shelf(text).whole("Seals", "dive.") == "• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Numbered headings
+        "1.1 Context\n\nWords here.\n\n1.2 Code\n\nMore words.\n\n1.3 Tests",
+        # Lines of prose that begin like code
+        "It was done\nfor the whole of the year.\nIf it was not, it was done\nwhile nobody was there.",
+        # What is left of a figure
+        "A\n\n10\n\n20\n\nB\n\n10\n\n20\n\nC\n\n30",
+    ],
+)
+def test_what_only_looks_like_a_list_is_none(text: str) -> None:
+    line = text.splitlines()[-1]
+    grown = Shelf(text).whole(line, line)
+    assert grown in (line, "If it was not, it was done\nwhile nobody was there.")
+
+
+def test_of_a_list_of_references_one_is_enough() -> None:
+    references = [f"{n}. A. Author. “Title number {n} of many.”\nIn: Journal {n} (20{n:02})." for n in range(1, 8)]
+    text = "References\n\n" + "\n".join(references)
+    assert Shelf(text).whole("number 4", "many") == references[3]
+
+
+def test_of_a_list_that_goes_on_beyond_what_is_read_whole_items_are_enough() -> None:
+    items = [f"• Item {n} is about this and that, and so on,\nand about some more." for n in range(200)]
+    text = "Words before.\n\n" + "\n".join(items)
+    assert Shelf(text).whole("m 100 is", "more") == items[100]
+    grown = Shelf(text).whole("m 3 is", "more")  # it begins near, and ends far away
+    assert grown == "\n".join(items[:4])
+
+
+def test_evidence_grows_by_no_more_than_the_widest_at_each_end() -> None:
+    text = "Words. " + "It is so,\n" * 400
+    for start in range(0, len(text) - 100, 170):
+        (evidence,) = gather([Shelf(text).hit(start, start + 100)], Shelf(text).read, PLENTY).evidence
+        assert start - evidence.start <= WIDEST
+        assert evidence.end - (start + 100) <= WIDEST
+
+
+def test_what_grows_into_its_neighbour_is_joined_with_it() -> None:
+    shelf = Shelf("One is here. Two is cut in the middle of it. Three is here.")
+    hits = [shelf.hit("Two", "cut", score=0.6), shelf.hit("middle", "Three is here.", score=0.9)]
+    gathered = gather(hits, shelf.read, PLENTY)
+    assert [e.text for e in gathered.evidence] == ["Two is cut in the middle of it. Three is here."]
+    assert gathered.evidence[0].hits == (hits[1], hits[0])
+
+
+def test_pages_are_those_of_the_widened_span() -> None:
+    text = "On page one a sentence begins that\nends on page two. And more."
+    shelf = Shelf(text, pages=(0, text.index("ends")))
+    hit = shelf.hit("ends", "two.")
+    assert hit.pages == (2, 2)
+    (evidence,) = gather([hit], shelf.read, PLENTY).evidence
+    assert (evidence.text, evidence.pages, evidence.where) == (text[:-10], (1, 2), "pp. 1–2")
+
+
+# --- A paper that went away ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("now", ["", "Another text stands here now, and it is longer than the one before was."])
+def test_of_a_paper_that_vanished_or_changed_the_hit_is_left(now: str) -> None:
+    shelf = Shelf("One is here. Two is cut in the middle of it. Three is here.")
+    hit = shelf.hit("cut", "middle")
+    shelf.texts["p1"] = now
+    (evidence,) = gather([hit], shelf.read, PLENTY).evidence
+    assert (evidence.start, evidence.end, evidence.text) == (20, 37, "cut in the middle")
+
+
+# --- The budget ------------------------------------------------------------------------------------------------------
+
+
+def tokens(*evidence: Evidence) -> int:
+    return sum(estimate_tokens(piece.text) + HEADER_TOKENS for piece in evidence)
+
+
+def test_the_weakest_are_left_out_and_counted() -> None:
+    shelf = Shelf(*(f"Paper {n} says this and nothing else at all." for n in range(1, 6)))
+    hits = [shelf.hit(0, 42, f"p{n}", 1 / n) for n in range(1, 6)]
+    everything = gather(hits, shelf.read, PLENTY).evidence
+    three = tokens(*everything[:3])
+    for budget, kept in ((three, 3), (three - 1, 2), (PLENTY, 5)):
+        gathered = gather(hits, shelf.read, budget)
+        assert [e.paper.id for e in gathered.evidence] == ["p1", "p2", "p3", "p4", "p5"][:kept]
+        assert gathered.left_out == 5 - kept
+
+
+def test_the_best_is_kept_however_long_it_is() -> None:
+    shelf = Shelf(PROSE)
+    gathered = gather([shelf.hit(0, 500), shelf.hit(600, 700)], shelf.read, 1)
+    assert [(e.start, e.end) for e in gathered.evidence] == [(0, 500)]
+    assert gathered.left_out == 1
+
+
+def test_what_joins_costs_only_what_it_adds() -> None:
+    shelf = Shelf(PROSE)
+    hits = [shelf.hit(0, 500), shelf.hit(100, 550)]
+    assert gather(hits, lambda *span: "", estimate_tokens(shelf.texts["p1"][:550]) + HEADER_TOKENS).left_out == 0
+
+
+def test_evidence_grows_only_where_that_fits_and_the_best_first() -> None:
+    text = "The first sentence is cut in its middle here."
+    shelf = Shelf(text, "A second one is cut in the middle as well.")
+    hits = [shelf.hit("cut", "here.", score=0.9), shelf.hit("cut", "the middle", "p2", 0.8)]
+    bare = gather(hits, lambda *span: "", PLENTY).evidence
+    assert [e.text for e in gather(hits, shelf.read, tokens(*bare)).evidence] == [
+        "cut in its middle here.",
+        "cut in the middle",
+    ]
+    one_grown = gather(hits, shelf.read, tokens(*bare) + 6).evidence
+    assert [e.text for e in one_grown] == [text, "cut in the middle"]
+    both = gather(hits, shelf.read, PLENTY).evidence
+    assert [e.text for e in both] == [text, shelf.texts["p2"]]
+
+
+# --- Whatever comes --------------------------------------------------------------------------------------------------
+
+LINES = [
+    *PROSE[:60].split(),
+    "1. One",
+    "2. Two",
+    "• x",
+    "a  b  c",
+    "Table 1. T",
+    "Steps:",
+    "end.",
+    "1: x",
+    "\n",
+    "\n\n",
+]
+TEXTS = st.lists(st.sampled_from(LINES), min_size=1, max_size=60).map(" ".join) | st.lists(
+    st.sampled_from(LINES), min_size=1, max_size=60
+).map("\n".join)
+
+
+@st.composite
+def libraries(draw: st.DrawFn) -> tuple[Shelf, list[Hit]]:
+    shelf = Shelf(*draw(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3)))
+    hits: dict[tuple[str, int, int], Hit] = {}
+    for _ in range(draw(st.integers(0, 6))):
+        name = draw(st.sampled_from(sorted(shelf.texts)))
+        length = len(shelf.texts[name])
+        start = draw(st.integers(0, length - 1))
+        hit = shelf.hit(start, draw(st.integers(start + 1, length)), name, draw(st.floats(0, 1)))
+        if hit.text.strip():
+            hits[name, hit.chunk.start, hit.chunk.end] = replace(hit, chunk=replace(hit.chunk, id=len(hits)))
+    return shelf, sorted(hits.values(), key=lambda hit: -hit.score)
+
+
+@given(libraries(), st.integers(0, 400) | st.just(PLENTY))
+def test_whatever_comes_it_is_the_papers_text_and_each_place_once(
+    library: tuple[Shelf, list[Hit]], budget: int
+) -> None:
+    shelf, hits = library
+    gathered = gather(hits, shelf.read, budget)
+    evidence = gathered.evidence
+    assert [e.number for e in evidence] == list(range(1, len(evidence) + 1))
+    assert all(e.text == shelf.texts[e.paper.id][e.start : e.end] for e in evidence)
+    for name in shelf.texts:
+        places = sorted((e.start, e.end) for e in evidence if e.paper.id == name)
+        assert all(before[1] < after[0] for before, after in pairwise(places))
+    assert [hits.index(e.hits[0]) for e in evidence] == sorted(hits.index(e.hits[0]) for e in evidence)
+    assert all(list(e.hits) == sorted(e.hits, key=lambda hit: -hit.score) for e in evidence)
+    # Each hit that was taken is there, itself or word for word
+    texts = [" ".join(e.text.split()) for e in evidence]
+    assert all(
+        any(" ".join(hit.text.split()) in text for text in texts) for hit in hits[: len(hits) - gathered.left_out]
+    )
+    assert tokens(*evidence) <= budget or len(evidence) <= 1
+    assert gather(hits, shelf.read, budget) == gathered
+
+
+def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
+    hits = hits_on(PROSE[:500], PROSE[500:800], size=90)
+    (evidence,) = gather(hits, lambda paper, start, end: "", PLENTY).evidence
+    assert evidence.text == "".join(hit.text for hit in hits)
+    assert evidence.pages == (1, 2)
+    assert len(evidence.hits) == len(hits)

@@ -1,0 +1,338 @@
+"""The log of questions: what is written down comes back, outlives changes of the papers, and is forgotten for good."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+
+from folio import store, workers
+from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
+from folio.library import Library
+from folio.querylog import LogCounts, LogEntry, LoggedSource, QueryLog
+
+ENTRY = LogEntry(
+    asked="2026-01-02T03:04:05+00:00",
+    question="And how long is it?",
+    standalone_question="How long is the Aletsch glacier?",
+    chunks=(2**63 - 1, 1, 77),
+    answer="It is 23 km long. It shrinks.",
+    sources=(
+        LoggedSource("a" * 64, "alps/glaciers.pdf", 3, "The glacier is 23 km long."),
+        LoggedSource("b" * 64, "ice.pdf", 127, "All of them shrink."),
+    ),
+    timings_ms={"retrieve": 12.5, "answer": 1000.25, "total": 1012.75},
+    model="extractive",
+)
+REFUSAL = replace(ENTRY, question="Why?", answer="Not found in the provided papers.", chunks=(), sources=())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store" / store.LIBRARY
+
+
+@pytest.fixture
+def library(path: Path) -> Iterator[Library]:
+    opened = Library(path, create=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def log(library: Library) -> QueryLog:
+    return QueryLog(library.database)
+
+
+def _questions(path: Path) -> list[tuple[str, str]]:
+    """What the file holds: each question with its feedback."""
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("SELECT question, feedback FROM queries ORDER BY id").fetchall()
+    finally:
+        connection.close()
+
+
+# What is written down comes back
+
+
+def test_a_new_log_is_empty(log: QueryLog) -> None:
+    assert log.last() is None
+    assert log.counts() == LogCounts(questions=0, refused=0, good=0, bad=0, median_ms=None)
+
+
+@pytest.mark.parametrize("entry", [ENTRY, REFUSAL, replace(ENTRY, timings_ms={}, feedback="bad")])
+def test_an_entry_comes_back_as_it_was(log: QueryLog, path: Path, entry: LogEntry) -> None:
+    log.add(entry)
+    assert log.last() == entry
+    again = Library(path)
+    assert QueryLog(again.database).last() == entry
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Größe von 𝔽₂? 氷河 🦀", "Größe von 𝔽₂? 氷河 🦀"),
+        ('\'; DROP TABLE queries; --\n\t"quoted" \\u0041', '\'; DROP TABLE queries; --\n\t"quoted" \\u0041'),
+        ("a\x00b", "a\x00b"),
+        ("", ""),
+        ("x" * 300_000, "x" * 300_000),
+        ("from a torn \udcff\ud83d terminal \ud83d", "from a torn \ufffd\ufffd terminal \ufffd"),
+        ("both halves \ud83e\udd80", "both halves 🦀"),
+    ],
+    ids=["beyond ASCII", "SQL", "NUL", "empty", "long", "lone surrogates", "a pair of surrogates"],
+)
+def test_any_text_can_be_written_down(log: QueryLog, text: str, kept: str) -> None:
+    def with_text(of: str) -> LogEntry:
+        source = LoggedSource(of, of, 1, of)
+        return LogEntry(ENTRY.asked, of, of, (1,), of, (source, source), {of: 1.0}, of)
+
+    log.add(with_text(text))
+    assert log.last() == with_text(kept)
+
+
+def test_the_last_is_the_one_that_was_added_last(log: QueryLog, path: Path) -> None:
+    for n, asked in enumerate(["2026-05-01T00:00:00+00:00", "2026-03-01T00:00:00+00:00"]):  # the clock was set back
+        log.add(replace(ENTRY, question=f"{n}?", asked=asked))
+    last = log.last()
+    assert last is not None
+    assert last.question == "1?"
+    assert _questions(path) == [("0?", ""), ("1?", "")]
+
+
+# Feedback
+
+
+def test_feedback_is_on_the_last_question(log: QueryLog, path: Path) -> None:
+    log.add(replace(ENTRY, question="0?"))
+    assert log.mark("good") == replace(ENTRY, question="0?", feedback="good")
+    log.add(replace(ENTRY, question="1?"))
+    log.mark("good")
+    assert log.mark("bad").feedback == "bad"  # who errs may say so
+    assert log.last() == replace(ENTRY, question="1?", feedback="bad")
+    assert _questions(path) == [("0?", "good"), ("1?", "bad")]
+
+
+def test_feedback_before_any_question(log: QueryLog) -> None:
+    with pytest.raises(UsageError, match="no question") as caught:
+        log.mark("good")
+    assert "python query.py" in caught.value.remedy
+
+
+def test_each_process_marks_its_own_question_and_a_new_one_the_last_of_all(log: QueryLog, path: Path) -> None:
+    other, third = Library(path), Library(path)
+    theirs = QueryLog(other.database)
+    log.add(replace(ENTRY, question="mine"))
+    theirs.add(replace(ENTRY, question="theirs"))
+    assert log.mark("good").question == "mine"
+    assert QueryLog(third.database).mark("bad").question == "theirs"
+    assert _questions(path) == [("mine", "good"), ("theirs", "bad")]
+    for library in (other, third):
+        library.close()
+
+
+def test_feedback_on_a_question_that_could_not_be_written_down_is_for_no_other(
+    library: Library, log: QueryLog, path: Path
+) -> None:
+    log.add(ENTRY)
+    library.database.rows("PRAGMA query_only = ON")
+    with pytest.raises(StoreError):
+        log.add(REFUSAL)
+    library.database.rows("PRAGMA query_only = OFF")
+    with pytest.raises(UsageError):
+        log.mark("bad")
+    assert _questions(path) == [(ENTRY.question, "")]
+
+
+# Numbers
+
+
+def test_counts(log: QueryLog) -> None:
+    for total in (100.0, 900.0, 300.0):
+        log.add(replace(ENTRY, timings_ms={"answer": 1.0, "total": total}))
+        log.mark("good")
+    log.add(replace(REFUSAL, timings_ms={"retrieve": 5.0}))
+    log.mark("bad")
+    log.add(replace(REFUSAL, timings_ms={"total": 500.0}))
+    assert log.counts() == LogCounts(questions=5, refused=2, good=3, bad=1, median_ms=400.0)
+
+
+# Beside the papers
+
+
+def test_a_question_changes_nothing_about_the_papers(library: Library, log: QueryLog, path: Path) -> None:
+    with library.reading() as before:
+        counts = library.counts()
+    log.add(ENTRY)
+    log.mark("good")
+    log.clear()
+    log.add(ENTRY)
+    with library.reading() as after:
+        assert after == before
+        assert library.counts() == counts
+    assert library.check() == []
+
+
+def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryLog, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO removed VALUES (1, 1)")
+    committed: list[float] = []
+
+    def land() -> None:
+        time.sleep(0.3)
+        committed.append(time.monotonic())
+        other.execute("COMMIT")
+
+    ingest = threading.Thread(target=land)
+    ingest.start()
+    log.add(ENTRY)
+    assert time.monotonic() >= committed[0]
+    ingest.join()
+    other.close()
+    assert log.last() == ENTRY
+
+
+def test_a_question_does_not_wait_for_a_long_one(
+    library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folio.querylog.PATIENCE_S", 0.1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    for write in (lambda: log.add(ENTRY), lambda: log.mark("good"), log.clear):
+        with pytest.raises(StoreBusy, match="Another process is writing to the library") as caught:
+            write()
+        assert caught.value.remedy.startswith("Wait until it has ended")
+    assert time.monotonic() - began < 5
+    other.execute("ROLLBACK")
+    other.close()
+    assert library.database.rows("PRAGMA busy_timeout") == [(30_000,)]  # the library is as patient as before
+    log.add(ENTRY)
+    assert log.last() == ENTRY
+
+
+@pytest.mark.parametrize(
+    ("pragma", "error"), [("PRAGMA query_only = ON", StoreError), ("PRAGMA max_page_count = 1", DiskFull)]
+)
+def test_where_nothing_can_be_written_an_error_says_so(
+    library: Library, log: QueryLog, path: Path, pragma: str, error: type[FolioError]
+) -> None:
+    log.add(ENTRY)
+    library.database.rows(pragma)  # as on a disk that is read-only, or full
+    with pytest.raises(error) as caught:
+        log.add(replace(ENTRY, answer="x" * 300_000))
+    assert type(caught.value) is error
+    assert caught.value.remedy
+    assert _questions(path) == [(ENTRY.question, "")]
+    assert library.check() == []
+
+
+# Forgotten
+
+
+def test_questions_are_forgotten(library: Library, log: QueryLog, path: Path) -> None:
+    for _ in range(50):
+        log.add(replace(ENTRY, question="Is the merger with Nordwand private?", answer="Nordwand " * 2000))
+        log.mark("bad")
+    held = b"".join(part.read_bytes() for part in path.parent.iterdir())
+    assert b"Nordwand" in held
+    assert log.clear() == 50
+    assert log.clear() == 0
+    assert log.last() is None
+    assert log.counts().questions == 0
+    with pytest.raises(UsageError):
+        log.mark("good")
+    assert not [part.name for part in path.parent.iterdir() if b"Nordwand" in part.read_bytes()]
+    log.add(ENTRY)
+    assert log.last() == ENTRY
+    assert library.check() == []
+
+
+# Rebuilding
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    """A store with a paper and two questions."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    made = hashing_app(tmp_path)
+    make_pdf(tmp_path / "papers" / "lattices.pdf", "lattices")
+    make_pdf(tmp_path / "papers" / "trees.pdf", "trees")
+    made.run()
+    library = made.open_library()
+    log = QueryLog(library.database)
+    log.add(ENTRY)
+    log.mark("good")
+    log.add(REFUSAL)
+    library.close()
+    return made
+
+
+HELD = [(ENTRY.question, "good"), (REFUSAL.question, "")]
+
+
+def test_the_log_stays_when_the_papers_change(app: HashingApp, tmp_path: Path) -> None:
+    (tmp_path / "papers" / "trees.pdf").unlink()
+    app.run(prune=True)
+    assert _questions(app.library_path) == HELD
+    app.repair()
+    assert _questions(app.library_path) == HELD
+    other = hashing_app(tmp_path, HashingEmbedder(name="other"))
+    other.run(rebuild=True)
+    assert _questions(app.library_path) == HELD
+    assert other.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "kept"),
+    [
+        ("PRAGMA user_version = 99", True),  # by a newer version of Folio
+        ("ALTER TABLE vectors RENAME TO lost", True),
+        ("PRAGMA user_version = 0", True),
+        ("DROP TABLE queries", False),
+    ],
+)
+def test_the_log_is_saved_from_a_library_that_is_set_aside(app: HashingApp, damage: str, kept: bool) -> None:
+    with sqlite3.connect(app.library_path) as tamper:
+        tamper.execute(damage)
+    tamper.close()
+    notices: list[str] = []
+    again = HashingApp(app.settings, notices.append, app.hashing)
+    again.run(rebuild=True)
+    assert len(notices) == 1
+    assert "set aside" in notices[0]
+    assert _questions(app.library_path) == (HELD if kept else [])
+    assert again.verify() == []
+
+
+def test_a_log_that_cannot_be_read_is_not_taken_over(log: QueryLog, tmp_path: Path) -> None:
+    log.add(ENTRY)
+    none, torn = tmp_path / "none.sqlite", tmp_path / "torn.sqlite"
+    sqlite3.connect(none).execute("CREATE TABLE bookmarks (url TEXT)").connection.close()
+    torn.write_bytes(b"This is no database.\n" * 100)
+    for path in (none, torn):
+        with pytest.raises(StoreDamaged):
+            log.take_over(path)
+    assert log.last() == ENTRY
+    assert log.counts().questions == 1
+
+
+# Its size
+
+
+def test_the_size_of_a_store(library: Library, log: QueryLog, path: Path, tmp_path: Path) -> None:
+    assert store.size(tmp_path / "none") == 0
+    before = store.size(path.parent)
+    assert before == sum(part.stat().st_size for part in path.parent.iterdir())
+    (path.parent / "lexical").mkdir()
+    (path.parent / "lexical" / "folio.json").write_bytes(b"x" * 1000)
+    (path.parent / "gone").symlink_to(tmp_path / "none")
+    assert before + 1000 < store.size(path.parent) < before + 1500

@@ -1,0 +1,168 @@
+"""Searching a store: both searches and what is a candidate in any case, fused, reranked and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from desk import write_pdf
+from doubles import HashingApp, hashing_app, read_here
+
+from folio import workers
+from folio.errors import UsageError
+from folio.protocols import Reranker, TermWeights
+from folio.retrieve import Retriever, Weights, reranked
+from folio.types import Hit
+
+ICE = "How long is the Aletsch glacier?"
+PASSAGES = {
+    "glacier": "The Aletsch glacier is 23 kilometres long.",
+    "thickness": "How thick the Aletsch is differs from place to place.",
+    "otters": "Sea otters float in rafts of kelp and sleep there.",
+    "warden": "A warden reads the gauge on every Monday.",
+    "moon": "The moon has been visited by twelve people so far.",
+    "bees": "Bees dance in order to tell where flowers are.",
+}
+Make = Callable[..., Retriever]
+
+
+class PrefersA:
+    """A reranker that puts the passages with a word first."""
+
+    name = "prefers"
+
+    def __init__(self, word: str, reads: int | None) -> None:
+        self.word = word
+        self.reads = reads
+        self.given: list[str] = []
+
+    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        self.given = [hit.text for hit in hits]
+        return [1.0 if self.word in hit.text else 0.5 for hit in hits]
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    """Six papers of one passage each."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app = hashing_app(tmp_path, CHUNK_SIZE=400, CHUNK_OVERLAP=0)
+    for name, text in PASSAGES.items():
+        write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
+    app.run()
+    return app
+
+
+@pytest.fixture
+def make(app: HashingApp) -> Iterator[Make]:
+    library = app.open_library()
+
+    def retriever(reranker: Reranker | None = None, candidates: int = 1) -> Retriever:
+        weights = Weights(0.7, 0.3, candidates)
+        return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, weights)
+
+    yield retriever
+    library.close()
+
+
+def named(hits: Sequence[Hit]) -> list[str]:
+    return [hit.paper.file.removesuffix(".pdf") for hit in hits]
+
+
+def ids_of(make: Make, *names: str) -> list[int]:
+    found = make(candidates=50).search("What is this?", 50).hits
+    assert sorted(named(found)) == sorted(PASSAGES)
+    return [hit.chunk.id for name in names for hit in found if named([hit]) == [name]]
+
+
+def test_the_best_of_both_searches_are_found_in_order(make: Make) -> None:
+    found = make(candidates=20).search(ICE, 2)
+    assert named(found.hits) == ["glacier", "thickness"]
+    for hit in found.hits:
+        assert hit.text == PASSAGES[named([hit])[0]]
+        assert (hit.pages, hit.where) == ((1, 1), "p. 1")
+        assert None not in (hit.dense, hit.lexical)
+    assert found.hits[0].score == 1.0
+    assert found.hits[0].score > found.hits[1].score > 0
+    assert list(found.timings_ms) == ["embed", "open", "dense", "bm25", "read"]
+
+
+def test_a_text_is_read_as_it_is_in_the_paper(make: Make) -> None:
+    (hit,) = make().search(ICE, 1).hits
+    assert make().text(hit.paper.id, hit.chunk.start, hit.chunk.end) == hit.text
+    assert make().text(hit.paper.id, hit.chunk.start + 4, hit.chunk.start + 11) == hit.text[4:11]
+    assert make().text("no paper", 0, 10) == ""
+
+
+# What is a candidate in any case
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 3])
+def test_without_a_reranker_an_earlier_passage_displaces_none_that_is_nearer(make: Make, top_k: int) -> None:
+    own = make().search(ICE, top_k).hits
+    assert make().search(ICE, top_k, None, ids_of(make, *PASSAGES)).hits == own
+    found = make().search(ICE, 9, None, ids_of(make, *PASSAGES)).hits
+    assert found[:top_k] == own
+    assert sorted(named(found)) == sorted(PASSAGES)
+
+
+@pytest.mark.parametrize("reads", [None, 1, 20])
+def test_an_earlier_passage_is_given_to_the_reranker_however_few_it_reads(make: Make, reads: int | None) -> None:
+    earlier = ids_of(make, "warden")
+    reranker = PrefersA("warden", reads)
+    assert named(make(reranker).search(ICE, 1).hits) == ["glacier"]
+    (best,) = make(reranker).search(ICE, 1, None, earlier).hits
+    assert (best.chunk.id, best.score, best.text) == (earlier[0], 1.0, PASSAGES["warden"])
+    assert best.dense == pytest.approx(_cosine(make, ICE, PASSAGES["warden"]), abs=1e-6)
+    assert best.lexical is None
+    assert reranker.given == [PASSAGES["glacier"], PASSAGES["warden"]]
+
+
+def test_an_earlier_passage_that_the_search_finds_too_is_one_candidate(make: Make) -> None:
+    for reranker in (None, PrefersA("thick", None)):
+        own = make(reranker, 20).search(ICE, 4)
+        ids = [hit.chunk.id for hit in own.hits]
+        assert make(reranker, 20).search(ICE, 4, None, [*ids, *ids]).hits == own.hits
+
+
+def test_an_earlier_passage_that_is_gone_is_left_out(make: Make) -> None:
+    for reranker in (None, PrefersA("warden", None)):
+        own = make(reranker).search(ICE, 2).hits
+        assert make(reranker).search(ICE, 2, None, [1, 2**62]).hits == own
+
+
+def test_an_earlier_passage_of_a_paper_that_is_not_asked_is_left_out(make: Make) -> None:
+    papers = [*make().papers_named("glacier.pdf"), *make().papers_named("thickness.pdf")]
+    for reranker in (None, PrefersA("warden", None)):
+        found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
+        assert sorted(named(found)) == ["glacier", "thickness"]
+        assert make(reranker).search("Who is the warden?", 9, [], ids_of(make, "warden")).hits == ()
+
+
+def test_an_earlier_passage_of_a_paper_that_was_dropped_meanwhile_is_left_out(app: HashingApp, make: Make) -> None:
+    retriever = make(PrefersA("warden", None))
+    earlier = ids_of(make, "warden")
+    assert named(retriever.search(ICE, 1, None, earlier).hits) == ["warden"]
+    (app.settings.PAPERS_DIR / "warden.pdf").unlink()
+    app.run(prune=True)
+    assert named(retriever.search(ICE, 1, None, earlier).hits) == ["glacier"]
+
+
+def _cosine(make: Make, question: str, text: str) -> float:
+    embedder = make().embedder
+    return float(embedder.embed_passages([text])[0] @ embedder.embed_query(question))
+
+
+# The rest
+
+
+def test_ties_keep_the_order_they_came_in(make: Make) -> None:
+    hits = make(candidates=20).search(ICE, 4).hits
+    assert [hit.chunk for hit in reranked(PrefersA("nothing", None), ICE, hits, {})] == [hit.chunk for hit in hits]
+
+
+def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
+    assert [paper.file for paper in make().papers_named("ON GLA")] == ["glacier.pdf"]
+    assert [paper.file for paper in make().papers_named("warden.p")] == ["warden.pdf"]
+    with pytest.raises(UsageError, match=r"No paper in the index is called glaciers\.pdf\. Close to it: glacier\.pdf"):
+        make().papers_named("glaciers.pdf")
