@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written, take_markers, written_sentences
+from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written, written_sentences
+from folio.markers import take_markers
 
 WORDS = "The cat Fig. al. 3 2. 4.5 J. end. Why? No! ... “Then ” « » ** [1] [2,3] [ (1) (2019) 。 文 | `".split()
 WORDS += ["\n\n", "\n- ", "\n", "\n| ", " |\n", "\n|---|\n", "\n```\n", "\n# ", "**\n"]

@@ -24,7 +24,7 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 FLOORS = [
     "types errors",
     "protocols",
-    "prompts files ollama layout hidden frontmatter tokens units sentences refusals bert mupdf",
+    "prompts files ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert mupdf",
     "database quantities draft",
     "facts",
     "polarity wording",

@@ -1,0 +1,110 @@
+"""Markers: how a model points to the evidence, and what only looks as if it did. Pure."""
+
+from __future__ import annotations
+
+import re
+
+# A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], [1, p. 4], [^1], 【1†source】
+# and within a second pair of brackets: [[1]], ([1])
+_NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*:?\s*)?(?:number\s*)?#?"
+_PAGE = r"(?:\b(?:pp?|S)\.|\bpages?)\s?\d+(?:\s?[-–]\s?\d+)?"
+MARKER = re.compile(
+    rf"\s*(?P<outer>[\[(])?[\[(]\s*\^?{_NAMED}(?P<numbers>\d{{1,3}}(?:\s*(?:,|;|and|&|-|–)\s*{_NAMED}\d{{1,3}})*)"
+    rf"(?:\s*[,:]?\s*{_PAGE}|†[^\]]{{0,40}})?\s*[\])](?(outer)[\])])",
+    re.I,
+)
+_WORDS_OF_MARKER = re.compile(r"(?!and\b)\b[^\W\d]+\.?\s*:?|#", re.I)
+TRAILING_MARKERS = re.compile(rf"(?:{MARKER.pattern})+", re.I)
+# No sentence ends in these, so that a stop in them is none, however few characters of them have come.
+_UNBROKEN = r"[^\[\]【】［］〔〕<>.!?…。！？\n]|[.!?…](?=\S)|\bpp?\.\s"
+_OTHER_BRACKETS = re.compile(rf"[【［〔](\s*{_NAMED}\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}})[】］〕]", re.I)
+_STUCK = re.compile(rf"(?<=[^\W\d][.!?…])(?=\[(?:\^|{_NAMED})\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}}\])", re.I)
+_CUT_MARKER = re.compile(rf"\s*[\[【]\s*{_NAMED}[\d\s,;]*(?=[.!?…]*$)", re.I)
+# What looks like a citation of ours or of a paper's page: only the program writes those.
+_FORGED = re.compile(
+    rf"\s*\[[^\[\]]{{0,80}}(?:{_PAGE}|\.pdf\b)[^\[\]]{{0,20}}\]|\s*\([^()]{{0,80}}(?:{_PAGE}|\.pdf\b[^()]{{0,9}})\)",
+    re.I,
+)
+_EMPTY_BRACKETS = re.compile(r"\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I)
+# Code and formulas: x[1] in them is an index.
+_VERBATIM = re.compile(r"`[^`]*`|\$(?!\s)[^$]*(?<!\s)\$(?!\d)|\\\(.*?\\\)|\\\[.*?\\\]")
+_INDEXED = re.compile(r"(?:^|[^\w])(?:[A-Za-z]|(?!\d+$)\w*[\d_]\w*)$")
+# Behind these a number in round brackets is part of a name: Equation (2), step (1)
+_NUMBERED = re.compile(
+    r"\b(?:eqs?|equations?|steps?|items?|cases?|parts?|tables?|figs?|figures?|sections?|lemmas?|theorems?|rules?|lines?"
+    r"|conditions?|phases?|points?|algorithms?|and|or|to)\.?$",
+    re.I,
+)
+# Words that only lead to a marker, which _TAKEN stands for: "According to [1], ...", "[1] states that ...", "see [1]"
+_TAKEN = "\x00"
+_SOURCE = r"(?:(?:the\s+)?(?:evidence|sources?|passages?|papers?|documents?|refs?|references?)\s*)?"
+_TAKEN_TOGETHER = re.compile(r"\x00(?:(?:[,;]|\s+and\b|\s+&)*\x00)+")
+_LEADS_TO_MARKER = re.compile(
+    rf"^(?:(?:according\s+to|based\s+on|as\s+\w+\s+(?:in|by)|as\s+per|per|from|in)\s*{_SOURCE}\x00\s*,\s*"
+    rf"|{_SOURCE}\x00\s*(?:also\s+|explicitly\s+|clearly\s+)?"
+    r"(?:states?|says?|mentions?|notes?|reports?|explains?|writes?|specif(?:y|ies)|tells?(?:\s+us)?)\s+that\s+)(?=\w)",
+    re.I,
+)
+_ENDS_IN_MARKER = re.compile(
+    rf",?\s+(?:as\s+\w+\s+(?:in|by)|according\s+to|see(?:\s+also)?|cf\.?)\s*{_SOURCE}\x00(?=\s*[.!?…]*$)", re.I
+)
+_SECOND_STOP = re.compile(r"(?<![.\s])(?:\s\.|\.\.)$")
+CODE_MARKERS = re.compile(rf"\s+(?:(?:#|//|--|%)\s*)?(?:{MARKER.pattern})+\s*\.?\s*$", re.I)
+
+
+def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
+    """A sentence without its markers, and the numbers 1..count that they held, each once, in order.
+
+    Round brackets are taken for a marker only at its end, and where neither a year nor the number of an equation could
+    be meant. What counts from 0 is an interval, such as [0, 1]; what stands in code or a formula is an index.
+    """
+    numbers: dict[int, None] = {}
+    while (plain := _without_markers(text, count, numbers)) != text:
+        text = plain  # what is taken out may leave a marker behind: [[1]2]
+    return plain, tuple(numbers)
+
+
+def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:
+    """One round of it; adds to the numbers."""
+    verbatim = [match.span() for match in _VERBATIM.finditer(text)]
+
+    def take(match: re.Match[str]) -> str:
+        found = _numbers(match["numbers"])
+        if _is_text(match, found) or any(start <= match.start() < end for start, end in verbatim):
+            return match.group()
+        numbers.update((number, None) for number in found if 1 <= number <= count)
+        return _TAKEN
+
+    def _is_text(match: re.Match[str], found: list[int]) -> bool:
+        before, behind = text[: match.start()], text[match.end() :]
+        if match.group().startswith(("(", " (", "\n(")) and "[" not in match.group():
+            closes = not TRAILING_MARKERS.sub("", behind).strip(" .!?…\"”»)")
+            return not closes or not found or max(found) > count or bool(_NUMBERED.search(before))
+        if 0 in found and len(found) > 1:
+            return True
+        return not match.group()[0].isspace() and bool(_INDEXED.search(before)) and bool(behind.strip(" .!?"))
+
+    plain = _TAKEN_TOGETHER.sub(_TAKEN, MARKER.sub(take, text))
+    plain = _ENDS_IN_MARKER.sub("", _LEADS_TO_MARKER.sub("", plain.strip()))
+    first = plain.partition(" ")[0]
+    if first.isalpha() and first.islower() and len(first) > 1 and not text.lstrip().startswith(first):
+        plain = plain[0].upper() + plain[1:]
+    plain = _CUT_MARKER.sub("", _FORGED.sub("", plain.replace(_TAKEN, "")))
+    plain = " ".join(_EMPTY_BRACKETS.sub("", plain).split())
+    return _SECOND_STOP.sub(".", plain)
+
+
+def _numbers(text: str) -> list[int]:
+    found: list[int] = []
+    for part in re.split(r"\s*(?:,|;|and|&)\s*", _WORDS_OF_MARKER.sub("", text)):
+        first, _, last = re.sub(r"\s*[-–]\s*", "-", part).partition("-")
+        if first.isdecimal() and last.isdecimal():
+            found.extend(range(int(first), min(int(last), int(first) + 20) + 1))
+        elif first.isdecimal():
+            found.append(int(first))
+    return found
+
+
+def in_square_brackets(text: str) -> str:
+    """The text with markers in other brackets, 【1†source】, made square ones, and apart from the word before."""
+    return _STUCK.sub(" ", _OTHER_BRACKETS.sub(r"[\1]", text))
