@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from folio import cite, prompts
 from folio.errors import ContextTooSmall, OllamaError
+from folio.markdown import printable
 from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
 from folio.protocols import Answerer, Embedder
 from folio.refusals import is_refusal
@@ -32,8 +34,14 @@ REMEMBERED_TURNS = 4
 LONGEST_TOKEN = 8
 # A paper's own references, "[12]" or "[3, 4]", which a model would take for numbers of evidence; not an index, "x[1]".
 _REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
-_FENCE = re.compile(r"<(?=[\s/]*evidence\b)", re.I)
+# What ends or begins a turn in the templates of chat models, and our own fence: the server would read them as such.
+_CONTROLS = re.compile(
+    r"<(?=[\s/]*(?:evidence|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)|<(?=[|｜])"
+    r"|(?<=[|｜])>|\[(?=/?(?:INST|SYS)\b)|<(?=</?SYS)",
+    re.I,
+)
 _NO_MARKUP = str.maketrans('<>"', "‹›'")
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.I | re.S)
 # What models put before a question that they rewrote.
 _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
 
@@ -118,7 +126,8 @@ class OllamaAnswerer:
         turns = [f"Q: {turn.standalone_question}\nA: {_numbered(turn)}" for turn in history[-REMEMBERED_TURNS:]]
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
-        for line in "".join(self._stream("", prompt)).splitlines():
+        written = _THOUGHTS.sub("", "".join(self._stream("", prompt)))
+        for line in printable(written).splitlines():
             rewritten = _LABEL.sub("", line).strip(' *"“”\n')
             if rewritten and not rewritten.endswith(":"):  # "Here is the standalone question:"
                 believed = len(rewritten) <= 4 * len(question) + 400 and known.intersection(tokenize(rewritten))
@@ -192,9 +201,15 @@ def _tokens(system: str, prompt: str) -> int:
 
 def _as_read(evidence: Evidence) -> str:
     """A piece of evidence as the model reads it: fenced, and without what it could take for a fence or a marker."""
-    text = _REFERENCES.sub(_in_words, _FENCE.sub("‹", evidence.text))
+    text = _REFERENCES.sub(_in_words, _defused(evidence.text))
     paper = " ".join((evidence.paper.title or evidence.paper.file).split()).translate(_NO_MARKUP)
     return prompts.EVIDENCE.format(number=evidence.number, paper=paper, pages=evidence.where, text=text)
+
+
+def _defused(text: str) -> str:
+    """The text without what a chat model's template means something by; a paper can hold it, and so can an answer."""
+    seen = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return _CONTROLS.sub(lambda sign: {"<": "‹", ">": "›", "[": "("}[sign.group()], seen)
 
 
 def _in_words(references: re.Match[str]) -> str:
@@ -206,7 +221,7 @@ def _faults(withheld: Sequence[Withheld]) -> str:
     lines: list[str] = []
     left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
     for fault in withheld:
-        sentence = _FENCE.sub("‹", _shortened(fault.text))
+        sentence = _defused(_shortened(fault.text))
         line = prompts.FAULT.format(sentence=sentence, reason=_shortened(fault.reason))
         left -= estimate_tokens(line) + 1
         if left < 0:
@@ -221,5 +236,5 @@ def _shortened(text: str) -> str:
 
 def _numbered(turn: Answer) -> str:
     if len(turn.sentences) < 2:
-        return turn.text
-    return " ".join(f"({number}) {sentence.text}" for number, sentence in enumerate(turn.sentences, 1))
+        return _defused(turn.text)
+    return " ".join(f"({number}) {_defused(sentence.text)}" for number, sentence in enumerate(turn.sentences, 1))

@@ -90,7 +90,7 @@ def _left_out(count: int) -> str:
 
 
 class Chat:
-    """Questions and answers that follow up on each other."""
+    """Questions and answers that follow up on each other; one at a time, so that each conversation has its own."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Chat:
 
         Raises UsageError for an empty question and ModelError; the conversation is then as it was before.
         """
-        question = question.strip()
+        question = question.strip().encode(errors="replace").decode()  # the shell hands on bytes that are no UTF-8
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
         self._clock = Stopwatch()

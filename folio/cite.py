@@ -15,7 +15,7 @@ from folio.refusals import is_refusal, is_weak_refusal
 from folio.support import Judge, Verdict
 from folio.types import Sentence, Style, Withheld
 
-# A model that repeats itself this often has lost its way: what it writes after that is not waited for.
+# A model that repeats itself this often in a row has lost its way: what it writes after that is not waited for.
 MOST_REPEATS = 5
 # The sections of a report; what a model lists under "references" the program lists itself.
 SUMMARY, ANALYSIS = "Summary", "Analysis"
@@ -46,39 +46,45 @@ def check(
     whole: asked at the end, whether the model had said all that it wanted to; where it was cut off,
     what it had begun is no sentence.
     """
-    shown: dict[str, None] = {}
+    said: set[tuple[str, str]] = set()  # in a report once in its summary, and once in its analysis
+    shown = 0
     withheld: dict[str, Withheld] = {}
     section: str | None = SUMMARY if style == "report" else ""
     repeats, partly = 0, False
     for part in _parts(pieces, judge.count, longest, whole):
         if is_refusal(part.text):
-            return Ended(len(shown), tuple(withheld.values()), not shown, bool(shown))
+            return Ended(shown, tuple(withheld.values()), not shown, bool(shown))
         if isinstance(part, Heading):
             section = _section(part.text, section, judge) if style == "report" else ""
             continue
         if section is None:  # the model's own list of references
             continue
         key = part.text.casefold()
-        if key in shown or key in withheld:
+        place = section.partition("/")[0]
+        if (place, key) in said:
             repeats += 1
             if repeats == MOST_REPEATS:
                 break
+            continue
+        said.add((place, key))
+        repeats = 0
+        if key in withheld:
             continue
         verdict = _TOO_LONG
         if len(part.text) <= LONGEST_SENTENCE:
             verdict = judge.judge(part.text, part.markers, part.cells)
         if verdict.citations:
-            shown[key] = None
+            shown += 1
             against = judge.against(part.text, verdict.citations)
             yield Sentence(part.text, verdict.citations, against, section)
-        elif is_weak_refusal(part.text):
+        elif is_weak_refusal(part.text, marked=bool(part.markers)):
             if not shown:
                 return Ended(0, tuple(withheld.values()), True, False)
             partly = True
         elif not part.text.endswith(":"):  # "Here is what the evidence says:" says nothing itself
             withheld[key] = Withheld(part.text, verdict.reason)
             yield withheld[key]
-    return Ended(len(shown), tuple(withheld.values()), False, partly)
+    return Ended(shown, tuple(withheld.values()), False, partly)
 
 
 def _parts(
@@ -107,4 +113,4 @@ def _section(heading: str, current: str | None, judge: Judge) -> str | None:
         return SUMMARY
     if re.match(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$", name):
         return ANALYSIS
-    return f"{ANALYSIS}/{heading}" if judge.mentions(heading) else current or ANALYSIS
+    return f"{ANALYSIS}/{heading}" if judge.mentions(heading) else (current or ANALYSIS).partition("/")[0]

@@ -9,11 +9,13 @@ import re
 from dataclasses import dataclass
 
 from folio.markdown import CUT_ESCAPE, printable, simplified, unadorned
-from folio.markers import CODE_MARKERS, TRAILING_MARKERS, in_square_brackets, take_markers
+from folio.markers import TRAILING_MARKERS, behind_code, in_square_brackets, take_markers
 from folio.sentences import sentence_spans
 
 # A sentence, and what a model writes between two of them, has this many characters at most.
 LONGEST_SENTENCE = 1500
+# What is open is looked through again when this part of it is new, and not for each character of a long line.
+_NEW_PART = 32
 _MAY_VANISH = "[【［〔(<*_`\u200c\u200d"  # how markers, tags and marks of type begin
 # What a model thinks before it answers, where the server does not keep it apart.
 _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.I)
@@ -48,6 +50,7 @@ class Draft:
         self._cut = ""  # the beginning of what steers a terminal, or of a tag
         self._thinking = False
         self._prose = ""  # sentences that are not yet whole
+        self._seen = 0  # characters of them that were looked through
         self._line = ""  # the beginning of a line, held until it is known what kind of line it is
         self._in_prose = False  # in the middle of a line of prose
         self._in_code = False
@@ -144,13 +147,16 @@ class Draft:
 
     def _code(self, line: str) -> list[Written | Heading]:
         """A line of code; a marker stands behind it, apart: what is joined to a name is an index."""
-        behind = CODE_MARKERS.search(line)
-        text, markers = take_markers(line[behind.start() :], self._count) if behind else ("", ())
-        code = (line[: behind.start()] if behind and not text.strip(" .") else line).strip()
+        behind = behind_code(line)
+        text, markers = take_markers(line[behind:], self._count)
+        code = (line if text.strip(" .") else line[:behind]).strip()
         return [Written(code, markers)] if _has_words(code) else []
 
     def _sentences(self, *, complete: bool) -> list[Written | Heading]:
+        if not complete and len(self._prose) - self._seen < len(self._prose) // _NEW_PART:
+            return []
         found, self._prose = written_sentences(self._prose, self._count, complete=complete)
+        self._seen = len(self._prose)
         return list(found)
 
 

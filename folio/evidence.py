@@ -84,7 +84,7 @@ def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> Gathered:
     spans: list[_Span] = []
     taken = 0
     for hit in hits:
-        if any(_says_all(span.text, hit.text) for span in spans):
+        if not hit.text.strip() or any(_says_all(span.text, hit.text) for span in spans):
             taken += 1
             continue
         joined = _joined(spans, _Span(hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)))

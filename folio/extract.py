@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from folio.cite import ANALYSIS, SUMMARY
+from folio.dispute import conflict
 from folio.facts import facts
-from folio.polarity import conflict
 from folio.protocols import Embedder, TermWeights
 from folio.sentences import sentence_spans
 from folio.support import Judge, citation

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from folio.quantities import REFERRING, Quantity, canonical, key, numbers, plain_text
 from folio.tokens import STOP_WORDS
-from folio.units import SOFT_UNITS, UNIT_WORD, UNITS, unit_of
+from folio.units import SOFT_UNITS, UNIT_WORD, UNITS, unit_of, unit_of_power
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,12 @@ def missing(sentence: str, passages: str, known: str = "") -> list[str]:
         names = {label for number, label in said.labelled if number == quantity}
         if _holds(quantity, there, passages) or any(_has_identifier(label, everywhere) for label in names):
             continue
-        if _FALLS.search(sentence) and _holds(Quantity(f"-{quantity.value}", quantity.unit), there, passages):
+        fallen = Quantity(f"-{quantity.value}", quantity.unit)
+        if _FALLS.search(sentence) and not quantity.value.startswith("-") and _holds(fallen, there, passages):
             continue  # it fell by 5: -5
+        rates = (other for other in said.readings if other.unit.startswith(f"{quantity.unit}/"))
+        if any(other.value == quantity.value and _holds(other, there, passages) for other in rates):
+            continue  # 40 m each year: 40 m/yr
         if quantity.unit not in REFERRING | {""} and there.get(quantity.value, set()) - REFERRING:
             lacking.append(f"the unit of {quantity.value} {quantity.unit}")
         else:
@@ -265,10 +269,10 @@ def _is_short_for(run: str, words: str) -> bool:
 def _units_in(text: str) -> frozenset[str]:
     """The units that a text names anywhere, such as in a table's head: "Length (km)"."""
     words = {match.group() for match in UNIT_WORD.finditer(plain_text(text))} - {"us"}
-    found = {unit_of(word) for word in words}
+    found = {unit_of_power(word) for word in words}
     for word in words:
         over, _, under = word.partition("/")
-        if unit_of(over) and unit_of(under):
-            found.add(f"{unit_of(over)}/{unit_of(under)}")
+        if unit_of_power(over) and unit_of(under):
+            found.add(f"{unit_of_power(over)}/{unit_of(under)}")
         found.add(unit_of(under))
     return frozenset(found | {quantity.unit for quantity in facts(text).readings})

@@ -27,7 +27,7 @@ CUT_ESCAPE = re.compile(
     re.I,
 )
 # Joiners of letters in other scripts; beside these characters they only hide something.
-_LOST_JOINER = re.compile(r"[\u200c\u200d]+(?=[\x00-\x7f])|(?<=[\x00-\x7f])[\u200c\u200d]+")
+_LOST_JOINER = re.compile(r"(?<![\u200c\u200d])[\u200c\u200d]+(?=[\x00-\x7f])|(?<=[\x00-\x7f])[\u200c\u200d]+")
 
 
 def printable(text: str) -> str:

@@ -6,11 +6,11 @@ import re
 
 # A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], [1, p. 4], [^1], 【1†source】
 # and within a second pair of brackets: [[1]], ([1])
-_NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*:?\s*)?(?:number\s*)?#?"
+_NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*(?::\s*)?)?(?:number\s*)?#?"
 _PAGE = r"(?:\b(?:pp?|S)\.|\bpages?)\s?\d+(?:\s?[-–]\s?\d+)?"
 MARKER = re.compile(
     rf"\s*(?P<outer>[\[(])?[\[(]\s*\^?{_NAMED}(?P<numbers>\d{{1,3}}(?:\s*(?:,|;|and|&|-|–)\s*{_NAMED}\d{{1,3}})*)"
-    rf"(?:\s*[,:]?\s*{_PAGE}|†[^\]]{{0,40}})?\s*[\])](?(outer)[\])])",
+    rf"(?:\s*(?:[,:]\s*)?{_PAGE}|†[^\]]{{0,40}})?\s*[\])](?(outer)[\])])",
     re.I,
 )
 _WORDS_OF_MARKER = re.compile(r"(?!and\b)\b[^\W\d]+\.?\s*:?|#", re.I)
@@ -49,7 +49,10 @@ _ENDS_IN_MARKER = re.compile(
     rf",?\s+(?:as\s+\w+\s+(?:in|by)|according\s+to|see(?:\s+also)?|cf\.?)\s*{_SOURCE}\x00(?=\s*[.!?…]*$)", re.I
 )
 _SECOND_STOP = re.compile(r"(?<![.\s])(?:\s\.|\.\.)$")
-CODE_MARKERS = re.compile(rf"\s+(?:(?:#|//|--|%)\s*)?(?:{MARKER.pattern})+\s*\.?\s*$", re.I)
+_CODE_MARKERS = re.compile(rf"(?<!\s)(?=\s)(?:\s+(?:#|//|--|%))?(?:{MARKER.pattern})+\s*\.?$", re.I)
+# Nobody writes markers within markers so often: what is left of them then is only brackets.
+_MOST_ROUNDS = 20
+_NO_BRACKETS = str.maketrans("", "", "[]()【】")
 
 
 def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
@@ -59,9 +62,18 @@ def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
     be meant. What counts from 0 is an interval, such as [0, 1]; what stands in code or a formula is an index.
     """
     numbers: dict[int, None] = {}
+    text, rounds = " ".join(text.split()), 0
     while (plain := _without_markers(text, count, numbers)) != text:
-        text = plain  # what is taken out may leave a marker behind: [[1]2]
+        rounds += 1  # what is taken out may leave a marker behind: [[1]2]
+        text = plain if rounds < _MOST_ROUNDS else plain.translate(_NO_BRACKETS)
     return plain, tuple(numbers)
+
+
+def behind_code(line: str) -> int:
+    """Where the markers behind a line of code begin, with the white space before them; its length without any."""
+    line = line.rstrip()
+    found = _CODE_MARKERS.search(line) if line.rstrip(" .").endswith(("]", ")")) else None
+    return found.start() if found else len(line)
 
 
 def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:

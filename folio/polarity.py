@@ -1,20 +1,17 @@
-"""Whether two sentences deny each other, and whether two papers do. Pure."""
+"""Whether two sentences deny each other, as far as a "not" or an opposite tells. Pure."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 
-from folio.facts import facts
-from folio.quantities import REFERRING, Quantity, key, plain_text
+from folio.quantities import plain_text
 from folio.tokens import tokenize
-from folio.units import UNITS
 
-_DENIALS = frozenset(
-    "not no never none neither nor without cannot unable lacks lacked nicht kein keine keinen keiner ohne"
-    " nie".split()
+DENIALS = frozenset(
+    "not no never none nobody nothing neither nor without cannot unable lacks lacked nicht kein keine keinen keiner"
+    " ohne nie".split()
 )
 # What says the same as a "not" without one, or says less than it denies. Where one stands, nobody is called a liar.
 _HALF_DENIALS = re.compile(
@@ -43,7 +40,33 @@ _CLAUSE = re.compile(
 )
 _CJK, _CJK_DENIAL = re.compile("[\u4e00-\u9fff]"), re.compile("[不没無无未非]")
 # A number with its neighbours, among which a direction is looked for: "rose by 7 %"
-_DIRECTED = re.compile(r"(?P<before>(?:[^\W\d]+\W+){0,3})(?P<number>\d[\d.,]*)")
+_DIRECTED = re.compile(r"(?P<before>(?:(?<![^\W\d])[^\W\d]{1,40}\W+){0,3})(?P<number>\d[\d.,]*)")
+# What takes back, or leaves open, what is said behind it.
+_SAYING = (
+    r"(?:believ|think|thought|claim|show|demonstrat|prov|report|suggest|say|said|impl|mean|conclud|indicat|confirm"
+    r"|establish|held|stat|assum)\w*"
+)
+_FRAME = re.compile(
+    rf"\b(?:not (?:true|the case|clear|known|certain|proven)|no (?:\w+ )?(?:evidence|proof|signs?|indications?)"
+    rf"|(?:not|never|nobody|nothing|no one|no \w+) (?:\w+ )?{_SAYING}(?: \w+)? that"
+    rf"|(?:falsely|wrongly|mistakenly|erroneously) (?:\w+ )?{_SAYING}|(?:false|untrue|doubtful|unlikely|unproven) that"
+    r"|unclear|unknown|uncertain|doubt(?:s|ed)?|whether|(?:hypothes|speculat|conjectur|myth)\w* (?:is )?that)\b"
+)
+_CONDITION = re.compile(r"(?:^|[,:(•] )if (?P<given>[^,;:]+), (?:then )?(?!(?:and|or|but)\b)(?P<then>[^;:]+)")
+_MAYBE = re.compile(r"\b(?:may|might|could(?! be))\s+(?:(?:also|be|been|have|well|even|\w+ly)\s+)*(?P<verb>[^\W\d]+)")
+_ONLY = re.compile(
+    r"\s(?:only|except) (?:against|if|when|in|for|under|with|on|at|by|from|within|after|before|as|where|while|until"
+    r"|during|up to)\b"
+)
+_ENDS = re.compile(r"[.!?;]+\s+")
+# With one of these a sentence has a frame of its own.
+_FRAMES_ITSELF = re.compile(
+    r"\b(?:if|whether|doubt\w*|unclear|unknown|uncertain|question\w*|ask\w*|claim\w*|falsely|may|might|could|possib\w*"
+    r"|perhaps|potential\w*|maybe|likely|suggest\w*|seem\w*|appear\w*|when|where|provided|unless|given|long as"
+    r"|hypothes\w*|evidence|debat\w*|stud(?:y|ie)\w*|investigat\w*|examin\w*|explor\w*|assess\w*|believ\w*|not|no"
+    r"|never|nobody|nothing|none|cannot|without|speculat\w*|conjectur\w*|myth\w*)\b"
+)
+_MOST = 0.8
 # How many words away something can be that a word is said of.
 _NEAR = 12
 _RAW_WORD = re.compile(r"non-\w+|[^\W_](?:[\w.]*\w)?")
@@ -112,6 +135,11 @@ def contradicts(sentence: str, quote: str) -> bool:
     quote: all that the sentence stands on, joined: what one quote denies, another may have said. What denies by other
     means ("deficient", "only", "unlike") is given the benefit of the doubt.
     """
+    return _lifted_out(sentence, quote) or opposes(sentence, quote)
+
+
+def opposes(sentence: str, quote: str) -> bool:
+    """Whether a "not", an opposite, or what is said of a number turns one into the denial of the other."""
     said, there = _polarity(sentence), _polarity(quote)
     if (_CJK_DENIAL.search(sentence) is None) != (_CJK_DENIAL.search(quote) is None) and _CJK.search(sentence):
         return True
@@ -145,12 +173,56 @@ def _is_opposed(pole: _Pole, others: tuple[_Pole, ...]) -> bool:
 
 def _cut_from_a_denial(sentence: str, quote: str) -> bool:
     """Whether a sentence is a piece of the quote without the denial before it: "must not / reuse a seed"."""
-    piece, whole = (" ".join(plain_text(text).casefold().split()).strip(" .") for text in (sentence, quote))
+    piece, whole = (" ".join(_worded(text).split()).strip(" .") for text in (sentence, quote))
     at = whole.find(piece) if piece else -1
     if at < 1:
         return False
     before = _RAW_WORD.findall(_CLAUSE.split(whole[:at])[-1])[-3:]
-    return not _DENIALS.isdisjoint(before) and _DENIALS.isdisjoint(_RAW_WORD.findall(piece))
+    return not DENIALS.isdisjoint(before) and DENIALS.isdisjoint(_RAW_WORD.findall(piece))
+
+
+def _lifted_out(sentence: str, quote: str) -> bool:
+    """Whether a sentence is what the quote only denies, doubts or grants under a condition: "no evidence that / X"."""
+    claim = _worded(sentence)
+    words = frozenset(tokenize(claim))
+    if len(words) < 2:
+        return False
+    places = [piece for piece in _ENDS.split(_worded(quote)) if _mostly(words, piece)]
+    return bool(places) and all(_is_framed(claim, words, piece) for piece in places)
+
+
+def _is_framed(claim: str, words: frozenset[str], piece: str) -> bool:
+    """Whether a piece of text says what a claim does only in a frame that the claim has not."""
+    for frame in _FRAME.finditer(piece):
+        scope = _CLAUSE.split(piece[frame.end() :].lstrip(" ,"))[0]
+        head, rest = piece[: frame.start()], piece[: frame.start()] + piece[frame.end() + len(scope) :]
+        shared = words.intersection(tokenize(head)).difference(tokenize(scope))
+        if _mostly(words, scope) and not shared and not _mostly(words, rest) and not _has_own(claim, scope):
+            return True
+    if condition := _CONDITION.search(piece):
+        given, then = condition["given"], condition["then"]
+        both = words.intersection(tokenize(given)) and words.intersection(tokenize(then))
+        if not both and (_mostly(words, given) or _mostly(words, then)) and not _has_own(claim, f"{given} {then}"):
+            return True
+    if (maybe := _MAYBE.search(piece)) and words.intersection(tokenize(maybe["verb"])):
+        clauses = [clause for clause in _CLAUSE.split(piece) if _mostly(words, clause)]
+        said = " can " in claim or _has_own(claim, piece.replace(maybe[0], ""))
+        if not said and clauses and all(_MAYBE.search(clause) for clause in clauses):
+            return True
+    before, only, behind = piece.partition(found[0]) if (found := _ONLY.search(piece)) else (piece, "", "")
+    last = _telling(_RAW_WORD.findall(before))[-1:]
+    told = words.intersection(tokenize(behind))
+    return bool(only and words.issuperset(last) and _mostly(words, before) and not told and not _has_own(claim, before))
+
+
+def _mostly(words: frozenset[str], text: str) -> bool:
+    return len(words.intersection(tokenize(text))) >= _MOST * len(words)
+
+
+def _has_own(claim: str, scope: str) -> bool:
+    """Whether a claim hedges or denies by a word that what it was lifted from has not."""
+    own = _FRAMES_ITSELF.findall(claim) + _HALF_DENIALS.findall(claim)
+    return not set(own) <= set(_FRAMES_ITSELF.findall(scope) + _HALF_DENIALS.findall(scope))
 
 
 def _turned_at_a_number(sentence: str, quote: str) -> bool:
@@ -176,14 +248,21 @@ def _directions(text: str) -> dict[str, frozenset[tuple[int, bool]]]:
 
 
 @lru_cache(maxsize=4096)
-def _polarity(text: str) -> _Polarity:
+def _worded(text: str) -> str:
+    """A text in small letters, its denials in one form."""
     plain = re.sub(r"\b(?:ca|wo|sha)?n['’]t\b|(?<=\w)n['’]t\b", " not", plain_text(text).casefold())
     for pattern, replacement in _REWORDED:
         plain = pattern.sub(replacement, plain)
+    return plain
+
+
+@lru_cache(maxsize=4096)
+def _polarity(text: str) -> _Polarity:
+    plain = _worded(text)
     denials, poles, before = dict[_Denial, None](), list[_Pole](), list[str]()
     for clause in _CLAUSE.split(plain):
         words = _RAW_WORD.findall(clause)
-        for place in (place for place, word in enumerate(words) if word in _DENIALS):
+        for place in (place for place, word in enumerate(words) if word in DENIALS):
             subject = _telling(words[max(0, place - _NEAR) : place])
             if not subject and words[0] in ("which", "who", "that", "and", "nor"):
                 subject = before
@@ -191,7 +270,7 @@ def _polarity(text: str) -> _Polarity:
             behind = _telling(words[place + 1 : place + _NEAR])[:2] if words[:1] != ["not"] else []
             denials[frozenset(subject), frozenset(behind)] = None
         for place, word in enumerate(words):
-            denied = not _DENIALS.isdisjoint(words[max(0, place - 4) : place])
+            denied = not DENIALS.isdisjoint(words[max(0, place - 4) : place])
             of = _target(words, place) if word in _POLES else frozenset[str]()
             poles += [_Pole(group, side, of, denied) for group, side in _POLES.get(word, ())]
         before = _telling(words[-_NEAR:])[-1:]
@@ -219,54 +298,3 @@ def _target(words: list[str], place: int) -> frozenset[str]:
             break
         found += stems
     return frozenset(found or _telling(words[max(0, place - _NEAR) : place])[-1:])
-
-
-def conflict(sentence: str, other: str) -> bool:
-    """Whether two sentences say the same of the same thing, but with another number or the opposite of it."""
-    alike = _alikeness(_topic(sentence), _topic(other))
-    if alike < 0.6 or _called(sentence) != _called(other):
-        return False
-    first, second = _counted(sentence), _counted(other)
-    if first == second:
-        return alike >= 0.7 and (contradicts(sentence, other) or contradicts(other, sentence))
-    ones, others = first - second, second - first
-    if len(ones) != 1 or len(others) != 1:
-        return False
-    one, another = next(iter(ones)), next(iter(others))
-    if one.unit != another.unit or _rounded_alike(Decimal(one.value), Decimal(another.value)):
-        return False
-    return len(first) == 1 or not (_is_year(one) and _is_year(another))
-
-
-@lru_cache(maxsize=4096)
-def _topic(text: str) -> frozenset[str]:
-    """The words that tell what a text is about: no numbers, denials or units."""
-    return frozenset(
-        token
-        for token in tokenize(plain_text(text))
-        if token not in _DENIALS and token not in UNITS and not any(char.isdigit() for char in token)
-    )
-
-
-def _alikeness(words: frozenset[str], others: frozenset[str]) -> float:
-    """Dice's coefficient, 0 to 1; 0 where there is too little to tell."""
-    return 2 * len(words & others) / (len(words) + len(others)) if min(len(words), len(others)) > 2 else 0.0
-
-
-def _called(text: str) -> frozenset[str]:
-    found = facts(text)
-    return frozenset(key(name) for name in found.names | found.identifiers)
-
-
-def _counted(text: str) -> frozenset[Quantity]:
-    return frozenset(quantity for quantity in facts(text).quantities if quantity.unit not in REFERRING)
-
-
-def _rounded_alike(one: Decimal, other: Decimal) -> bool:
-    """Whether one of two numbers is the other with fewer digits."""
-    places = [int(number.as_tuple().exponent) for number in (one, other)]
-    return places[0] != places[1] and abs(one - other) <= Decimal("0.5").scaleb(max(places))
-
-
-def _is_year(quantity: Quantity) -> bool:
-    return not quantity.unit and len(quantity.value) == 4 and "1800" <= quantity.value <= "2100"

@@ -58,7 +58,10 @@ class Reranker(Protocol):
 
 
 class Answerer(Protocol):
-    """Question and evidence to the sentences of an answer, each with its citations, one at a time."""
+    """Question and evidence to the sentences of an answer, each with its citations, one at a time.
+
+    One answers one question at a time: `notice` is of the last one.
+    """
 
     name: str
     notice: str  # what is to be said about the last answer besides; "" for nothing

@@ -33,7 +33,12 @@ _SPELLED = re.compile(
     rf"|(?P<small>{_BELOW_100}))(?=fold\b|\b)",
     re.I,
 )
+_EXACTLY = "".join(f"(?<!{word} )" for word in "about nearly almost roughly around over than approximately some first"
+                   " second last other latter former and a one every".split())  # fmt: skip
 _WORDING = (
+    (re.compile(rf"\b{_EXACTLY}(?:(?:one|a) )?half of\b", re.I), "0.5 of"),
+    (re.compile(rf"\b{_EXACTLY}(?:one|a) quarter of\b", re.I), "0.25 of"),
+    (re.compile(rf"\b{_EXACTLY}3[ -]quarters of\b", re.I), "0.75 of"),
     (re.compile(r"\b(?:a|one)[ -](?=(?:thousand|million|billion|trillion)\b)", re.I), "1 "),
     (re.compile(r"\bper cent\b", re.I), "percent"),
     (re.compile(r"\bpercentage[- ]points?\b|\bpercent[- ]points?\b", re.I), "pp"),
@@ -119,6 +124,7 @@ _SHORT = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
 _KINDS = {"p": "pa", "pp": "pa"}
 REFERRING = frozenset("ta fi se eq ch ap th le al li de re pa [".split())
 _CITED = re.compile(r"\[[1-9]\d{0,2}(?:\s?[,;–-]\s?[1-9]\d{0,2})*\]")
+_EACH = re.compile(r"\s(?:each|every)\s")
 _RANGE = frozenset(("-", "–", "—", "to", "±", "+/-", "×", "through", "bis"))
 _LIST = _RANGE | {"and", "or", ",", "&", ", and", "und"}
 _CURRENCY_BEFORE = re.compile(r"(?:[$€£¥]|USD|EUR|GBP)\s?$")
@@ -127,7 +133,8 @@ _NAME_BEFORE = re.compile(r"[^\W\d_][\w+-]*[ -]$")
 _LOOSE = {
     word: value
     for value, words in {
-        "0.5": "half", "1": "one single first once", "2": "second twice double doubles doubled both pair",
+        "0.5": "half halves halved", "0.25": "quarter", "0.75": "quarters",
+        "1": "one single first once", "2": "second twice double doubles doubled both pair",
         "3": "third triple tripled", "4": "fourth", "5": "fifth",
         "100": "hundred", "1000": "thousand", "1000000": "million",
     }.items()
@@ -150,7 +157,7 @@ def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[t
 
     whole: the text with the identifiers that are blanked in the other.
     """
-    cited = [match.span() for match in _CITED.finditer(text)]
+    cited = {place for match in _CITED.finditer(text) for place in range(match.start() + 1, match.end())}
     quantities: list[Quantity] = []
     loose = {_LOOSE[word.lower()] for word in _LOOSE_WORD.findall(text)}
     others = {Quantity(value, unit) for value in loose for unit in ("", "fold")}
@@ -164,7 +171,7 @@ def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[t
         unit, end = unit_at(text, end)
         gap = text[last:start].strip().lower() if 0 <= last <= start else "?"
         kind = re.sub(r"[^a-z§]", "", (match["kind"] or match.group()[:1]).lower())
-        if any(first < start < stop for first, stop in cited):
+        if start in cited:
             unit = "["
         elif match["kind"] or kind == "§":
             unit, plural = _KINDS.get(kind, "se" if kind == "§" else kind[:2]), kind.endswith("s")
@@ -177,6 +184,9 @@ def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[t
             if gap in _RANGE or between:  # the unit behind a range is that of both its ends
                 others.add(quantities[-1])
                 quantities[-1] = Quantity(quantities[-1].value, unit)
+        if "/" in unit and _EACH.search(text, match.end(), end):  # 40 m each year are 40 m, and 40 m per year
+            others.add(Quantity(canonical(value), unit))
+            unit = unit.split("/")[0]
         quantity = Quantity(canonical(value), unit)
         others.update(Quantity(canonical(other), unit) for other in more)
         if match["short"] and not unit:

@@ -6,6 +6,7 @@ import re
 
 from folio.types import REFUSAL
 
+_LONGEST = 1500  # characters that are looked at; no sentence has more
 _NOT = r"(?:\s+not|n['’]t)"
 _SOURCES = (
     r"(?:evidence|context|passages?|excerpts?|sources?|information|material|text|snippets?"
@@ -26,8 +27,8 @@ _ENGLISH = (
     # "The evidence provided does not mention ...", "None of the passages mention ..."
     rf"\b{_SOURCES}\b(?:\s+\S+){{0,12}}?\s+(?:do|does|did){_NOT}\s+(?:\w+ly\s+)?{_TELL}\b",
     rf"\b(?:none|neither)\s+of\s+(?:the|these|those)\s+(?:\w+\s+)?{_SOURCES}(?:\s+\w+)?\s+{_TELL}",
-    # "It is not stated in the evidence", "The price is not given.", "Not mentioned in the passages"
-    rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_TOLD}\b(?:.*\b(?:in|by|within)\s+(?:\w+\s+)?{_SOURCES}|\W*$)",
+    # "It is not stated in the evidence", "Not mentioned in the passages"
+    rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_TOLD}\b.*\b(?:in|by|within)\s+(?:\w+\s+)?{_SOURCES}",
     rf"^\W*not\s+(?:\w+ly\s+)?{_TOLD}\b",
     rf"\b(?:there\s+(?:is|are|was)|{_SOURCES}\s+(?:has|have|contains?|provides?|gives?|offers?))\s+no\s+(?:\w+\s+){{0,2}}"
     rf"{_KNOWLEDGE}\b\s+(?:\w+\s+){{0,2}}(?:{_SOURCES}|about|on|regarding|of|for|concerning|as to|in)\b",
@@ -51,7 +52,8 @@ _OTHERS = (
     r"^\W*in den (?:\w+ )?(?:arbeiten|papieren|artikeln)\b.*\bnichts? (?:gefunden|enthalten|erwähnt)\b",
     # French
     r"\bje (?:ne|n['’]ai)\b.*\b(?:pas|rien)\b",
-    r"\b(?:sources|passages|extraits|documents|preuves)\b.*\bne\b.*\b(?:pas|aucune?)\b|\baucune information\b",
+    r"\b(?:sources|passages|extraits|documents|preuves)\b.{0,200}\bne\b.{0,200}\b(?:pas|aucune?)\b",
+    r"\baucune information\b",
     r"^\W*non trouvé\b|\bn['’](?:est|a) pas (?:été )?(?:mentionnée?|trouvée?|indiquée?)\b",
     # Spanish, Portuguese, Italian
     r"^\W*no (?:encontrad|mencionad)[oa]\b|^\W*não encontrad[oa]\b|^\W*non trovat[oa]\b",
@@ -66,15 +68,20 @@ _OTHERS = (
 _EXACT = re.compile(rf"[\W_]*(?:(?:the )?(?:final )?answer\b(?: is)?[\W_]*)?{re.escape(REFUSAL.rstrip('.'))}\b", re.I)
 _WEAK = re.compile("|".join((*_ENGLISH, *_OTHERS)), re.I | re.S)
 
+# "The price is not given.": with a marker it may be told of the world, "The source code is not available [1]."
+_WEAK_UNMARKED = re.compile(rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_TOLD}\b\W*$", re.I)
+
 
 def is_refusal(text: str) -> bool:
     """Whether a model said, in the words it was given, that the papers do not answer."""
     return bool(_EXACT.match(text))
 
 
-def is_weak_refusal(text: str) -> bool:
+def is_weak_refusal(text: str, *, marked: bool = False) -> bool:
     """Whether a model says in its own words that it found no answer.
 
     "The authors could not find a difference" is no refusal: it is told of the authors, and not of the evidence.
+    marked: whether it names evidence, as what is only told of the evidence need not.
     """
-    return bool(_WEAK.search(text))
+    text = text[:_LONGEST]
+    return bool(_WEAK.search(text)) or (not marked and bool(_WEAK_UNMARKED.search(text)))

@@ -6,7 +6,7 @@ import re
 
 # A sentence's end with what closes behind it, and a marker that is written without a space: "It is so.[1] Then"
 _END = re.compile(
-    r"[.!?…。！？]+(?:[\"'”’»)\]*]|\s»)*(?:[\[【]\d[\d,;\s–-]*[\]】])*(?=\s|$)"
+    r"(?<![.!?…。！？])[.!?…。！？]+(?:[\"'”’»)\]*]|\s»)*(?:[\[【]\d[\d,;\s–-]*[\]】])*(?=\s|$)"
     r"|[。！？]|\n\s*\n|\n(?=\s*(?:[•▪‣*–-]|\d{1,2}[.)])\s)"
 )
 _NEXT_STARTS = re.compile(r"\s+[\"'“‘«(\[]*[^\Wa-z_]|\s+[\"'“‘«(\[•▪‣–-]|\s*$|\s*\n\s*\n")

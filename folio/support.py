@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from folio.binding import gives_another, unbound
+from folio.dispute import conflict
 from folio.facts import facts, missing
-from folio.polarity import conflict, contradicts
+from folio.polarity import contradicts
 from folio.protocols import Embedder
 from folio.sentences import sentence_spans, stripped
 from folio.tokens import tokenize
@@ -32,10 +34,10 @@ MOST_AGAINST = 2
 LEAST_DISPUTED = 0.4
 # A quote with this share of a sentence's words must not deny it by itself.
 NEARLY_ALL = 0.6
-# A name's words, one behind the other
-_CAPITALS = re.compile(r"(?:[^\W\d_a-z][\w.'’-]*\s+)*[^\W\d_a-z][\w.'’-]*")
 # Two spaces inside a line part the cells of a table (layout.py).
 _CELLS_APART = re.compile(r"\S {2,}\S")
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Citations that hold a sentence up; or none, and why, in words that a writer can act on."""
@@ -133,14 +135,17 @@ class Judge:
                 return Verdict((), "no row of it has these values together")
         chosen = _chosen(sentence, places)
         if chosen and _denied(sentence, chosen):
-            chosen = _chosen(sentence, [place for place in places if not contradicts(sentence, place.text)])
-            if not chosen:
+            agreeing = [p for p in places if not (contradicts(sentence, p.text) or gives_another(sentence, p.text))]
+            chosen = _chosen(sentence, agreeing)
+            if not chosen or _denied(sentence, chosen):
                 return Verdict((), "it says the opposite")
         if together and not any(place in chosen for place in rows):
             chosen = sorted({*chosen, rows[0]}, key=lambda place: place.start)
+        if len(pieces) > 1 and any(len(held_of(telling(sentence), place.words)) < 2 for place in chosen):
+            return Verdict((), "they do not say this together")
         if chosen and (word := unsaid(sentence, _joined(chosen))):
             return Verdict((), f"it does not say “{word}”")
-        if loose := _unbound(sentence, chosen):
+        if loose := unbound(sentence, [place.text for place in chosen], known, several=len(pieces) > 1):
             return Verdict((), f"it does not say this of {loose}")
         support = self._support(sentence, chosen, known, least) if chosen else 0.0
         if support < least:
@@ -238,41 +243,16 @@ def _chosen(sentence: str, places: Sequence[_Place]) -> list[_Place]:
     return [] if lacking else sorted(chosen, key=lambda place: (place.evidence.number, place.start))
 
 
-def _unbound(sentence: str, chosen: Sequence[_Place]) -> str:
-    """A number or name of the sentence that stands in its quotes for something else: by itself, without a word of it.
-
-    "The Gorner glacier retreats by 50 metres" does not follow from "The Aletsch glacier retreats by 50 metres" and a
-    row of a table in which Gorner stands.
-    """
-    if len(chosen) < 2:
-        return ""
-    told = facts(sentence)
-    names = sorted(told.names | told.identifiers)
-    runs = [run for run in _CAPITALS.findall(sentence) if any(name in run for name in names)]  # with what opens it
-    named = {token for name in (*names, *runs) for token in tokenize(name)}
-    values = _values(sentence)
-    words = telling(sentence) - named - {token for value in values for token in tokenize(value)}
-
-    def bound(place: _Place, fact: str) -> bool:
-        return bool(held_of(words, place.words)) or any(value in place.values for value in values if value != fact)
-
-    for value in sorted(values):
-        holders = [place for place in chosen if value in place.values]
-        if holders and not any(bound(place, value) or named & place.words for place in holders):
-            return value
-    for name in names:
-        holders = [place for place in chosen if set(tokenize(name)) <= place.words]
-        if holders and not any(bound(place, name) for place in holders):
-            return name
-    return ""
-
-
 def _denied(sentence: str, chosen: Sequence[_Place]) -> bool:
-    """Whether the quotes deny a sentence: all together, or the one that comes nearest to it by itself."""
+    """Whether the quotes deny a sentence: all together, the one that comes nearest to it, or one by another number."""
     words = telling(sentence)
     nearest = max(chosen, key=lambda place: dice(set(words), words, place.words))
     alone = share(words, nearest.words) >= NEARLY_ALL and contradicts(sentence, nearest.text)
-    return alone or contradicts(sentence, _joined(chosen))
+    return (
+        alone
+        or contradicts(sentence, _joined(chosen))
+        or (len(chosen) > 1 and any(gives_another(sentence, place.text) for place in chosen))
+    )
 
 
 @lru_cache(maxsize=4096)

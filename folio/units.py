@@ -49,14 +49,14 @@ for _form, _symbol in UNITS.items():
 # That three times something is said needs no "times" in the evidence.
 SOFT_UNITS = frozenset({"fold", "D"})
 _UNIT = re.compile(
-    r"[\s-]?(?P<unit>%-points?|[%‰$€£¥]|×(?!\s?\d)|°\s?[CF]?|[A-Za-zµμ]+)(?P<power>\^?[23](?![\w.]))?"
-    r"(?:(?:\s?/\s?|\s+per\s+|\s+an?\s+)(?P<per>[A-Za-zµμ]+)(?P<per_power>\^?[23](?![\w.]))?)?(?!\w)"
+    r"[\s-]?(?P<unit>%-points?|[%‰$€£¥]|×(?!\s?\d)|°\s?[CF]?|[A-Za-zµμ]+)(?P<power>\^?[23](?!\w|\.\d))?"
+    r"(?:(?:\s?/\s?|\s+(?:per|an?|each|every)\s+)(?P<per>[A-Za-zµμ]+)(?P<per_power>\^?[23](?!\w|\.\d))?)?(?!\w)"
 )
 # One capital behind a space is an article, or a label: "in 2019 A", "Table 5 B".
 _AMBIGUOUS = frozenset("ABDVWJML")
 _WORD_BEHIND = re.compile(r"\s+[a-z]")
 UNIT_WORD = re.compile(
-    r"[%‰$€£¥]|°\s?[CF]?|(?<![\w/])[A-Za-zµμ]{2,}(?:/[A-Za-z]+)?"
+    r"[%‰$€£¥]|°\s?[CF]?|(?<![\w/])(?:[A-Za-zµμ]+\^?[23](?!\w|\.\d)|[A-Za-zµμ]{2,})(?:/[A-Za-z]+)?"
     r"|(?<=[\s(\[/,][(\[/,])[A-Za-z](?=[)\],])"
 )
 
@@ -70,6 +70,13 @@ def unit_of(form: str) -> str:
     return UNITS.get(form) or UNITS.get(form.casefold() if len(form) > 2 else form) or (
         next(iter(folded)) if len(folded) == 1 else ""
     )  # fmt: skip
+
+
+def unit_of_power(form: str) -> str:
+    """The unit that a form of it means which may have a power: "km2"."""
+    plain = form.rstrip("23").rstrip("^")
+    unit = unit_of(plain)
+    return f"{unit}^{form[-1]}" if unit and plain != form else unit
 
 
 def unit_at(text: str, end: int) -> tuple[str, int]:

@@ -21,14 +21,14 @@ _FRAME = frozenset(
         " reports reported state states stated describe describes described mention mentions mentioned note notes noted"
         " explain explains explained write say says said provided given context text section researchers also"
         " additionally furthermore moreover overall summary specifically respectively therefore however indicate"
-        " indicates indicated discuss discusses discussed don doesn didn isn aren wasn weren can couldn"
+        " indicates indicated discuss discusses discussed stands don doesn didn isn aren wasn weren can couldn"
     )
 )
 # Words that make a sentence say more than its source, and those of which one must then stand there too.
 _STRONG = tuple(
     (frozenset(strong.split()), frozenset(f"{strong} {alike}".split()))
     for strong, alike in (
-        ("all every everyone everything always entire entirely wholly completely fully totally",
+        ("all every everyone everything everywhere always entire entirely wholly completely fully totally",
          "each any anyone anything both whole throughout everybody 100"),
         ("only solely exclusively", "merely just alone purely unique uniquely sole single"),
         ("must shall", "require requires required requirement need needs needed necessary mandatory"),

@@ -305,6 +305,16 @@ FACTS = (
         "a denial put in",
         ("",),
     ),
+    Row(
+        "The Gorner glacier has an area of 53.1 square kilometres [4].",
+        (
+            Said(
+                "The Gorner glacier has an area of 53.1 square kilometres.",
+                ("[sizes p.1] Glacier    Length (km)", "[sizes p.1] Gorner    12.4    53.1"),
+            ),
+        ),
+        "true, the unit spelled out",
+    ),
 )
 
 ROLES = "support: the facts of a sentence may come from different sentences, rows or cells of the evidence"
@@ -348,17 +358,6 @@ LIMITS = (
         (Said("Sea otters don't hibernate.", ("[otters p.1] Sea otters do not hibernate",)),),
         "true, without a marker",
         fault="support: SUPPORT_FOUND is above what four words reach, and “don” counts as one",
-    ),
-    Row(
-        "The Gorner glacier has an area of 53.1 square kilometres [4].",
-        (
-            Said(
-                "The Gorner glacier has an area of 53.1 square kilometres.",
-                ("[sizes p.1] Glacier    Length (km)", "[sizes p.1] Gorner    12.4    53.1"),
-            ),
-        ),
-        "true, the unit spelled out",
-        fault="facts: of “square kilometres” against “(km2)” the number 2 is said to be missing",
     ),
     Row(
         "As page 3 of the paper says, expand the seed with SHA3-512 to the values rho and sigma [3].",

@@ -442,3 +442,7 @@ def test_a_reply_is_made_of_plain_values(start: Start) -> None:
     assert 0 < timings["answer"] < timings["total"] <= (perf_counter() - began) * 1000
     assert timings["total"] == pytest.approx(timings["retrieve"] + timings["evidence"] + timings["answer"], abs=0.1)
     assert json.loads(json.dumps(timings)) == timings
+
+
+def test_a_question_with_bytes_that_are_no_utf8_is_asked(start: Start) -> None:
+    assert start().ask(f"{LENGTH} \udcff").answer.question == f"{LENGTH} ?"

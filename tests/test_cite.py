@@ -63,10 +63,12 @@ def test_a_marker_is_never_shown_and_never_believed() -> None:
 
 
 def test_what_disagrees_is_shown_beside_it() -> None:
-    (found,), _ = checked(["The glacier is 23 kilometres long [1]."], *evidence_on(ICE, ICE.replace("23", "20")))
+    ones = ICE.replace("The glacier", "The Aletsch glacier")
+    evidence = evidence_on(ones, ones.replace("23", "20"))
+    (found,), _ = checked(["The Aletsch glacier is 23 kilometres long [1]."], *evidence)
     assert isinstance(found, Sentence)
-    assert [c.quote for c in found.citations] == ["The glacier is 23 kilometres long."]
-    assert [(c.evidence, c.quote) for c in found.against] == [(2, "The glacier is 20 kilometres long.")]
+    assert [c.quote for c in found.citations] == ["The Aletsch glacier is 23 kilometres long."]
+    assert [(c.evidence, c.quote) for c in found.against] == [(2, "The Aletsch glacier is 20 kilometres long.")]
 
 
 def test_check_goes_no_further_than_it_is_asked() -> None:
@@ -126,6 +128,11 @@ def test_what_sounds_like_a_refusal_but_stands_in_a_paper_is_an_answer() -> None
     assert shown("The price is not given [1].", text) == ["The price is not given."]
 
 
+def test_what_names_evidence_and_is_not_borne_out_is_withheld_and_no_refusal() -> None:
+    text = "The source code is not available [1]. Otters float in rafts of kelp [1]."
+    assert shown(text, OTTERS) == ["Otters float in rafts of kelp."]
+
+
 def test_a_sentence_withheld_before_a_refusal_is_told() -> None:
     found, ended = checked([f"Otters eat 26 urchins [1]. {REFUSAL}"], *evidence_on(OTTERS))
     withheld = Withheld("Otters eat 26 urchins.", "the number 26 cannot be found in it")
@@ -150,6 +157,12 @@ def test_a_model_that_only_repeats_itself_is_not_waited_for(sentence: str) -> No
     assert len(found) == 1
     assert ended.shown + len(ended.withheld) == 1
     assert taken == 2 + MOST_REPEATS  # the first, those, and the one that shows that the last is whole
+
+
+def test_a_model_that_repeats_itself_between_new_sentences_is_waited_for() -> None:
+    facts = [f"Otter {number} eats urchins." for number in range(1, 9)]
+    text = " ".join(f"{fact} {facts[0]}" for fact in facts)
+    assert shown(text, " ".join(facts)) == facts
 
 
 def test_it_takes_no_more_than_the_longest() -> None:
@@ -189,7 +202,7 @@ def test_a_report_has_its_sections_and_no_heading_that_the_evidence_does_not_men
         ("Otters float in rafts of kelp.", "Summary"),
         ("They eat 25 urchins.", "Analysis"),
         ("The glacier is 23 kilometres long.", "Analysis/The glacier"),
-        ("It melts.", "Analysis/The glacier"),
+        ("It melts.", "Analysis"),
     ]
     assert ended == Ended(4, (), refused=False, partly=False)
 
@@ -197,6 +210,20 @@ def test_a_report_has_its_sections_and_no_heading_that_the_evidence_does_not_men
 def test_what_comes_before_the_first_heading_of_a_report_is_its_summary() -> None:
     found, _ = checked(["Otters float in rafts of kelp [1]."], *evidence_on(OTTERS), style="report")
     assert [part.section for part in found if isinstance(part, Sentence)] == ["Summary"]
+
+
+def test_the_analysis_of_a_report_may_say_again_what_its_summary_says() -> None:
+    facts = [f"Otter {number} eats urchins." for number in range(1, 7)]
+    again = "\n".join(f"- {fact}" for fact in [*facts, "Paris is big."])
+    text = f"# Summary\n{again}\n\n# Analysis\n{again}\n\n## Urchins\n{facts[0]} They are small.\n"
+    found, ended = checked(words(text), *evidence_on(" ".join([*facts, "They are small."])), style="report")
+    assert [(part.text, part.section) for part in found if isinstance(part, Sentence)] == [
+        *((fact, "Summary") for fact in facts),
+        *((fact, "Analysis") for fact in facts),
+        ("They are small.", "Analysis/Urchins"),
+    ]
+    assert [part.text for part in ended.withheld] == ["Paris is big."]
+    assert sum(isinstance(part, Withheld) for part in found) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -210,6 +211,34 @@ def test_what_never_ends_is_cut_and_not_held_for_ever() -> None:
     found = [part for _ in range(2000) for part in draft.feed("word ")] + draft.end()
     assert found
     assert all(len(part.text) <= LONGEST_SENTENCE + 1 for part in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("word " * 1228, 1),
+        ("[1]" * 2048, 1),
+        ("\u200d" * 6144, 4),
+        ("[" * 1400, 1400),
+        ("x [" + " " * 1400 + "y", 1500),
+        ("```\nx = 1" + " " * 1200 + "!x\n```\n", 1300),
+        ("```\nx = 1" + " " * 1200 + "(x)\n```\n", 1300),
+        ("```\nx = 1 [source" + " " * 1200 + "]\n```\n", 1300),
+    ],
+)
+def test_no_text_takes_long(text: str, size: int) -> None:
+    begun = time.process_time()
+    drafted([text[start : start + size] for start in range(0, len(text), size)])
+    assert time.process_time() - begun < 0.4  # it takes less than 0.1 s, and took up to 60 s
+
+
+def test_brackets_within_brackets_do_not_take_long_and_leave_no_marker() -> None:
+    begun = time.process_time()
+    assert take_markers("[" * 1400, 3) == ("", ())
+    assert take_markers("It holds " + "[" * 5 + "1" + "]" * 5, 3) == ("It holds", (1,))
+    text, _ = take_markers("A" + "[" * 500 + "1" + "]2" * 400, 3)
+    assert "[" not in text
+    assert time.process_time() - begun < 0.4
 
 
 def markers_of(parts: Sequence[Written | Heading]) -> set[int]:

@@ -399,3 +399,8 @@ def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
     assert evidence.text == "".join(hit.text for hit in hits)
     assert evidence.pages == (1, 2)
     assert len(evidence.hits) == len(hits)
+
+
+def test_a_hit_of_white_space_is_no_evidence() -> None:
+    (blank,) = hits_on("", "", "")
+    assert gather([blank], lambda paper, start, end: "    "[start:end], 1000).evidence == ()

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folio.dispute import conflict
 from folio.facts import facts, missing
-from folio.polarity import conflict, contradicts
+from folio.polarity import contradicts
 from folio.quantities import Quantity, key
 
 
@@ -287,6 +288,26 @@ def test_what_is_missing(sentence: str, lacking: list[str]) -> None:
         ("It was repeated three times.", "We made three repetitions.", "", []),
         ("It fell by 5 %.", "The change was −5 %.", "", []),
         ("It rose by 5 %.", "The change was −5 %.", "", ["the number 5"]),
+        ("The temperature fell to -5 degrees.", "It fell to 12 °C in the night.", "", ["the number -5"]),
+        # Fractions; what is about one is none
+        ("A quarter of the users left.", "Half of the users left.", "", ["the number 0.25"]),
+        ("Half of the users left.", "A quarter of the users left.", "", ["the number 0.5"]),
+        ("Three quarters of them left.", "One quarter of them left.", "", ["the number 0.75"]),
+        ("Half of the users left.", "Only half the users stayed.", "", []),
+        ("One quarter of the users left.", "25 % of the users left.", "", []),
+        ("50 % of the users left.", "A half of the users left.", "", []),
+        ("Three quarters of them left.", "About three quarters of them left.", "", []),
+        ("About half of them left, in the second half of May.", "In May 48 % left.", "", []),
+        # Powers, and units of a rate in words
+        ("The pen covers 12 km².", "The pen covers 12 km² of land.", "", []),
+        ("The pen covers 12 m2.", "The pen covers 12 m² of land.", "", []),
+        ("It covers 12 square kilometres.", "Pen    Area (km2)\nHere    12", "", []),
+        ("It is 12 kilometres long.", "Pen    Area (km2)\nHere    12", "", ["the unit of 12 km"]),
+        ("It covers 12 km3.", "Pen    Area (km2)\nHere    12", "", ["the unit of 12 km^3"]),
+        ("It melts by 40 metres each year.", "It melts by 40 m per year.", "", []),
+        ("It melts by 40 m per year.", "It melts by 40 metres every year.", "", []),
+        ("It melts by 40 metres.", "It melts by 40 metres each year.", "", []),
+        ("It melts by 40 metres each day.", "It melts by 40 m per year.", "", ["the unit of 40 m"]),
         # Acronyms
         ("By NLP, it works.", "By natural language processing.", "", []),
         ("By ML it works.", "By machine learning.", "", []),
@@ -407,6 +428,58 @@ OPPOSITE = [
 ]
 
 
+BATCHES, OTTERS, SECURE = "Larger batches hurt generalization.", "Otters can fly.", "The scheme is secure."
+# A claim that the quote has in a frame only.
+LIFTED = [
+    (OTTERS, "It is not true that otters can fly."),
+    (OTTERS, "Nobody believes that otters can fly."),
+    (OTTERS, "We never claimed that otters can fly."),
+    (BATCHES, "We found no evidence that larger batches hurt generalization."),
+    (BATCHES, "It is unclear whether larger batches hurt generalization."),
+    (BATCHES, "Some doubt that larger batches hurt generalization."),
+    (BATCHES, "It was hypothesized that larger batches hurt generalization."),
+    ("The drug cures the disease.", "It was once falsely claimed that the drug cures the disease."),
+    ("Dropout reduces overfitting in small networks.", "Dropout may reduce overfitting in small networks."),
+    (SECURE, "If the key is kept secret, the scheme is secure."),
+    ("The key is kept secret.", "If the key is kept secret, the scheme is secure."),
+    (SECURE, "The scheme is secure only against passive attackers."),
+]
+FRAMED = [
+    *((quote, quote) for _, quote in LIFTED),
+    ("It is doubted that otters can fly.", "It is not true that otters can fly."),
+    ("Otters cannot fly.", "It is not true that otters can fly."),
+    (BATCHES, "It was unclear whether larger batches hurt generalization. We find that larger batches hurt it, and"
+              " generalization suffers."),
+    (BATCHES, "It is unclear why, but larger batches hurt generalization."),
+    (BATCHES, "There is no doubt that larger batches hurt generalization."),
+    ("The model improves accuracy.", "Whether it is fast is unclear, but the model improves accuracy."),
+    ("The study examined the hurt that larger batches do to generalization.",
+     "The study examined whether larger batches hurt generalization."),
+    ("Dropout might reduce overfitting.", "Dropout may reduce overfitting in small networks."),
+    ("Dropout possibly reduces overfitting.", "Dropout may reduce overfitting in small networks."),
+    ("The tool can be deployed locally.", "The tool may also be deployed locally."),
+    ("The results were reproduced.", "The results could be reproduced."),
+    ("The layers are trained.", "The layers are trained and may be large."),
+    ("With a secret key the scheme is secure.", "If the key is kept secret, the scheme is secure."),
+    ("The scheme is secure when the key is.", "If the key is kept secret, the scheme is secure."),
+    (SECURE, "Even if the key is known, the scheme is secure."),
+    ("The number was not given.", "It was not clear if only the key was meant, and the number was not given."),
+    ("The scheme is secure against passive attackers.", "The scheme is secure only against passive attackers."),
+    ("The throughput is half that of A1.", "The throughput is only half that of A1."),
+    ("The model learns nothing.", "Nothing is learned by the model."),
+]
+
+
+@pytest.mark.parametrize(("sentence", "quote"), LIFTED)
+def test_a_claim_lifted_out_of_its_frame_contradicts(sentence: str, quote: str) -> None:
+    assert contradicts(sentence, quote) is True
+
+
+@pytest.mark.parametrize(("sentence", "quote"), FRAMED)
+def test_a_claim_with_its_frame_does_not_contradict(sentence: str, quote: str) -> None:
+    assert contradicts(sentence, quote) is False
+
+
 @pytest.mark.parametrize(("sentence", "quote"), SAME)
 def test_a_paraphrase_does_not_contradict(sentence: str, quote: str) -> None:
     assert contradicts(sentence, quote) is False
@@ -420,25 +493,34 @@ def test_an_opposite_contradicts(sentence: str, quote: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "other", "expected"),
     [
-        ("The accuracy of the model on images is 78 %.", "On images the accuracy of the model is 81 %.", True),
-        ("The model was trained for 90 epochs on images.", "The model was trained for 80 epochs on the images.", True),
+        ("The accuracy of LeNet on images is 78 %.", "On images the accuracy of LeNet is 81 %.", True),
+        ("The net LeNet was trained for 90 epochs on images.", "LeNet was trained for 80 epochs on images.", True),
+        ("The Aletsch glacier has a length of 23 km.", "The Aletsch glacier has a length of 22 km.", True),
         ("In 2019 the rate of deaths in Bern was 5 %.", "In 2019 the rate of deaths in Bern was 6 %.", True),
         ("The treatment reduces mortality in adults.", "The treatment does not reduce mortality in adults.", True),
         ("The treatment reduces mortality in old adults.", "The treatment increases mortality in old adults.", True),
         ("The Folio project began in Bern in 1998.", "The Folio project began in Bern in 1999.", True),
+        # Nothing says that it is the same thing
+        ("The model was trained for 90 epochs on images.", "The model was trained for 80 epochs on the images.", False),
+        ("The training set has 500 images.", "The test set has 300 images.", False),
+        ("The training set of MNIST has 500 images.", "The test set of MNIST has 300 images.", False),
+        ("The encoder uses 6 layers and dropout.", "The decoder uses 4 layers and dropout.", False),
+        ("We used a learning rate of 0.1.", "We used a learning rate of 0.01.", False),
+        ("In total 24 students attended the course.", "In total 31 students attended the course.", False),
+        ("The old drug reduces pain in adults.", "The old drug may reduce pain in adults.", False),
         # Other conditions, other things, other words
         ("In 2019 the rate of deaths in Bern was 5 %.", "In 2020 the rate of deaths in Bern was 6 %.", False),
         ("In 2019 the rate of deaths in Bern was 5 %.", "In 2020 the rate of deaths in Bern was 5 %.", False),
-        ("The accuracy of the model on images is 78 %.", "The accuracy of the model on images is 78 %.", False),
-        ("The accuracy of the model on images is 78.4 %.", "The accuracy of the model on images is 78 %.", False),
-        ("The accuracy of the model on images is 78 %.", "The accuracy of the model on images is 78 km.", False),
+        ("The accuracy of LeNet on images is 78 %.", "The accuracy of LeNet on images is 78 %.", False),
+        ("The accuracy of LeNet on images is 78.4 %.", "The accuracy of LeNet on images is 78 %.", False),
+        ("The accuracy of LeNet on images is 78 %.", "The accuracy of LeNet on images is 78 km.", False),
         ("The accuracy of Adam on images is 78 %.", "The accuracy of Bob on images is 81 %.", False),
-        ("The accuracy of the model on images is 78 %.", "The cost of a car in winter is 81 %.", False),
-        ("The accuracy of the model is in Table 3.", "The accuracy of the model is in Table 4.", False),
-        ("The accuracy of the model was shown by [12].", "The accuracy of the model was shown by [13].", False),
-        ("The accuracy of the model on images is 78 % of 5.", "The accuracy of the model on images is 78 %.", False),
+        ("The accuracy of LeNet on images is 78 %.", "The cost of a car in winter is 81 %.", False),
+        ("The accuracy of LeNet is in Table 3.", "The accuracy of LeNet is in Table 4.", False),
+        ("The accuracy of LeNet was shown by [12].", "The accuracy of LeNet was shown by [13].", False),
+        ("The accuracy of LeNet on images is 78 % of 5.", "The accuracy of LeNet on images is 78 %.", False),
         ("It is 5.", "It is 6.", False),
-        ("The model has 5 layers and 6 heads in all.", "The model has 7 layers and 8 heads in all.", False),
+        ("The LeNet has 5 layers and 6 heads in all.", "The LeNet has 7 layers and 8 heads in all.", False),
     ],
 )
 def test_conflicts(sentence: str, other: str, expected: bool) -> None:
@@ -478,6 +560,14 @@ def test_conflict_goes_both_ways(sentence: str, other: str) -> None:
 @given(_TEXTS)
 def test_quantities_are_among_their_readings(sentence: str) -> None:
     assert facts(sentence).quantities <= facts(sentence).readings
+
+
+@pytest.mark.parametrize("text", ["acgt" * 5000, "的" * 20_000, "[1]" * 6666, "[1, 2] " * 3000])
+def test_what_has_no_spaces_takes_no_time(text: str) -> None:
+    started = perf_counter()
+    facts(text)
+    assert contradicts(text, text + ".") is False
+    assert perf_counter() - started < 1
 
 
 def test_facts_have_one_form() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from folio.refusals import is_refusal, is_weak_refusal
@@ -78,3 +80,16 @@ def test_in_its_own_words(text: str) -> None:
 def test_what_is_said_of_the_world_is_no_refusal(text: str) -> None:
     assert not is_refusal(text)
     assert not is_weak_refusal(text)
+
+
+def test_what_names_evidence_may_say_that_a_thing_is_not_available() -> None:
+    assert is_weak_refusal("The source code is not available.")
+    assert not is_weak_refusal("The source code is not available.", marked=True)
+    assert is_weak_refusal("The code is not given in the passages.", marked=True)
+
+
+@pytest.mark.parametrize("words", ["source ", "no information ", "sources ne "])
+def test_no_text_takes_long(words: str) -> None:
+    begun = time.process_time()
+    is_weak_refusal(words * 2000)
+    assert time.process_time() - begun < 0.4

@@ -28,6 +28,7 @@ FLOORS = [
     "database quantities draft",
     "facts",
     "polarity wording",
+    "binding dispute",
     "pdf draw clean chunk embed minilm workers library querylog vectors lexical fuse rerank evidence support",
     "store cite",
     "indexing retrieve",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -78,3 +79,10 @@ def test_sentences_are_disjoint_in_order_trimmed_and_cover_every_letter(text: st
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(text[start:end] == text[start:end].strip() for start, end in spans)
     assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["." * 6000 + "!x", "。" * 6000 + "x"])
+def test_a_run_of_stops_does_not_take_long(text: str) -> None:
+    begun = time.process_time()
+    sentence_spans(text)
+    assert time.process_time() - begun < 0.4

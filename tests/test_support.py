@@ -391,7 +391,7 @@ def cited(judged: Judge, sentence: str, number: int) -> tuple[Citation, ...]:
 
 
 def test_a_paper_with_another_number_is_shown_against_it_from_both_sides() -> None:
-    ones, others = "The glacier is 23 kilometres long.", "The glacier is 20 kilometres long."
+    ones, others = "The Aletsch glacier is 23 kilometres long.", "The Aletsch glacier is 20 kilometres long."
     judged = judge(ones, f"Much is known. {others}", OTTERS)
     for sentence, number, against in ((ones, 1, (2, 1, others)), (others, 2, (1, 1, ones))):
         found = judged.against(sentence, cited(judged, sentence, number))
