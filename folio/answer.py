@@ -91,11 +91,12 @@ class OllamaAnswerer:
         rules = prompts.REPORT if style == "report" else prompts.ANSWER
         prompt = prompts.QUESTION.format(evidence="\n\n".join(map(_as_read, evidence)), question=question)
         ended = yield from self._checked(rules, prompt, judge, style, RETRY_TOKENS)
-        again = prompts.RETRY.format(question=prompt, faults=_faults(ended.withheld))
-        if not (ended.shown or ended.refused) and self._fits(rules, again):
-            ended = yield from self._checked(rules, again, judge, style, 0)
+        if ended.failed:
+            again = prompts.RETRY.format(question=prompt, faults=_faults(ended.withheld))
+            if self._fits(rules, again):
+                ended = yield from self._checked(rules, again, judge, style, 0)
         notices = []
-        if not (ended.shown or ended.refused):
+        if ended.failed:
             standing_in = list(self._stand_in.sentences(question, evidence, style))
             if standing_in:
                 notices.append("The model wrote nothing that the papers support; these are their own sentences.")

@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from folio.facts import facts
-from folio.quantities import REFERRING, Quantity
+from folio.facts import facts, measured, values_of
 from folio.tokens import tokenize
-from folio.wording import held_of, share, telling
+from folio.wording import held_of, share, telling, tokens_of
 
 # A quote with this share of a sentence's words, its facts left out, speaks of the same thing.
 SAME_THING = 0.6
@@ -33,12 +32,12 @@ def unbound(sentence: str, quotes: Sequence[str], known: str, *, several: bool) 
     names = dict(_names(sentence))
     opening = _opens_with_a_name(sentence, quotes)
     if opening and not any(name.startswith(opening) for name in names):
-        names[opening] = frozenset(tokenize(opening))
-    titled = frozenset(tokenize(known))
+        names[opening] = tokens_of(opening)
+    titled = tokens_of(known)
     named = frozenset().union(*names.values())
-    values = {quantity.value for quantity in facts(sentence).quantities}
+    values = values_of(sentence)
     words = telling(sentence) - named - {token for value in values for token in tokenize(value)}
-    there = [(_words(quote), {quantity.value for quantity in facts(quote).quantities}) for quote in quotes]
+    there = [(tokens_of(quote), values_of(quote)) for quote in quotes]
     for value in sorted(values) if len(quotes) > 1 else ():
         holders = [(own, numbers) for own, numbers in there if value in numbers]
         more = values - {value}
@@ -61,10 +60,10 @@ def unbound(sentence: str, quotes: Sequence[str], known: str, *, several: bool) 
 
 def gives_another(sentence: str, quote: str) -> bool:
     """Whether a quote says the same of the same thing with another number, of the same unit."""
-    said, there = _measured(sentence), _measured(quote)
+    said, there = measured(sentence), measured(quote)
     facts_of = {token for quantity in said for token in tokenize(quantity.value)}
     words = telling(sentence) - facts_of
-    if not said or share(words, _words(quote)) < SAME_THING:
+    if not said or share(words, tokens_of(quote)) < SAME_THING:
         return False
     units = {quantity.unit for quantity in there - said}
     return any(quantity.unit in units for quantity in said - there)
@@ -80,8 +79,8 @@ def _names(sentence: str) -> dict[str, frozenset[str]]:
         own = {name for name in left if name in run}
         if own:
             left -= own
-            found[run] = frozenset(tokenize(run))
-    return found | {name: frozenset(tokenize(name)) for name in sorted(left)}
+            found[run] = tokens_of(run)
+    return found | {name: tokens_of(name) for name in sorted(left)}
 
 
 def _opens_with_a_name(sentence: str, quotes: Sequence[str]) -> str:
@@ -94,12 +93,3 @@ def _opens_with_a_name(sentence: str, quotes: Sequence[str]) -> str:
 
 def _names_others(quotes: Sequence[str], known: frozenset[str]) -> bool:
     return any(not tokens & known for quote in quotes for tokens in _names(quote).values())
-
-
-@lru_cache(maxsize=4096)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(tokenize(text))
-
-
-def _measured(text: str) -> frozenset[Quantity]:
-    return frozenset(quantity for quantity in facts(text).quantities if quantity.unit not in REFERRING)

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written
 from folio.refusals import is_refusal, is_weak_refusal
 from folio.support import Judge, Verdict
-from folio.types import Sentence, Style, Withheld
+from folio.types import ANALYSIS, SUMMARY, Sentence, Style, Withheld
 
 # A model that repeats itself this often in a row has lost its way: what it writes after that is not waited for.
 MOST_REPEATS = 5
-# The sections of a report; what a model lists under "references" the program lists itself.
-SUMMARY, ANALYSIS = "Summary", "Analysis"
 _TOO_LONG = Verdict((), "it is too long for one sentence")
 
 
@@ -30,6 +28,11 @@ class Ended:
     withheld: tuple[Withheld, ...]
     refused: bool  # it said that the evidence does not answer, and nothing before that was shown
     partly: bool  # it said so of a part of the question
+
+    @property
+    def failed(self) -> bool:
+        """Whether it gave nothing to show, and was no refusal either."""
+        return not (self.shown or self.refused)
 
 
 def check(
@@ -102,7 +105,7 @@ def _parts(
 
 
 def _section(heading: str, current: str | None, judge: Judge) -> str | None:
-    """The section of a report that a model's heading begins; None for its list of references.
+    """The section of a report that a heading begins; None for the list of references, which the program makes itself.
 
     Its own subheadings are taken over where all of their words stand in the evidence: a heading is a claim too.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import lru_cache
 
-from folio.facts import facts
+from folio.facts import facts, measured
 from folio.polarity import DENIALS, opposes
-from folio.quantities import REFERRING, Quantity, key, plain_text
+from folio.quantities import Quantity, key, plain_text
 from folio.tokens import tokenize
 from folio.units import UNITS
 
@@ -21,7 +21,7 @@ def conflict(sentence: str, other: str) -> bool:
     alike = _alikeness(topic, other_topic)
     if alike < 0.6 or _called(sentence) != _called(other):
         return False
-    first, second = _counted(sentence), _counted(other)
+    first, second = measured(sentence), measured(other)
     if first == second:
         return alike >= 0.7 and (opposes(sentence, other) or opposes(other, sentence))
     if not _called(sentence) or (topic - other_topic and other_topic - topic):
@@ -53,10 +53,6 @@ def _alikeness(words: frozenset[str], others: frozenset[str]) -> float:
 def _called(text: str) -> frozenset[str]:
     found = facts(text)
     return frozenset(key(name) for name in found.names | found.identifiers)
-
-
-def _counted(text: str) -> frozenset[Quantity]:
-    return frozenset(quantity for quantity in facts(text).quantities if quantity.unit not in REFERRING)
 
 
 def _rounded_alike(one: Decimal, other: Decimal) -> bool:

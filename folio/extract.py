@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from folio.cite import ANALYSIS, SUMMARY
 from folio.dispute import conflict
 from folio.facts import facts
 from folio.protocols import Embedder, TermWeights
 from folio.sentences import sentence_spans
 from folio.support import Judge, citation
 from folio.tokens import coverage, tokenize
-from folio.types import Answer, Evidence, Sentence, Style
+from folio.types import ANALYSIS, SUMMARY, Answer, Evidence, Sentence, Style
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,17 @@ def facts(text: str) -> Facts:
     )
 
 
+@lru_cache(maxsize=4096)
+def values_of(text: str) -> frozenset[str]:
+    """A text's numbers, without their units."""
+    return frozenset(quantity.value for quantity in facts(text).quantities)
+
+
+def measured(text: str) -> frozenset[Quantity]:
+    """A text's numbers that count or measure something, and do not only refer, as "Table 3" does."""
+    return frozenset(quantity for quantity in facts(text).quantities if quantity.unit not in REFERRING)
+
+
 def _is_identifier(word: str, text: str, start: int) -> bool:
     """Whether a word mixes letters with digits, dots, underscores or inner capitals, and is no number with a unit."""
     if word in UNITS:

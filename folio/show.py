@@ -11,14 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.cli import one_line, plain
-from folio.types import Citation, Evidence, Hit, Paper, Sentence
+from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from folio.schema import StatsJson
 
-BULLETS = "Summary"  # the section of a report whose sentences are a list
 MOST_NAMES = 3  # of a paper's authors
 
 
@@ -75,7 +74,7 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
     before: the sentence before it; a report's heading is shown wherever the section changes.
     """
     _show_headings(console, sentence.section, before.section if before else None)
-    line = Text("• " if sentence.section == BULLETS else "")
+    line = Text("• " if sentence.section == SUMMARY else "")
     line.append(plain(sentence.text))
     for shown in dict.fromkeys(citation.shown for citation in sentence.citations):
         line.append(f" {one_line(shown)}", style="cyan")
@@ -139,12 +138,7 @@ def show_evidence(console: Console, evidence: Sequence[Evidence]) -> None:
     """What the answerer was given, whole, by the numbers that it could cite."""
     console.print("\nEvidence", style="bold")
     for given in evidence:
-        heading = Text(f"[{given.number}] ")
-        heading.append_text(_heading(given.paper.file, given.where, given.paper.title))
-        heading.append(f" · {_scores(given.hits[0])}", style="dim")
-        console.print(heading)
-        _indented(console, Text(plain(given.text.strip())))
-        console.print()
+        _show_passage(console, f"[{given.number}]", given, _scores(given.hits[0]))
     if not evidence:
         console.print("None: no passage was found.")
 
@@ -159,12 +153,17 @@ def _scores(hit: Hit) -> str:
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
     """Passages in rank order, whole."""
     for rank, hit in enumerate(hits, 1):
-        heading = Text(f"{rank}. ")
-        heading.append_text(_heading(hit.paper.file, hit.where, hit.paper.title))
-        heading.append(f" · {hit.score:.2f}", style="dim")
-        console.print(heading)
-        _indented(console, Text(plain(hit.text.strip())))
-        console.print()
+        _show_passage(console, f"{rank}.", hit, f"{hit.score:.2f}")
+
+
+def _show_passage(console: Console, number: str, passage: Hit | Evidence, score: str) -> None:
+    """A passage whole, under the paper and the pages that it stands on."""
+    heading = Text(f"{number} ")
+    heading.append_text(_heading(passage.paper.file, passage.where, passage.paper.title))
+    heading.append(f" · {score}", style="dim")
+    console.print(heading)
+    _indented(console, Text(plain(passage.text.strip())))
+    console.print()
 
 
 def show_stats(console: Console, stats: StatsJson) -> None:

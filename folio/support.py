@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 
 from folio.binding import gives_another, unbound
 from folio.dispute import conflict
-from folio.facts import facts, missing
+from folio.facts import missing, values_of
 from folio.polarity import contradicts
 from folio.protocols import Embedder
 from folio.sentences import sentence_spans, stripped
 from folio.tokens import tokenize
 from folio.types import Citation, Evidence, Vectors
-from folio.wording import dice, held_of, share, telling, unsaid, wording, words_of
+from folio.wording import dice, held_of, share, telling, tokens_of, unsaid, wording, words_of
 
 # Share of the cosine in support; the rest is the wording. The trials are in LOG.md.
 MEANING = 0.2
@@ -57,12 +56,12 @@ class _Place:
 
     @property
     def words(self) -> frozenset[str]:
-        return _tokens(self.text)
+        return tokens_of(self.text)
 
     @property
     def values(self) -> frozenset[str]:
         """Of its numbers."""
-        return _values(self.text)
+        return values_of(self.text)
 
 
 class Judge:
@@ -226,12 +225,12 @@ def _chosen(sentence: str, places: Sequence[_Place]) -> list[_Place]:
     Taken first is what brings a number that is still missing, then what is most like the sentence (Dice's coefficient
     of their words); another one only as long as it brings a number or a good part of the words that are missing.
     """
-    words, lacking = telling(sentence), set(_values(sentence))
-    open_words = set(words)
+    words, lacking = telling(sentence), values_of(sentence)
+    open_words = words
     chosen: list[_Place] = []
     while len(chosen) < MOST_QUOTES and (left := [place for place in places if place not in chosen]):
         best = max(left, key=lambda place: (len(lacking & place.values), dice(open_words, words, place.words)))
-        gain = held_of(frozenset(open_words), best.words)
+        gain = held_of(open_words, best.words)
         brings_number = bool(lacking & best.values)
         if chosen and not brings_number and len(gain) < 0.1 * len(words):
             break
@@ -246,23 +245,13 @@ def _chosen(sentence: str, places: Sequence[_Place]) -> list[_Place]:
 def _denied(sentence: str, chosen: Sequence[_Place]) -> bool:
     """Whether the quotes deny a sentence: all together, the one that comes nearest to it, or one by another number."""
     words = telling(sentence)
-    nearest = max(chosen, key=lambda place: dice(set(words), words, place.words))
+    nearest = max(chosen, key=lambda place: dice(words, words, place.words))
     alone = share(words, nearest.words) >= NEARLY_ALL and contradicts(sentence, nearest.text)
     return (
         alone
         or contradicts(sentence, _joined(chosen))
         or (len(chosen) > 1 and any(gives_another(sentence, place.text) for place in chosen))
     )
-
-
-@lru_cache(maxsize=4096)
-def _tokens(text: str) -> frozenset[str]:
-    return frozenset(tokenize(text))
-
-
-@lru_cache(maxsize=4096)
-def _values(text: str) -> frozenset[str]:
-    return frozenset(quantity.value for quantity in facts(text).quantities)
 
 
 def _joined(places: Sequence[_Place]) -> str:

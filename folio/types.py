@@ -251,6 +251,8 @@ class Withheld:
 
 
 Style = Literal["plain", "report"]
+# The sections of a report; a subheading of the analysis stands behind a slash.
+SUMMARY, ANALYSIS = "Summary", "Analysis"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,14 @@ def wording(sentence: str, quote: str, known: str) -> float:
     return (WORDS * held + ORDER * order) / (WORDS + ORDER)
 
 
+@lru_cache(maxsize=4096)
+def tokens_of(text: str) -> frozenset[str]:
+    return frozenset(tokenize(text))
+
+
 def telling(sentence: str) -> frozenset[str]:
     """The words that what a sentence says depends on."""
-    words = frozenset(tokenize(sentence))
+    words = tokens_of(sentence)
     return words - _FRAME or words
 
 
@@ -108,9 +113,10 @@ def held_of(words: frozenset[str], there: frozenset[str]) -> frozenset[str]:
     return exact | {word for word in words - exact if word.isalpha() and word[:_SAME_BEGINNING] in beginnings}
 
 
-def dice(missing_words: set[str], words: frozenset[str], there: frozenset[str]) -> float:
+def dice(wanted: frozenset[str], words: frozenset[str], there: frozenset[str]) -> float:
+    """Dice's coefficient of a sentence's words and those there, counting of what they share only what is wanted."""
     total = len(words) + len(there)
-    return 2 * len(held_of(frozenset(missing_words), there)) / total if total else 0.0
+    return 2 * len(held_of(wanted, there)) / total if total else 0.0
 
 
 def unsaid(sentence: str, quote: str) -> str:
