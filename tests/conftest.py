@@ -33,6 +33,15 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return Desk(tmp_path, monkeypatch, capsys)
 
 
+@pytest.fixture
+def filled(desk: Desk) -> Desk:
+    """A desk with two papers read, one of them in a folder of its own."""
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    assert desk.ingest().code == 0
+    return desk
+
+
 @pytest.fixture(scope="session")
 def two_papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a desk with two papers in its index, to ask and not to change."""

@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from doubles import HashingApp, HashingEmbedder, read_here
@@ -26,6 +26,9 @@ from folio.library import Library
 from folio.support import citation
 from folio.tokens import tokenize
 from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
+
+YieldT = TypeVar("YieldT")
+ReturnT = TypeVar("ReturnT")
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "papers" / "folio-sample.pdf"
@@ -109,6 +112,16 @@ def answered(question: str, *sentences: str, standalone: str = "") -> Answer:
         for sentence, (start, length) in zip(sentences, spans, strict=True)
     ]
     return Answer(question, standalone or question, tuple(said), (evidence,))
+
+
+def to_the_end(run: Generator[YieldT, None, ReturnT]) -> tuple[list[YieldT], ReturnT]:
+    """All that a generator yields, and what it returns."""
+    found: list[YieldT] = []
+    while True:
+        try:
+            found.append(next(run))
+        except StopIteration as stopped:
+            return found, stopped.value
 
 
 def shelf(folder: Path, **chosen: str) -> HashingApp:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from desk import evidence_of, hit_on
+from desk import evidence_of, hit_on, to_the_end
 
 from folio.cite import Ended, check
 from folio.draft import LONGEST_SENTENCE
@@ -598,13 +598,7 @@ def judge() -> Judge:
 
 def told(pieces: Iterable[str], judge: Judge, style: Style = "plain") -> tuple[list[Sentence | Withheld], Ended]:
     """What is made of a model's words, and how they ended."""
-    found: list[Sentence | Withheld] = []
-    checking = check(pieces, judge, style=style)
-    while True:
-        try:
-            found.append(next(checking))
-        except StopIteration as stopped:
-            return found, stopped.value
+    return to_the_end(check(pieces, judge, style=style))
 
 
 def cited(sentence: Sentence) -> list[str]:

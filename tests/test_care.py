@@ -14,15 +14,6 @@ from folio.errors import StoreBusy
 from folio.library import Library
 
 
-@pytest.fixture
-def filled(desk: Desk) -> Desk:
-    """A desk with two papers read, one of them in a folder of its own."""
-    small_papers(desk.papers)
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
-    assert desk.ingest().code == 0
-    return desk
-
-
 def files(desk: Desk) -> list[str]:
     return [paper["file"] for paper in desk.record()]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from desk import evidence_of, evidence_on, hit_on
+from desk import evidence_of, evidence_on, hit_on, to_the_end
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +19,7 @@ OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacie
 
 def checked(pieces: Iterable[str], *evidence: Evidence, **options: Any) -> tuple[list[Sentence | Withheld], Ended]:
     """All that check makes of a model's words, and how it ended."""
-    found: list[Sentence | Withheld] = []
-    run = check(pieces, Judge(evidence, None), **options)
-    while True:
-        try:
-            found.append(next(run))
-        except StopIteration as stop:
-            return found, stop.value
+    return to_the_end(check(pieces, Judge(evidence, None), **options))
 
 
 def words(text: str) -> list[str]:

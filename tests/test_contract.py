@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from desk import Desk, evidence_of, hit_on
+from desk import Desk, evidence_of, hit_on, to_the_end
 from doubles import HashingEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,13 +65,7 @@ def told(
     pieces: Iterable[str], style: Style = "plain", judge: Judge = JUDGE, *, whole: bool = True, longest: int = 100_000
 ) -> tuple[list[Sentence | Withheld], Ended]:
     """What is made of a model's words, and how they ended."""
-    found: list[Sentence | Withheld] = []
-    checking = check(pieces, judge, style=style, whole=lambda: whole, longest=longest)
-    while True:
-        try:
-            found.append(next(checking))
-        except StopIteration as stopped:
-            return found, stopped.value
+    return to_the_end(check(pieces, judge, style=style, whole=lambda: whole, longest=longest))
 
 
 def sentences(found: list[Sentence | Withheld]) -> list[Sentence]:

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from desk import Desk, Ran, small_papers
+from desk import Desk, Ran
 from ollama_server import OllamaStandIn
 
 LENGTH = "How long is the Aletsch glacier?"
@@ -19,102 +19,93 @@ IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 squar
 # The log of questions
 
 
-@pytest.fixture
-def logged(desk: Desk) -> Desk:
-    """A desk with two papers in its index that nobody has asked yet."""
-    small_papers(desk.papers)
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
-    assert desk.ingest().code == 0
-    return desk
-
-
 def log_of(desk: Desk) -> list[int]:
     """Questions, refusals, and how many were good and bad."""
     stats = desk.query("--stats", "--json").object
     return [stats[name] for name in ("questions", "refused", "good", "bad")]
 
 
-def test_questions_are_logged_however_they_are_asked(logged: Desk) -> None:
-    assert log_of(logged) == [0, 0, 0, 0]
-    file = logged.folder / "questions.txt"
+def test_questions_are_logged_however_they_are_asked(filled: Desk) -> None:
+    assert log_of(filled) == [0, 0, 0, 0]
+    file = filled.folder / "questions.txt"
     file.write_text(f"{LENGTH}\n{NOWHERE}\n", encoding="utf-8")
-    logged.query(LENGTH)
-    assert log_of(logged) == [1, 0, 0, 0]
-    logged.query("--json", NOWHERE)
-    assert log_of(logged) == [2, 1, 0, 0]
-    logged.query("--batch", str(file))
-    assert log_of(logged) == [4, 2, 0, 0]
-    logged.query(typed=f"{LENGTH}\nHow thick is it?\n/sources\n")
-    assert log_of(logged) == [6, 2, 0, 0]
+    filled.query(LENGTH)
+    assert log_of(filled) == [1, 0, 0, 0]
+    filled.query("--json", NOWHERE)
+    assert log_of(filled) == [2, 1, 0, 0]
+    filled.query("--batch", str(file))
+    assert log_of(filled) == [4, 2, 0, 0]
+    filled.query(typed=f"{LENGTH}\nHow thick is it?\n/sources\n")
+    assert log_of(filled) == [6, 2, 0, 0]
 
 
-def test_what_is_not_logged(logged: Desk, ollama_server: OllamaStandIn) -> None:
-    logged.query("--sources", LENGTH)
-    logged.query("--no-log", LENGTH)
-    logged.query("--no-log", typed=f"{LENGTH}\n")
-    logged.settings["QUERY_LOG"] = "false"
-    logged.query(LENGTH)
-    logged.settings |= {"QUERY_LOG": "true", "LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+def test_what_is_not_logged(filled: Desk, ollama_server: OllamaStandIn) -> None:
+    filled.query("--sources", LENGTH)
+    filled.query("--no-log", LENGTH)
+    filled.query("--no-log", typed=f"{LENGTH}\n")
+    filled.settings["QUERY_LOG"] = "false"
+    filled.query(LENGTH)
+    filled.settings |= {"QUERY_LOG": "true", "LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.faults.fails = 9
-    assert logged.query(LENGTH).code == 1
-    assert log_of(logged) == [0, 0, 0, 0]
+    assert filled.query(LENGTH).code == 1
+    assert log_of(filled) == [0, 0, 0, 0]
 
 
-def test_feedback_marks_the_last_question(logged: Desk) -> None:
-    none = logged.query("--feedback", "good")
+def test_feedback_marks_the_last_question(filled: Desk) -> None:
+    none = filled.query("--feedback", "good")
     assert (none.code, none.out) == (2, "")
     assert none.err.startswith("The log has no question to mark.\nAsk one: ")
-    logged.query(LENGTH)
-    logged.query("What do sea otters \x1b[31meat?")
-    assert logged.query("--feedback", "bad") == Ran(0, "Marked as bad: What do sea otters \ufffd[31meat?\n", "")
-    assert log_of(logged) == [2, 0, 0, 1]
-    assert logged.query("--feedback", "good").code == 0
-    assert log_of(logged) == [2, 0, 1, 0]
+    filled.query(LENGTH)
+    filled.query("What do sea otters \x1b[31meat?")
+    assert filled.query("--feedback", "bad") == Ran(0, "Marked as bad: What do sea otters \ufffd[31meat?\n", "")
+    assert log_of(filled) == [2, 0, 0, 1]
+    assert filled.query("--feedback", "good").code == 0
+    assert log_of(filled) == [2, 0, 1, 0]
 
 
-def test_feedback_in_a_chat_is_for_its_own_question(logged: Desk) -> None:
-    logged.query("What do sea otters eat?")
-    ran = logged.query(typed=f"/good\n{LENGTH}\n/bad\n/bad please\n")
+def test_feedback_in_a_chat_is_for_its_own_question(filled: Desk) -> None:
+    filled.query("What do sea otters eat?")
+    ran = filled.query(typed=f"/good\n{LENGTH}\n/bad\n/bad please\n")
     assert ran.out.endswith(f"Marked as bad: {LENGTH}\n")
     assert ran.err.splitlines()[0] == "Nothing has been asked yet."
     assert ran.err.splitlines()[1].startswith("/sources shows the passages")
-    assert log_of(logged) == [2, 0, 0, 1]
-    unlogged = logged.query("--no-log", typed=f"{LENGTH}\n/good\n")
+    assert log_of(filled) == [2, 0, 0, 1]
+    unlogged = filled.query("--no-log", typed=f"{LENGTH}\n/good\n")
     assert "The question is not in the log. --no-log or QUERY_LOG=false keeps questions out of it." in unlogged.err
-    assert log_of(logged) == [2, 0, 0, 1]
+    assert log_of(filled) == [2, 0, 0, 1]
 
 
-def test_a_log_that_cannot_be_written_costs_no_answer(logged: Desk) -> None:
-    with closing(sqlite3.connect(logged.store / "library.sqlite")) as other:
+def test_a_log_that_cannot_be_written_costs_no_answer(filled: Desk) -> None:
+    with closing(sqlite3.connect(filled.store / "library.sqlite")) as other:
         other.execute("BEGIN IMMEDIATE")
-        ran = logged.query("--json", LENGTH)
+        ran = filled.query("--json", LENGTH)
         other.execute("ROLLBACK")
     assert (ran.code, ran.object["refused"]) == (0, False)
     assert ran.err.startswith("The question could not be written to the log: Another process is writing to ")
     assert ran.err.count("\n") == 1
-    assert log_of(logged) == [0, 0, 0, 0]
+    assert log_of(filled) == [0, 0, 0, 0]
 
 
-def test_questions_are_forgotten_with_what_was_typed_in_chats(logged: Desk) -> None:
-    history = logged.store / "chat_history"
-    assert logged.query("--forget") == Ran(0, "Forgotten: 0 questions, and the lines typed in chats.\n", "")
-    logged.query(LENGTH)
-    assert logged.query("--forget").out == "Forgotten: 1 question, and the lines typed in chats.\n"
+def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: Desk) -> None:
+    history = filled.store / "chat_history"
+    assert filled.query("--forget") == Ran(0, "Forgotten: 0 questions, and the lines typed in chats.\n", "")
+    filled.query(LENGTH)
+    assert filled.query("--forget").out == "Forgotten: 1 question, and the lines typed in chats.\n"
     history.write_text(f"\n+{LENGTH}\n", encoding="utf-8")
     for _ in range(2):
-        logged.query(LENGTH)
-    assert logged.query("--forget") == Ran(0, "Forgotten: 2 questions, and the lines typed in chats.\n", "")
-    assert log_of(logged) == [0, 0, 0, 0]
+        filled.query(LENGTH)
+    assert filled.query("--forget") == Ran(0, "Forgotten: 2 questions, and the lines typed in chats.\n", "")
+    assert log_of(filled) == [0, 0, 0, 0]
     assert not history.exists()
-    assert logged.query("--feedback", "good").code == 2
-    assert logged.query("--sources", LENGTH).code == 0  # the papers stay
+    assert filled.query("--feedback", "good").code == 2
+    assert filled.query("--sources", LENGTH).code == 0  # the papers stay
 
 
-def test_stats_for_people_and_for_programs(logged: Desk) -> None:
-    logged.query(LENGTH)
-    logged.query("--feedback", "good")
-    found = logged.query("--stats", "--json").object
-    size = sum(path.stat().st_size for path in logged.store.rglob("*") if path.is_file())
+def test_stats_for_people_and_for_programs(filled: Desk) -> None:
+    filled.query(LENGTH)
+    filled.query("--feedback", "good")
+    found = filled.query("--stats", "--json").object
+    size = sum(path.stat().st_size for path in filled.store.rglob("*") if path.is_file())
     assert found["median_ms"] > 0
     assert size <= found["bytes"] <= size + 100_000  # two files of SQLite's own are there while it is open
     assert {name: found[name] for name in found if name not in ("median_ms", "bytes")} == {
@@ -125,7 +116,7 @@ def test_stats_for_people_and_for_programs(logged: Desk) -> None:
         "good": 1,
         "bad": 0,
     }
-    shown = logged.query("--stats")
+    shown = filled.query("--stats")
     assert (shown.code, shown.err) == (0, "")
     assert re.search(r"^papers +2 *$", shown.out, re.MULTILINE)
     assert re.search(r"^size on disk +[\d.]+ MB *$", shown.out, re.MULTILINE)
@@ -161,67 +152,67 @@ def test_a_report_has_its_parts_in_order(ready: Desk) -> None:
 
 
 @pytest.fixture
-def viewer(logged: Desk) -> Path:
+def viewer(filled: Desk) -> Path:
     """Where a viewer that is set writes what it was started with."""
-    started = logged.folder / "started"
-    program = logged.folder / "viewer.py"
+    started = filled.folder / "started"
+    program = filled.folder / "viewer.py"
     program.write_text(f"import sys\nwith open({str(started)!r}, 'a') as file:\n    print(*sys.argv[1:], file=file)\n")
-    logged.settings["PDF_VIEWER"] = f'"{sys.executable}" "{program}" {{page}} {{file}}'
+    filled.settings["PDF_VIEWER"] = f'"{sys.executable}" "{program}" {{page}} {{file}}'
     return started
 
 
-def test_verify_opens_the_page_of_the_first_citation(logged: Desk, viewer: Path) -> None:
-    pdf = logged.papers / "alps" / "glaciers.pdf"
-    ran = logged.query("--verify", LENGTH)
+def test_verify_opens_the_page_of_the_first_citation(filled: Desk, viewer: Path) -> None:
+    pdf = filled.papers / "alps" / "glaciers.pdf"
+    ran = filled.query("--verify", LENGTH)
     assert ran.code == 0
     assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]")
     assert f"\n1. alps/glaciers.pdf, p. 1  {pdf.as_uri()}#page=1\n" in ran.out
     assert viewer.read_text() == f"1 {pdf}\n"
-    later = logged.query("--verify")
+    later = filled.query("--verify")
     assert later.code == 0
     assert later.out.startswith(f"{LENGTH}\n\nPages\n1. alps/glaciers.pdf, p. 1  {pdf.as_uri()}#page=1\n")
     assert viewer.read_text() == f"1 {pdf}\n" * 2
     pdf.unlink()
-    gone = logged.query("--verify")
+    gone = filled.query("--verify")
     assert gone.code == 1
     assert f"alps/glaciers.pdf is gone from {pdf.parent}.\nPut it back there, or run `python ingest.py`" in gone.err
-    assert logged.query("--verify", LENGTH).code == 1
+    assert filled.query("--verify", LENGTH).code == 1
 
 
-def test_verify_without_anything_to_look_up(logged: Desk, viewer: Path) -> None:
-    nothing = logged.query("--verify")
+def test_verify_without_anything_to_look_up(filled: Desk, viewer: Path) -> None:
+    nothing = filled.query("--verify")
     assert (nothing.code, nothing.out) == (2, "")
     assert nothing.err.startswith("Nothing has been asked yet.\nAsk: python query.py --verify ")
     for arguments in (["--verify", NOWHERE], ["--verify"]):
-        refused = logged.query(*arguments)
+        refused = filled.query(*arguments)
         assert refused.code == 0
         assert "The answer cites nothing: there is no page to look up." in refused.err
     assert not viewer.exists()
 
 
-def test_verify_in_a_chat_takes_the_number_of_a_source(logged: Desk, viewer: Path) -> None:
+def test_verify_in_a_chat_takes_the_number_of_a_source(filled: Desk, viewer: Path) -> None:
     ask = "How long is the Aletsch glacier? What do sea otters eat?"
     typed = f"/verify\n{ask}\n/verify 1\n/verify 9\n/verify 0\n/verify x\n/verify\n"
-    ran = logged.query(typed=typed)
+    ran = filled.query(typed=typed)
     assert ran.code == 0
     sources = re.findall(r"^(\d)\. (\S+), p\. (\d) ·", ran.out, re.MULTILINE)
     links = re.findall(r"^(\d)\. (\S+), p\. (\d)  file:", ran.out, re.MULTILINE)
     assert links == [sources[0], *sources]
     opened = [line.split(maxsplit=1) for line in viewer.read_text().splitlines()]
-    assert opened == [[sources[0][2], str(logged.papers / sources[0][1])]] * 2
+    assert opened == [[sources[0][2], str(filled.papers / sources[0][1])]] * 2
     err = ran.err.splitlines()
     assert err[0] == "Nothing has been asked yet."
     assert err.count(f"The sources of the last answer go up to {len(sources)}.") == 2
     assert sum(line.startswith("/sources shows") for line in err) == 1
 
 
-def test_a_viewer_that_cannot_be_run_is_told(logged: Desk) -> None:
-    logged.settings["PDF_VIEWER"] = "nobody-has-this {file}"
-    ran = logged.query("--verify", LENGTH)
+def test_a_viewer_that_cannot_be_run_is_told(filled: Desk) -> None:
+    filled.settings["PDF_VIEWER"] = "nobody-has-this {file}"
+    ran = filled.query("--verify", LENGTH)
     assert ran.code == 2
     assert ran.out.startswith(IS_LONG)
     assert "PDF_VIEWER cannot be run: nobody-has-this {file}." in ran.err
-    logged.settings["PDF_VIEWER"] = "evince"
-    ran = logged.query("--verify", LENGTH)
+    filled.settings["PDF_VIEWER"] = "evince"
+    ran = filled.query("--verify", LENGTH)
     assert (ran.code, ran.out) == (2, "")
     assert "PDF_VIEWER: must be auto, none or a command that has {file} in it" in ran.err

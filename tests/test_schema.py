@@ -180,7 +180,7 @@ def test_the_schema_in_docs_is_what_the_models_say() -> None:
 
 @pytest.mark.parametrize("answer", [ANSWER, REPORT, REFUSED], ids=["plain", "report", "refused"])
 def test_answers_hold_to_the_schema(schema: Draft202012Validator, answer: Answer) -> None:
-    schema.validate(answered(answer))
+    assert list(schema.iter_errors(answered(answer))) == []
 
 
 @pytest.mark.parametrize(
