@@ -58,7 +58,11 @@ class Settings(BaseSettings):
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or a folder."""
 
-    # How papers are split and found
+    # How papers are read, split and found
+    PARSER: Literal["fast", "layout"] = "fast"
+    """How pages are read: fast, or layout: it marks headings, writes tables in Markdown and takes 15 times as long."""
+    OCR: Literal["off", "auto"] = "auto"
+    """Whether pages that are pictures are read by Tesseract or RapidOCR, where one is installed."""
     CHUNK_SIZE: Count = 1500
     """Characters in a chunk at most: two or three paragraphs, enough to answer from alone."""
     CHUNK_OVERLAP: Annotated[int, Field(ge=0)] = 200

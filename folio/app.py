@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,7 +59,8 @@ class App:
 
     @property
     def split(self) -> indexing.Split:
-        return indexing.Split(self.settings.CHUNK_SIZE, self.settings.CHUNK_OVERLAP)
+        settings = self.settings
+        return indexing.Split(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
 
     def limits(self, jobs: int | None) -> indexing.Limits:
         """jobs: worker processes that read PDFs; by default one a core, as many as 8."""
@@ -91,6 +92,10 @@ class App:
         if made_with:
             store.require_fingerprint(library, indexing.fingerprint(embedder, self.split))
         return embedder
+
+    def new_embedder(self) -> Embedder:
+        """The embedder that a new store is made with."""
+        return self._embedder("")
 
     def require_same_settings(self, library: Library) -> None:
         """Raises StoreMismatch for what can be told apart without asking a model."""
@@ -240,10 +245,14 @@ class App:
                 "Put PDFs into papers/ and run `python ingest.py`, which also says why a file gave no text.",
             )
         self.require_same_settings(library)
+        return self.retriever_over(library, self.embedder(library), lambda: self.open_indexes(library))
+
+    def retriever_over(
+        self, library: Library, embedder: Embedder, open_indexes: Callable[[], store.Indexes]
+    ) -> Retriever:
+        """A retriever as the settings have it, over a library that this embedder is known to fit."""
         weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
-        return Retriever(
-            library, lambda: self.open_indexes(library), self.embedder(library), self.reranker(), weights
-        )
+        return Retriever(library, open_indexes, embedder, self.reranker(), weights)
 
     def reranker(self) -> Reranker | None:
         """Raises ModelMissing when the cross-encoder is asked for by name and is not on this computer."""

@@ -108,7 +108,7 @@ class Chat:
         self._papers = papers
         self._style = style
         self._turns: list[Answer] = []
-        self._found = Found((), {})
+        self._found = Found((), {}, {})
         self._clock = Stopwatch()
         self._chain = self._make_chain()
 

@@ -6,6 +6,7 @@ all its vectors are there; the FAISS and BM25 indexes follow at the end (store.p
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,10 @@ from folio.library import Library, text_hash
 from folio.protocols import Embedder
 from folio.types import Failure, NewPaper, Page, SourceFile, Vectors
 
+# The share of a file's time that the layout model and OCR may use: what they have read by then is kept.
+_SLOW_SHARE = 0.75
+
+Parser = Literal["fast", "layout"]
 Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
 
 
@@ -38,10 +43,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How papers are cut into chunks, in characters."""
+    """How papers are read, and cut into chunks, in characters."""
 
     size: int
     overlap: int
+    parser: Parser = "fast"
+    ocr: bool = False  # read pages that are pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ def made_here(split: Split) -> dict[str, str]:
         "chunk_size": str(split.size),
         "chunk_overlap": str(split.overlap),
         "cleaner": str(clean.VERSION),
-        "parser": str(pdf.VERSION),
+        "parser": pdf.version(split.parser == "layout"),
     }
 
 
@@ -152,7 +159,8 @@ def ingest(
     """Bring the library up to date with these files; yields what became of each, as it happens.
 
     get_embedder is called when there is something to embed. batch: passages in one call of the embedder. retry: paths
-    that are read again although they failed before. The caller holds the writer's place.
+    that are read again although they failed before, or had pages that OCR may read now. The caller holds the writer's
+    place.
     """
     known = {file.path: file.sha256 for file in library.files()}
     failures = {failure.file.path: failure for failure in library.failures()}
@@ -162,14 +170,14 @@ def ingest(
     copies: list[SourceFile] = []  # of files that are new themselves
     for file in files:
         failure = failures.get(file.path)
-        if known.get(file.path) == file.sha256:
+        if known.get(file.path) == file.sha256 and not (file.path in retry and _may_read_better(library, file)):
             if failure:
                 library.forget_failure(file.path)
             yield Outcome(file, "unchanged")
         elif failure and failure.file.sha256 == file.sha256 and file.path not in retry:
             notes = (failure.happened, failure.remedy, "Not tried again: it is the same file as before.")
             yield Outcome(file, "failed", notes=notes)
-        elif file.sha256 in papers:
+        elif file.sha256 in papers and known.get(file.path) != file.sha256:
             moved.append(file)
         elif file.sha256 in new:
             copies.append(file)
@@ -186,7 +194,7 @@ def ingest(
             yield _record_failure(library, file, result)
         else:
             embedder = embedder or _first_use(library, get_embedder, split)
-            _land(library, file, result, embedder, watch, batch)
+            land(library, file, result, embedder, batch, partial(watch.embedded, file))
             status: Status = "replaced" if file.path in known else "added"
             yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
     library.forget_pending()
@@ -247,8 +255,11 @@ def record(library: Library) -> list[dict[str, object]]:
     return papers + failed
 
 
-def read_paper(file: SourceFile, split: Split, max_file_mb: int) -> NewPaper:
-    """One file, read, cleaned and split. Runs in a worker process. Raises PaperError."""
+def read_paper(file: SourceFile, split: Split, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
+    """One file, read, cleaned and split. Runs in a worker process. Raises PaperError.
+
+    seconds: how long the layout model and OCR may take; pages that they do not get to are named.
+    """
     path = Path(file.path)
     size = path.stat().st_size / 1e6
     if size > max_file_mb:
@@ -256,7 +267,7 @@ def read_paper(file: SourceFile, split: Split, max_file_mb: int) -> NewPaper:
             f"It is {size:,.0f} MB large, and MAX_FILE_MB is {max_file_mb}.",
             "Split the file, or raise MAX_FILE_MB if you trust it.",
         )
-    parsed = pdf.read_pdf(path)
+    parsed = pdf.read_pdf(path, layout=split.parser == "layout", ocr=split.ocr, seconds=seconds)
     text, pages = clean.clean(parsed.pages)
     spans = chunk.split(text, split.size, split.overlap)
     if not spans:
@@ -271,6 +282,13 @@ def _first_use(library: Library, get_embedder: Callable[[], Embedder], split: Sp
     if not library.fingerprint():
         library.set_fingerprint(fingerprint(embedder, split))
     return embedder
+
+
+def _may_read_better(library: Library, file: SourceFile) -> bool:
+    """Whether a paper has pages that another try may read. One that two files hold is not replaced under one name."""
+    paper = library.papers_by_id([file.sha256])[0]
+    alone = sum(other.sha256 == file.sha256 for other in library.files()) == 1
+    return alone and any(reason in problem for problem in paper.problems for reason in (pdf.NOT_READ, pdf.NO_TIME))
 
 
 def _odd_pages(pages: Sequence[Page]) -> Iterator[str]:
@@ -294,7 +312,7 @@ def _read(
     files: Sequence[SourceFile], split: Split, limits: Limits
 ) -> Iterator[tuple[SourceFile, NewPaper | PaperError]]:
     return workers.run_guarded(
-        partial(read_paper, split=split, max_file_mb=limits.max_file_mb),
+        partial(read_paper, split=split, max_file_mb=limits.max_file_mb, seconds=_SLOW_SHARE * limits.timeout_s),
         files,
         jobs=limits.jobs,
         timeout_s=limits.timeout_s,
@@ -302,11 +320,20 @@ def _read(
     )
 
 
-def _land(
-    library: Library, file: SourceFile, paper: NewPaper, embedder: Embedder, watch: Watch, batch: int
+def land(
+    library: Library,
+    file: SourceFile,
+    paper: NewPaper,
+    embedder: Embedder,
+    batch: int,
+    embedded: Callable[[int, int], None] = lambda chunks, of: None,
 ) -> None:
+    """Embed a paper that has been read, and put it into the library. `embedded` is told of chunks as they are done.
+
+    Raises ModelError, DiskFull. The caller holds the writer's place.
+    """
     texts = [paper.text[start:end] for start, end in paper.spans]
-    vectors = _embed(library, texts, embedder, batch, lambda done: watch.embedded(file, done, len(texts)))
+    vectors = _embed(library, texts, embedder, batch, lambda done: embedded(done, len(texts)))
     ids = [chunk.chunk_id(paper.id, start, end) for start, end in paper.spans]
     library.add(paper, file, ids, vectors)
 

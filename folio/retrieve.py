@@ -31,6 +31,7 @@ class Found:
 
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
+    ranked: dict[str, tuple[int, ...]]  # the chunk ids as each stage ordered them: dense, bm25, fused, reranked
 
 
 class Retriever:
@@ -78,6 +79,7 @@ class Retriever:
             within = None if papers is None else frozenset(paper.id for paper in papers)
             lexical = self._indexes.lexical.search(question, wanted, within)
             clock.lap("bm25")
+            ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
             # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
             near = {chunk for chunk, _ in dense}
             others = [chunk for chunk, _ in lexical if chunk not in near]
@@ -85,6 +87,7 @@ class Retriever:
             others += sorted(known.difference(near, others))
             dense += zip(others, (vectors.vectors_of(others) @ vector).tolist(), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
+            ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
             reads = self._reranker.reads if self._reranker else 0
             first = len(fused) if reads is None else max(reads, top_k)
             kept = (c for place, c in enumerate(fused) if place < first or (self._reranker and c.chunk_id in known))
@@ -94,7 +97,8 @@ class Retriever:
         if self._reranker is not None and hits:
             hits = reranked(self._reranker, question, hits, weights)
             clock.lap("rerank")
-        return Found(tuple(hits[:top_k]), clock.laps)
+            ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
+        return Found(tuple(hits[:top_k]), clock.laps, ranked)
 
     def term_weights(self, question: str) -> dict[str, float]:
         """How much each of a question's tokens tells, in the store as it was last searched."""
@@ -139,6 +143,10 @@ def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: Te
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
+
+
+def _ids(scored: Sequence[tuple[int, float]]) -> tuple[int, ...]:
+    return tuple(chunk for chunk, _ in scored)
 
 
 class Stopwatch:

@@ -18,6 +18,7 @@ from doubles import HashingApp, HashingEmbedder, read_here
 from ollama_server import closed_url
 from pdfs import save
 
+import evaluate
 import ingest
 import query
 from config import Settings
@@ -214,6 +215,9 @@ class Desk:
 
     def query(self, *arguments: str, typed: str = "") -> Ran:
         return self._here(query, arguments, typed)
+
+    def evaluate(self, *arguments: str) -> Ran:
+        return self._here(evaluate, arguments)
 
     def spawn(self, script: str, *arguments: str, typed: str = "", more: Mapping[str, str] | None = None) -> Ran:
         """A script in its own process, with every warning an error of Folio's own making."""

@@ -42,3 +42,20 @@ def image_page(document: Any, width: int = 200) -> Any:
     picture.clear_with(200)
     page.insert_image(page.rect, pixmap=picture)
     return page
+
+
+def scan(document: Any, lines: Sequence[str], turned: int = 0) -> Any:
+    """A new page that is a picture of these lines in large type, as a scanner makes it; turned by so many degrees."""
+    typed = pymupdf.open()
+    page = typed.new_page()
+    for number, line in enumerate(lines):
+        page.insert_text((60, 90 + 24 * number), line, fontsize=15)
+    picture = page.get_pixmap(dpi=200, colorspace=pymupdf.csGRAY)
+    typed.close()
+    scanned = document.new_page()
+    if turned:
+        scanned.set_rotation(turned)
+        scanned.insert_image(scanned.rect * scanned.derotation_matrix, pixmap=picture, rotate=turned)
+    else:
+        scanned.insert_image(scanned.rect, pixmap=picture)
+    return scanned

@@ -13,7 +13,7 @@ import pymupdf
 import pytest
 from pdfs import column, image_page, row_by_row, save
 
-from folio import pdf
+from folio import seen
 from folio.errors import PaperError
 from folio.pdf import read_pdf
 
@@ -548,7 +548,7 @@ def test_a_page_that_cannot_be_drawn_keeps_its_text(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_takes_long_to_draw_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "_LOOKING_S", 0.0)
+    monkeypatch.setattr(seen, "_LOOKING_S", 0.0)
     document = pymupdf.open()
     for _ in range(2):
         document.new_page().insert_text((72, 100), _BODY, color=(1, 1, 1))
@@ -579,15 +579,15 @@ def _with_groups(path: Path, count: int) -> Path:
 def test_a_busy_page_is_drawn_in_strips_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _with_groups(tmp_path / "a.pdf", 1)
     whole = read_pdf(path)
-    monkeypatch.setattr(pdf, "_BUSY_S", 0.0)
+    monkeypatch.setattr(seen, "_BUSY_S", 0.0)
     assert read_pdf(path) == whole
     assert (whole.pages[0].text, whole.problems) == (_BODY, ())
     assert "(white on white)" in whole.pages[0].problem
 
 
 def test_a_page_too_slow_to_draw_keeps_its_text_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "_BUSY_S", 0.0)
-    monkeypatch.setattr(pdf, "_LOOKING_S", 2.0)
+    monkeypatch.setattr(seen, "_BUSY_S", 0.0)
+    monkeypatch.setattr(seen, "_LOOKING_S", 2.0)
     started = time.monotonic()
     parsed = read_pdf(_with_groups(tmp_path / "a.pdf", 30_000))
     assert time.monotonic() - started < 6

@@ -23,21 +23,22 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 # A room imports only rooms of the floors above its own.
 FLOORS = [
     "types errors",
-    "protocols",
+    "protocols matching measure setforms",
     "prompts files ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert mupdf",
-    "database quantities draft",
+    "database quantities draft evalset labels ocr regions seen bars",
     "facts",
     "polarity wording",
     "binding dispute",
     "pdf draw clean chunk embed minilm workers library querylog vectors lexical fuse rerank evidence support",
-    "store cite",
+    "store cite original",
     "indexing retrieve",
-    "rebuild",
-    "answer extract bridge",
+    "rebuild textstore",
+    "answer extract bridge makeset gold",
     "chat",
+    "trial",
     "app",
-    "cli schema",
-    "show doctor",
+    "cli schema bench plot",
+    "show doctor report",
     "view",
     "converse",
 ]
@@ -138,7 +139,7 @@ def test_rooms_on_the_floors_all_exist() -> None:
 
 def test_only_app_sees_the_settings() -> None:
     assert rooms_with("config") == ["app"]
-    assert not {"folio", "scripts", "ingest", "query"} & top_level(ROOT / "config.py")
+    assert not {"folio", "scripts", "ingest", "query", "evaluate"} & top_level(ROOT / "config.py")
 
 
 @pytest.mark.parametrize("package", sorted(ONE_ROOM_EACH))
@@ -241,7 +242,7 @@ def test_readme_has_a_line_for_every_file_and_none_for_another() -> None:
 def test_readme_names_the_options_that_help_names() -> None:
     option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
     offered: set[str] = set()
-    for script in ("ingest.py", "query.py"):
+    for script in ("ingest.py", "query.py", "evaluate.py"):
         command = [sys.executable, script, "--help"]
         shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         offered |= set(option.findall(shown))

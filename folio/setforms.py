@@ -1,0 +1,214 @@
+"""The forms that sets of questions come in, read and checked: our own, conversations, SQuAD's, BEIR's.
+
+Nothing here says what a form means; evalset.py makes a set of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from folio.errors import UsageError
+
+FORMAT = "docs/evaluation-set.md shows the format"
+# The field of an entry that tells its form; an entry without any of them is a question.
+TURNS, QUESTIONS, PARAGRAPHS = "turns", "questions", "paragraphs"
+# The files of a BEIR folder
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Offset = Annotated[int, Field(ge=0)]
+
+
+class Form(BaseModel):
+    """Fields that are not named are passed over, so that a set may carry notes of its own."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)  # ids are numbers in many sets
+
+
+FormT = TypeVar("FormT", bound=Form)
+
+
+# Ours
+
+
+class GoldForm(Form):
+    paper: Words
+    page: Annotated[int, Field(ge=1)] | None = None
+    quote: str | None = None
+    part: str = ""
+
+
+class TurnForm(Form):
+    question: Words
+    type: str = ""
+    answerable: bool = True
+    answer: str | None = None
+    gold: list[GoldForm] = []
+    every: bool | None = None
+
+
+class QuestionForm(TurnForm):
+    id: Words
+    history: list[Words] = []
+    review: str = ""
+
+
+class ConversationForm(Form):
+    id: Words | None = None
+    turns: Annotated[list[TurnForm], Field(min_length=2)]
+
+
+# SQuAD (https://rajpurkar.github.io/SQuAD-explorer/), and the flat form of it with one answer a question
+
+
+class SpanForm(Form):
+    text: Words
+    answer_start: Offset
+
+
+class AskedForm(Form):
+    id: Words
+    question: Words
+    answers: list[SpanForm] = []
+    is_impossible: bool = False
+
+
+class ContextForm(Form):
+    # Not stripped: the starts count from its first character.
+    context: Annotated[str, Field(min_length=1)]
+    document_id: Words | None = None
+    qas: list[AskedForm]
+
+
+class ArticleForm(Form):
+    title: str = ""
+    paragraphs: list[ContextForm]
+
+
+class FlatAskedForm(Form):
+    id: Words
+    question: Words
+    answer: str = ""
+    start: Offset | None = None
+    is_impossible: bool = False
+
+
+class FlatForm(Form):
+    document: Words
+    title: str = ""
+    text: Annotated[str, Field(min_length=1)]
+    questions: list[FlatAskedForm]
+
+
+# BEIR (https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset)
+
+
+class CorpusForm(Form):
+    id: Annotated[Words, Field(alias="_id")]
+    title: str | None = None
+    text: str = ""
+
+
+class QueryForm(Form):
+    id: Annotated[Words, Field(alias="_id")]
+    text: Words
+
+
+class JudgementForm(Form):
+    query: Words
+    document: Words
+    grade: int
+
+
+def entries(path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of a JSON file with the line that each begins on: one a line, or those of one array.
+
+    Raises UsageError for a file that cannot be read or is no JSON.
+    """
+    text = _read(path)
+    decoder = json.JSONDecoder()
+    at, line, counted = 0, 1, 0
+    end = len(text)
+
+    def skip(more: str = "") -> None:
+        nonlocal at
+        while at < end and (text[at].isspace() or text[at] in more):
+            at += 1
+
+    skip()
+    inside = text[at : at + 1] == "["
+    if inside:
+        at += 1
+    while True:
+        skip("," if inside else "")
+        line, counted = line + text.count("\n", counted, at), at
+        if at >= end and inside:
+            raise malformed(path, line, "the array that it begins with has no end")
+        if at >= end or (inside and text[at] == "]"):
+            return
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            at_line = text.count("\n", 0, error.pos) + 1
+            raise malformed(path, at_line, f"it is no JSON there ({error.msg[0].lower()}{error.msg[1:]})") from None
+        except RecursionError:
+            raise malformed(path, line, "it is nested too deeply") from None
+        yield line, value
+
+
+def checked(form: type[FormT], value: object, path: Path, line: int) -> FormT:
+    """A value as this form. Raises UsageError naming file, line and the field that is wrong."""
+    try:
+        return form.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the entry"
+        raise malformed(path, line, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+
+
+def listed(form: type[FormT], path: Path) -> Iterator[tuple[int, FormT]]:
+    """The entries of a file that all have this form, with their lines. Raises UsageError."""
+    return ((line, checked(form, value, path, line)) for line, value in entries(path))
+
+
+def judgements(folder: Path, split: str) -> Iterator[tuple[int, JudgementForm]]:
+    """The judgements of one split of a BEIR folder, with their lines: query, document, grade, tabs between them.
+
+    Raises UsageError.
+    """
+    path = folder / QRELS / f"{split}.tsv"
+    if not path.is_file():
+        there = ", ".join(sorted(found.stem for found in folder.glob(f"{QRELS}/*.tsv")))
+        needs = f"A folder is read as a BEIR set, with {CORPUS}, {QUERIES} and {QRELS}/; {FORMAT}."
+        raise UsageError(
+            f"{folder} has no judgements for the split {split}: there is no {path}.",
+            f"Choose a split that it has: {there}." if there else needs,
+        )
+    for line, row in enumerate(_read(path).split("\n"), 1):
+        fields = row.split("\t")
+        if not row.strip() or (line == 1 and fields[-1].strip() == "score"):
+            continue
+        if len(fields) != 3:
+            raise malformed(path, line, f"it has {len(fields)} fields instead of query, document and grade")
+        named = dict(zip(("query", "document", "grade"), fields, strict=True))
+        yield line, checked(JudgementForm, named, path, line)
+
+
+def malformed(path: Path, line: int, fault: str) -> UsageError:
+    """The error for what stands on a line of a file; fault is a clause."""
+    return UsageError(f"{path}, line {line}: {fault}.", f"Correct that line; {FORMAT}.")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: {error.reason}.", f"Save it as UTF-8; {FORMAT}.") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{path} cannot be read: {reason}.", f"Check the path; {FORMAT}.") from None

@@ -1,0 +1,198 @@
+"""Gold entries, hits and citations, judged by the papers' own pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from desk import GLACIERS, OTTERS, write_pdf
+
+from folio import chunk
+from folio.evalset import Document, EvalSet, Gold, Question
+from folio.files import sha256_file
+from folio.gold import Fault, Judge, Needs
+from folio.library import Library
+from folio.types import Citation, NewPaper, PageMap, SourceFile
+
+HAIRS = "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin"
+SHELLS = "It opens the shells with a stone that it carries under its arm"
+GAUGE = "The gauge stands in the river Massa and was built in 1922"
+
+
+def put(library: Library, path: Path, pages: Sequence[str], starts: Sequence[int], name: str = "") -> list[int]:
+    """A paper of these pages, a chunk for each, with these page starts, true or not; returns the chunks' ids."""
+    text = "\n\n".join(pages)
+    ends = np.cumsum([len(page) + 2 for page in pages])
+    spans = tuple((int(end) - len(page) - 2, int(end) - 2) for end, page in zip(ends, pages, strict=True))
+    id = sha256_file(path) if path.exists() else path.name
+    paper = NewPaper(id, path.stem, (), None, text, PageMap(tuple(starts), ("",) * len(starts)), spans)
+    ids = [chunk.chunk_id(id, start, end) for start, end in spans]
+    library.add(paper, SourceFile(str(path), name or path.name, id), ids, np.eye(len(ids), 4, dtype=np.float32))
+    return ids
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    library = Library(tmp_path / "library.sqlite", create=True)
+    yield library
+    library.close()
+
+
+@pytest.fixture
+def otters(library: Library, tmp_path: Path) -> list[int]:
+    """Two chunks, of page 1 and of page 2; the index wrongly says that both stand on page 1."""
+    return put(library, write_pdf(tmp_path / "otters.pdf", OTTERS), OTTERS, (0, len(" ".join(OTTERS))))
+
+
+@pytest.fixture
+def glaciers(library: Library, tmp_path: Path) -> list[int]:
+    starts = (0, len(GLACIERS[0]) + 2, len(GLACIERS[0]) + len(GLACIERS[1]) + 4)
+    return put(library, write_pdf(tmp_path / "glaciers.pdf", GLACIERS), GLACIERS, starts, "alps/glaciers.pdf")
+
+
+def papers_set(*questions: Question) -> EvalSet:
+    return EvalSet("small", Path("small.jsonl"), questions)
+
+
+def asks(*gold: Gold, every: bool = False) -> Question:
+    return Question("q1", "What?", gold=gold, every=every)
+
+
+def judged(library: Library, question: Question) -> tuple[Judge, Needs, list[Fault]]:
+    judge = Judge(papers_set(question), library)
+    return (judge, *judge.needs(question))
+
+
+def test_gold_page_is_the_one_on_which_the_quote_stands(library: Library, otters: list[int]) -> None:
+    judge, needs, faults = judged(library, asks(Gold("otters.pdf", 2, f"{SHELLS}.")))
+    assert faults == []
+    assert [sorted(place.pages) for place in needs.things[0]] == [[2]]
+    assert needs.units == ("chunk", "page", "paper")
+    assert judge.ranks(needs, otters) == {"chunk": (2,), "page": (2,), "paper": (1,)}
+
+
+def test_page_that_only_the_chunk_claims_does_not_score(library: Library, otters: list[int]) -> None:
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    (second,) = otters[1:]
+    claimed = library.papers()[0].pages.pages_of(library.chunks([second])[second].start, len("x"))
+    assert claimed[0] == 1
+    assert judge.ranks(needs, [second]) == {"chunk": (None,), "page": (None,), "paper": (1,)}
+
+
+def test_hit_on_the_page_without_the_quote_counts_by_page_alone(library: Library, tmp_path: Path) -> None:
+    first, second = OTTERS[0].split("centimetre of skin.")
+    ids = put(library, write_pdf(tmp_path / "otters.pdf", [OTTERS[0]]), [second.strip(), first.strip()], (0,))
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    # "No other mammal has a denser fur." stands there whole, though it is shorter than sixty characters.
+    assert judge.ranks(needs, ids) == {"chunk": (2,), "page": (1,), "paper": (1,)}
+
+
+def test_any_gold_entry_will_do_unless_every_paper_is_needed(
+    library: Library, otters: list[int], glaciers: list[int]
+) -> None:
+    gold = (Gold("otters.pdf", 1, HAIRS), Gold("otters.pdf", 2, SHELLS), Gold("alps/glaciers.pdf", 3, GAUGE))
+    order = [glaciers[0], otters[1], glaciers[2], otters[0]]
+    judge, needs, _ = judged(library, asks(*gold))
+    assert judge.ranks(needs, order) == {"chunk": (2,), "page": (2,), "paper": (1,)}
+    judge, needs, _ = judged(library, asks(*gold, every=True))
+    assert judge.ranks(needs, order) == {"chunk": (2, 3), "page": (2, 3), "paper": (2, 1)}
+    assert judge.ranks(needs, order[:1]) == {"chunk": (None, None), "page": (None, None), "paper": (None, 1)}
+
+
+def test_ids_that_are_no_chunks_keep_their_rank(library: Library, otters: list[int]) -> None:
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    assert judge.ranks(needs, [77, otters[1], otters[0]]) == {"chunk": (3,), "page": (3,), "paper": (1,)}
+
+
+def test_gold_without_a_quote_has_fewer_units(library: Library, otters: list[int]) -> None:
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 2)))
+    assert judge.ranks(needs, otters) == {"page": (2,), "paper": (1,)}
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf")))
+    assert judge.ranks(needs, otters) == {"paper": (1,)}
+
+
+def test_paper_in_a_folder_is_known_by_its_last_name_too(library: Library, glaciers: list[int]) -> None:
+    judge, needs, faults = judged(library, asks(Gold("glaciers.pdf", 3, GAUGE)))
+    assert faults == []
+    assert judge.ranks(needs, glaciers)["chunk"] == (3,)
+
+
+def test_faulty_gold_is_told_and_not_counted(library: Library, otters: list[int]) -> None:
+    for gold, text in (
+        (Gold("whales.pdf", 1, HAIRS), "The index has no paper whales.pdf."),
+        (Gold("otters.pdf", 1, "hairs"), "Its quote has fewer than 20 letters a-z and digits: 'hairs'."),
+        (
+            Gold("otters.pdf", 1, "Otters are born in the month of May"),
+            "Its quote stands on no page of otters.pdf: 'Otters are born in the month of May'.",
+        ),
+    ):
+        _, needs, faults = judged(library, asks(gold))
+        assert needs == Needs()
+        assert faults == [Fault("q1", text, counted=False)]
+
+
+def test_question_counts_by_what_is_right_in_it(library: Library, otters: list[int]) -> None:
+    judge, needs, faults = judged(library, asks(Gold("whales.pdf", 1, HAIRS), Gold("otters.pdf", 2, HAIRS)))
+    assert judge.ranks(needs, otters)["page"] == (1,)
+    assert faults == [
+        Fault("q1", "The index has no paper whales.pdf.", counted=True),
+        Fault("q1", "Its quote stands on p. 1 of otters.pdf and not on p. 2.", counted=True),
+    ]
+    _, needs, _ = judged(library, asks(Gold("whales.pdf", 1, HAIRS), Gold("otters.pdf", 1, HAIRS), every=True))
+    assert needs == Needs()
+
+
+def test_question_without_gold_needs_nothing(library: Library, otters: list[int]) -> None:
+    question = Question("q1", "What?", answerable=False)
+    assert Judge(papers_set(question), library).needs(question) == (Needs(), [])
+
+
+def test_pages_of_a_file_that_is_gone_are_the_index_s_own_and_it_is_said(library: Library, tmp_path: Path) -> None:
+    ids = put(library, tmp_path / "gone.pdf", OTTERS, (0, len(OTTERS[0]) + 2))
+    judge, needs, _ = judged(library, asks(Gold("gone.pdf", 2, SHELLS)))
+    assert judge.ranks(needs, ids)["page"] == (2,)
+    assert judge.originals.gone == ["gone.pdf"]
+
+
+def test_span_of_a_document_is_held_by_the_chunk_with_half_of_it(library: Library, tmp_path: Path) -> None:
+    ids = put(library, tmp_path / "doc", ["0123456789", "abcdefghij"], (0,), "doc")
+    text = "0123456789\n\nabcdefghij"
+    for start, quote, ranks in (
+        (4, "456789\n\nab", (1,)),
+        (8, "89\n\nabcdef", (2,)),
+        (0, "0", (1,)),
+        (10, "\n\n", (None,)),
+    ):
+        question = asks(Gold("doc", None, quote, start))
+        judge = Judge(EvalSet("texts", Path("t.json"), (question,), (Document("doc", "", text),)), library)
+        needs, faults = judge.needs(question)
+        assert faults == []
+        assert judge.ranks(needs, ids) == {"chunk": ranks, "paper": (1,)}
+
+
+def citation(library: Library, start: int, quote: str) -> Citation:
+    (paper,) = library.papers()
+    return Citation(paper, start, start + len(quote), quote, 1, 1.0)
+
+
+def test_citation_is_right_on_a_gold_page_where_its_quote_stands(library: Library, tmp_path: Path) -> None:
+    changed = (OTTERS[0], OTTERS[1].replace("a stone", "a spoon"))
+    put(library, write_pdf(tmp_path / "otters.pdf", OTTERS), changed, (0, len(OTTERS[0]) + 2))
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    hairs = judge.cited(citation(library, OTTERS[0].index(HAIRS), HAIRS), needs)
+    assert (hairs.right, hairs.faithful) == (True, True)
+    diet = "The diet of the sea otter is made of urchins, clams and crabs."
+    elsewhere = judge.cited(citation(library, len(OTTERS[0]) + 2, diet), needs)
+    assert (elsewhere.right, elsewhere.faithful) == (False, True)
+    spoon = SHELLS.replace("stone", "spoon")
+    invented = judge.cited(citation(library, len(OTTERS[0]) + 2 + changed[1].index(spoon), spoon), needs)
+    assert (invented.right, invented.faithful) == (False, False)
+
+
+def test_citation_of_a_page_that_the_index_has_wrong_is_neither(library: Library, otters: list[int]) -> None:
+    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    at = len(OTTERS[0]) + 2 + OTTERS[1].index(SHELLS)
+    cited = judge.cited(citation(library, at, SHELLS), needs)  # the index says page 1, the file page 2
+    assert (cited.right, cited.faithful) == (False, False)

@@ -1,0 +1,78 @@
+"""Quotes in texts and texts on pages, as they are judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.matching import fold, holds, pages_with, stands_on, word_for_word
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Sea Otters, 155,000 hairs!", "seaotters155000hairs"),
+        ("a permu-\n  tation", "apermutation"),
+        ("well-known", "wellknown"),
+        ("ﬁne ﬂow ½", "fineflow12"),  # ligatures and fractions by NFKC
+        ("Zürich", "zrich"),
+        ("κλειδί", ""),
+        ("", ""),
+    ],
+)
+def test_fold(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("xxabcdefghijxx", True),
+        ("xxabcdef", True),  # the first six of ten
+        ("efghijxx", True),  # the last six
+        ("xxabcdexx", False),
+        ("bcdefghi", False),  # eight of ten, neither end
+        ("", False),
+    ],
+)
+def test_text_holds_a_quote_or_most_of_it_from_either_end(text: str, held: bool) -> None:
+    assert holds(text, "abcdefghij") is held
+
+
+def test_no_text_holds_an_empty_quote() -> None:
+    assert not holds("abc", "")
+
+
+def test_text_stands_on_a_page_by_a_run_of_sixty_characters() -> None:
+    run = "".join(f"{number:03d}" for number in range(20))
+    assert len(run) == 60
+    assert stands_on(f"before{run}after", f"other{run}words")
+    assert not stands_on(f"before{run[:59]}after", f"other{run[:59]}words")
+
+
+def test_short_text_stands_on_a_page_whole_or_not_at_all() -> None:
+    assert stands_on("short", "ashorttext")
+    assert not stands_on("shorter", "ashorttext")
+    assert not stands_on("", "ashorttext")
+
+
+def test_pages_with_a_quote() -> None:
+    pages = ["abcdef", "ghi", "abcxyz"]
+    assert pages_with("abc", pages) == {1, 3}
+    assert pages_with("efgh", pages) == {1, 2}  # it crosses
+    assert pages_with("fghia", pages) == frozenset()  # over three pages
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("The permutation is public.", True),
+        ("the permutation is public.", False),  # another letter
+        ("The permutation is public", True),
+        ("The permutation was public.", False),
+        ("efficient", True),
+        ("pulse driven", True),
+        ("  ", False),
+    ],
+)
+def test_quote_stands_word_for_word(quote: str, found: bool) -> None:
+    assert word_for_word(quote, "The per-\nmutation is\n   public. It is eﬃcient, pulse\uffffdriven.") is found

@@ -1,0 +1,222 @@
+"""Every figure on runs that are small enough to work out by hand."""
+
+from __future__ import annotations
+
+from math import log2
+
+import numpy as np
+import pytest
+from sklearn.metrics import ndcg_score
+
+from folio.measure import (
+    NAMES,
+    Answered,
+    Asked,
+    Cited,
+    Figure,
+    difference,
+    figures,
+    interval,
+    latencies,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    refusal_curve,
+)
+
+RIGHT, WRONG, INVENTED = Cited(True, True), Cited(False, True), Cited(False, False)
+
+
+def found(*ranks: int | None, id: str = "q", every: bool = False, gains: tuple[float, ...] = ()) -> Asked:
+    """A question that needs these things, each with its rank by chunk in the stage "last"."""
+    return Asked(id, "", True, every, {"chunk": gains or (1.0,) * len(ranks)}, {"last": {"chunk": ranks}})
+
+
+def answered(answerable: bool, answer: Answered) -> Asked:
+    return Asked("q", "", answerable, False, answer=answer)
+
+
+def values(asked: list[Asked], stage: str = "last") -> dict[str, float | None]:
+    return {name: figure.value for name, figure in figures(asked, stage).items()}
+
+
+def figure(*over: float) -> Figure:
+    return Figure(np.array(over), np.ones(len(over)))
+
+
+# Rankings
+
+
+def test_recall_is_the_share_of_what_is_needed() -> None:
+    assert recall((1,), 1) == 1
+    assert recall((2,), 1) == 0
+    assert recall((2, 7, None), 5) == pytest.approx(1 / 3)
+    assert recall((5,), 5) == 1
+
+
+def test_reciprocal_rank_is_of_the_first_or_of_the_last_where_every_one_is_needed() -> None:
+    assert reciprocal_rank((4, 2, None), every=False) == 1 / 2
+    assert reciprocal_rank((4, 2), every=True) == 1 / 4
+    assert reciprocal_rank((4, None), every=True) == 0
+    assert reciprocal_rank((None,), every=False) == 0
+
+
+def test_ndcg_by_hand() -> None:
+    assert ndcg((1,), (1.0,), 10) == 1
+    assert ndcg((3,), (1.0,), 10) == 1 / log2(4)
+    assert ndcg((11,), (1.0,), 10) == 0
+    # Grades 2 and 1, found at 2 and 1
+    assert ndcg((2, 1), (2.0, 1.0), 10) == pytest.approx((2 / log2(3) + 1) / (2 + 1 / log2(3)))
+    # Of 12 relevant ones, ten is all that ten places can hold
+    assert ndcg(tuple(range(1, 13)), (1.0,) * 12, 10) == pytest.approx(1)
+
+
+def test_ndcg_is_that_of_scikit_learn() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        grades = random.integers(0, 4, size=15).astype(float)
+        scores = random.permutation(15).astype(float)
+        if not grades.any():
+            continue
+        places = {item: rank for rank, item in enumerate(np.argsort(-scores), 1)}
+        relevant = [item for item in range(15) if grades[item]]
+        ours = ndcg([places[item] for item in relevant], [grades[item] for item in relevant], 10)
+        assert ours == pytest.approx(ndcg_score([grades], [scores], k=10))
+
+
+def test_figures_of_a_ranking_are_means_over_the_questions_with_gold() -> None:
+    asked = [found(1), found(3), found(None), found(15), Asked("no gold", "", False, False)]
+    assert values(asked) == {
+        "recall@1": 1 / 4,
+        "recall@5": 2 / 4,
+        "recall@10": 2 / 4,
+        "recall@20": 3 / 4,
+        "mrr": pytest.approx((1 + 1 / 3 + 1 / 15) / 4),
+        "ndcg@10": pytest.approx((1 + 1 / 2) / 4),
+    }
+    assert figures(asked, "last")["mrr"].questions == 4
+    assert figures(asked, "no such stage") == {}
+
+
+def test_every_paper_is_needed_where_a_question_says_so() -> None:
+    known = values([found(1, 6, every=True)])
+    assert known["recall@5"] == 1 / 2
+    assert known["recall@10"] == 1
+    assert known["mrr"] == 1 / 6
+    assert known["ndcg@10"] == pytest.approx((1 + 1 / log2(7)) / (1 + 1 / log2(3)))
+
+
+def test_units_have_figures_of_their_own() -> None:
+    ranks = {"last": {"chunk": (5,), "page": (2,), "paper": (1,)}}
+    gains = dict.fromkeys(("chunk", "page", "paper"), (1.0,))
+    known = values([Asked("q", "", True, False, gains, ranks)])
+    assert (known["mrr"], known["page.mrr"], known["paper.mrr"]) == (1 / 5, 1 / 2, 1)
+
+
+# Answers
+
+
+def test_citations_and_refusals_by_hand() -> None:
+    asked = [
+        answered(True, Answered(False, 2, 2, (RIGHT, WRONG))),
+        answered(True, Answered(False, 1, 1, (WRONG, RIGHT, INVENTED))),
+        answered(True, Answered(False, 3, 2, ())),
+        answered(True, Answered(True)),
+        answered(False, Answered(True)),
+        answered(False, Answered(True)),
+        answered(False, Answered(False, 1, 1, (WRONG,))),
+    ]
+    assert values(asked) == {
+        "citation_rate": 6 / 7,
+        "citation_accuracy": 2 / 5,
+        "first_citation": 1 / 2,
+        "any_citation": 1,
+        "quote_fidelity": 5 / 6,
+        "refusal_recall": 2 / 3,
+        "refusal_precision": 2 / 3,
+        "answerable_refused": 1 / 4,
+    }
+
+
+def test_citations_without_a_gold_page_are_neither_right_nor_wrong() -> None:
+    known = values([answered(True, Answered(False, 1, 1, (WRONG,), has_gold_page=False))])
+    assert known == {"citation_rate": 1, "quote_fidelity": 1, "answerable_refused": 0}
+
+
+def test_every_figure_has_a_name_that_can_be_required() -> None:
+    gains = dict.fromkeys(("chunk", "page", "paper"), (1.0,))
+    ranks = {"last": dict.fromkeys(("chunk", "page", "paper"), (1,))}
+    good = Asked("q", "", True, False, gains, ranks, {}, Answered(False, 1, 1, (RIGHT,)))
+    assert set(figures([good, answered(False, Answered(True))], "last")) == set(NAMES)
+
+
+def test_curve_of_refusals() -> None:
+    asked = [
+        answered(True, Answered(False, confidence=0.9)),
+        answered(True, Answered(False, confidence=0.4)),
+        answered(False, Answered(True, confidence=0.2)),
+        answered(False, Answered(False, confidence=0.4)),
+        answered(False, Answered(True)),  # refused before it came to a confidence: at every threshold
+    ]
+    points = [(p.threshold, p.answerable, p.unanswerable) for p in refusal_curve(asked)]
+    assert points[:3] == [(0.2, 0, 1 / 3), (0.4, 0, 2 / 3), (0.9, 1 / 2, 1)]
+    assert points[3][1:] == (1, 1)
+    assert len(points) == 4
+
+
+def test_no_curve_without_confidences_or_without_both_kinds_of_question() -> None:
+    assert refusal_curve([answered(True, Answered(False)), answered(False, Answered(True))]) == []
+    assert refusal_curve([answered(True, Answered(False, confidence=0.5))]) == []
+    assert refusal_curve([Asked("q", "", True, False)]) == []
+
+
+def test_latencies_are_the_median_and_the_95th_percentile() -> None:
+    assert latencies([{"embed": float(n), "bm25": 2.0} for n in range(101)]) == {"embed": (50, 95), "bm25": (2, 2)}
+
+
+# Intervals
+
+
+def test_interval_of_a_share_is_that_of_the_normal_approximation() -> None:
+    low, high = interval(figure(*[1.0] * 300, *[0.0] * 100))
+    half = 1.96 * (0.75 * 0.25 / 400) ** 0.5
+    assert low == pytest.approx(0.75 - half, abs=0.005)
+    assert high == pytest.approx(0.75 + half, abs=0.005)
+
+
+def test_interval_is_the_same_every_time_and_leaves_out_questions_without_a_part() -> None:
+    known = figure(1, 0, 1, 1, 0)
+    padded = Figure(np.array([1, 0, 0, 1, 1, 0, 0.0]), np.array([1, 1, 0, 1, 1, 1, 0.0]))
+    assert interval(known) == interval(known) == interval(padded)
+
+
+def test_interval_of_equal_values_and_of_one_question_is_a_point() -> None:
+    assert interval(figure(0.5, 0.5, 0.5)) == (0.5, 0.5)
+    assert interval(figure(0.25)) == (0.25, 0.25)
+    with pytest.raises(ValueError, match="no question"):
+        interval(Figure(np.zeros(2), np.zeros(2)))
+
+
+def test_difference_is_paired() -> None:
+    random = np.random.default_rng(1)
+    before = random.random(200)
+    gap = difference(figure(*before), figure(*(before + 0.01)))
+    assert gap.after - gap.before == pytest.approx(0.01)
+    # Every question gained as much: there is no doubt, however far apart the questions are.
+    assert gap.interval == pytest.approx((0.01, 0.01))
+    assert gap.is_clear
+
+
+def test_difference_of_chance_is_not_clear() -> None:
+    gap = difference(figure(1, 0, 1, 0, 1, 0), figure(0, 1, 1, 0, 1, 1))
+    assert gap.interval.low < 0 < gap.interval.high
+    assert not gap.is_clear
+
+
+def test_difference_of_shares_counts_what_either_run_has() -> None:
+    before = Figure(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]))  # one answered question, two citations
+    after = Figure(np.array([2.0, 1.0, 0.0]), np.array([2.0, 2.0, 0.0]))
+    gap = difference(before, after)
+    assert (gap.before, gap.after) == (0.5, 0.75)
+    with pytest.raises(ValueError, match="no question"):
+        difference(before, Figure(np.zeros(3), np.zeros(3)))

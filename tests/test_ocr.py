@@ -1,0 +1,289 @@
+"""Pages that are pictures, read by OCR: which engine, what is named, what happens without one and without time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from desk import Desk
+from doubles import hashing_app
+from pdfs import image_page, save, scan
+
+from folio import indexing, ocr
+from folio.errors import PaperError, PaperLimit
+from folio.layout import Box, page_text
+from folio.pdf import read_pdf
+
+MOORS = [
+    "The curlew breeds on wet moors and in hay meadows.",
+    "The bill has a length of 15 centimetres and is bent down.",
+    "A pair raises one brood of four chicks each year.",
+]
+MARSHES = [
+    "Snipe drum with their outer tail feathers in flight.",
+    "The sound carries over 800 metres of open marsh.",
+]
+TYPED = "Waders of the uplands were counted on 40 plots in two seasons, at dawn and in calm weather."
+
+
+class Written:
+    """An engine that is told what stands on each page, by its number from 0, and keeps which ones it was asked for."""
+
+    def __init__(self, pages: dict[int, list[str]]) -> None:
+        self.pages = pages
+        self.asked: list[int] = []
+
+    def read(self, page: Any) -> ocr.Blocks:
+        self.asked.append(page.number)
+        lines = self.pages[page.number]
+        return [[Box(60, 80.0 + 20 * n, 400, 92.0 + 20 * n, line) for n, line in enumerate(lines)]]
+
+
+def use(monkeypatch: pytest.MonkeyPatch, engine: Written | None) -> None:
+    found = engine and ocr.Engine("Stand-in", engine.read)
+    monkeypatch.setattr(ocr, "engine", lambda: found)
+
+
+@pytest.fixture
+def engine() -> ocr.Engine:
+    found = ocr.engine()
+    if found is None:
+        pytest.skip("no OCR engine is installed")
+    return found
+
+
+def mixed(path: Path) -> Path:
+    """A page of text, and two that are pictures."""
+    document = pymupdf.open()
+    document.new_page().insert_text((60, 90), TYPED, fontsize=10)
+    scan(document, MOORS)
+    scan(document, MARSHES)
+    document.save(path)
+    document.close()
+    return path
+
+
+def scanned(path: Path, turned: int = 0) -> Path:
+    document = pymupdf.open()
+    scan(document, MOORS, turned)
+    document.save(path)
+    document.close()
+    return path
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text)
+
+
+# With an engine that is installed
+
+
+@pytest.mark.parametrize("turned", [0, 90, 180])
+def test_a_scanned_page_is_read_as_it_is_shown(tmp_path: Path, engine: ocr.Engine, turned: int) -> None:
+    page = read_pdf(scanned(tmp_path / "a.pdf", turned), ocr=True).pages[0]
+    assert words(page.text) == words(" ".join(MOORS))
+    assert page.problem == f"read by OCR ({engine.name})"
+
+
+def test_a_picture_without_writing_gives_no_text(tmp_path: Path, engine: ocr.Engine) -> None:
+    document = pymupdf.open()
+    image_page(document)
+    document.save(tmp_path / "a.pdf")
+    with pytest.raises(PaperError, match="The file is scanned: no text layer, and OCR finds no text in it") as raised:
+        read_pdf(tmp_path / "a.pdf", ocr=True)
+    assert not isinstance(raised.value, PaperLimit)
+
+
+def test_nothing_is_printed_by_an_engine(tmp_path: Path, engine: ocr.Engine, capfd: pytest.CaptureFixture[str]) -> None:
+    document = pymupdf.open()
+    page = scan(document, MOORS)
+    for n in range(40):  # specks
+        page.draw_line((50 + 12 * n, 600), (51 + 12 * n, 630), width=0.4)
+    engine.read(page)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(desk: Desk, engine: ocr.Engine) -> None:
+    mixed(desk.papers / "waders.pdf")
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    ran = desk.ingest()
+    assert ran.code == 0
+    assert f"pp. 2-3: read by OCR ({engine.name})" in " ".join(ran.out.split())
+    ran = desk.query("How long is the bill of the curlew?", "--verify")
+    assert "[waders p.2]" in ran.out
+    assert "15 centimetres" in ran.out
+    [drawn] = re.findall(r"/\S+-p2\.png", ran.out)
+    assert Path(drawn).read_bytes().startswith(b"\x89PNG")
+    assert "Not every quote could be marked on p. 2 of waders.pdf." in " ".join(ran.err.split())
+
+
+# What is said, and what happens the next time
+
+
+def test_pages_with_text_are_not_given_to_ocr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written({1: MOORS, 2: MARSHES})
+    use(monkeypatch, written)
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
+    assert written.asked == [1, 2]
+    assert [page.text for page in parsed.pages] == [TYPED, "\n".join(MOORS), "\n".join(MARSHES)]
+    assert [page.problem for page in parsed.pages] == ["", "read by OCR (Stand-in)", "read by OCR (Stand-in)"]
+    assert parsed.problems == ()
+
+
+def test_without_ocr_the_pages_are_named(tmp_path: Path) -> None:
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"))
+    assert [page.problem for page in parsed.pages] == ["", "no text (image only)", "no text (image only)"]
+    with pytest.raises(PaperLimit, match="The file is scanned: no text layer") as raised:
+        read_pdf(scanned(tmp_path / "b.pdf"))
+    assert raised.value.remedy.startswith("Set OCR=auto, or run OCR, for example `ocrmypdf")
+
+
+def test_without_an_engine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, None)
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
+    assert [page.problem for page in parsed.pages] == ["", "no text (image only)", "no text (image only)"]
+    assert parsed.problems == (
+        "to read its pages without text, install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or"
+        " `pip install rapidocr`, then run `python ingest.py` with its path",
+    )
+    with pytest.raises(PaperLimit, match=r"no text layer, and no OCR is installed\.") as raised:
+        read_pdf(scanned(tmp_path / "b.pdf"), ocr=True)
+    assert raised.value.remedy.startswith("Install Tesseract (`apt install tesseract-ocr`")
+
+
+def test_specks_in_a_picture_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Written({1: ["| . oe", "ens r -"], 2: MARSHES}))
+    page = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True).pages[1]
+    assert (page.text, page.problem) == ("", "no text (image only, in which Stand-in finds none)")
+
+
+def test_an_engine_that_fails_on_a_page_costs_that_page_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Written({2: MARSHES}))  # page 1 raises KeyError
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
+    assert [page.text for page in parsed.pages] == [TYPED, "", "\n".join(MARSHES)]
+    assert parsed.pages[1].problem == "no text (image only), and Stand-in failed: 1"
+
+
+def test_pages_for_which_no_time_is_left_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written({1: MOORS, 2: MARSHES})
+    use(monkeypatch, written)
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True, seconds=0)
+    assert written.asked == []
+    assert [page.text for page in parsed.pages] == [TYPED, "", ""]
+    assert parsed.pages[1].problem == "no text (image only), and no time was left for OCR"
+    assert parsed.problems == (
+        "to read all of its pages, raise PARSE_TIMEOUT_S, then run `python ingest.py` with its path",
+    )
+    with pytest.raises(PaperLimit, match="no text layer, and no time was left for OCR") as raised:
+        read_pdf(scanned(tmp_path / "b.pdf"), ocr=True, seconds=0)
+    assert raised.value.remedy.startswith("Raise PARSE_TIMEOUT_S")
+
+
+def test_a_scanned_file_is_tried_again_when_an_engine_has_come(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned(desk.papers / "curlews.pdf")
+    desk.settings["EMBEDDER"] = "builtin"
+    use(monkeypatch, None)
+    ran = desk.ingest()
+    assert (ran.code, "no OCR is installed" in ran.out) == (1, True)
+    assert desk.ingest().code == 1
+    use(monkeypatch, Written({0: MOORS}))
+    ran = desk.ingest()
+    assert (ran.code, "p. 1: read by OCR (Stand-in)" in ran.out) == (0, True)
+    [paper] = desk.record()
+    assert (paper["pages"], paper["problems"]) == (1, ["p. 1: read by OCR (Stand-in)"])
+
+
+def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = mixed(desk.papers / "waders.pdf")
+    desk.settings |= {"EMBEDDER": "builtin", "OCR": "off"}
+    assert "pp. 2-3: no text (image only)" in desk.ingest().out
+    written = Written({1: MOORS, 2: MARSHES})
+    use(monkeypatch, written)
+    desk.settings["OCR"] = "auto"
+    assert desk.ingest().out.startswith("Nothing new")  # not named
+    assert written.asked == []
+    ran = desk.ingest(str(path))
+    assert (ran.code, written.asked) == (0, [1, 2])
+    assert "pp. 2-3: read by OCR (Stand-in)" in ran.out
+    assert [paper["problems"] for paper in desk.record()] == [["pp. 2-3: read by OCR (Stand-in)"]]
+    assert desk.ingest("--verify").code == 0
+    assert desk.ingest(str(path)).out.startswith("Nothing new")
+    assert written.asked == [1, 2]
+    assert "[waders p.3]" in desk.query("How far does the sound of the snipe carry?", "--no-log").out
+
+
+def test_what_reads_pictures_is_not_in_the_fingerprint(tmp_path: Path) -> None:
+    off, auto = hashing_app(tmp_path, OCR="off"), hashing_app(tmp_path, OCR="auto")
+    assert indexing.made_here(off.split) == indexing.made_here(auto.split)
+    assert (off.split.ocr, auto.split.ocr) == (False, True)
+
+
+# Lines and engines
+
+
+def test_lines_of_two_columns_that_come_row_by_row_are_put_in_paragraphs_and_in_order() -> None:
+    left = [Box(60, 100.0 + 14 * n, 280, 111.0 + 14 * n, f"Left column line {n} of the text") for n in range(8)]
+    right = [Box(310, 100.0 + 14 * n, 530, 111.0 + 14 * n, f"Right column line {n} of the text") for n in range(8)]
+    rows = [line for pair in zip(left, right, strict=True) for line in pair]
+    blocks = ocr.paragraphs([*rows, Box(60, 240, 280, 251, "apart")])
+    assert blocks == [left, right, [Box(60, 240, 280, 251, "apart")]]
+    text = page_text(blocks[:2])
+    assert text.split("\n\n") == ["\n".join(line.text for line in column) for column in (left, right)]
+
+
+@pytest.mark.parametrize(
+    ("names", "read"),
+    [
+        ([], None),
+        (["osd"], None),
+        (["osd", "eng"], "eng"),
+        (["deu", "eng"], "eng+deu"),
+        (["deu", "fra"], "deu+fra"),
+        (["deu", "eng", "fra", "spa"], "eng"),
+    ],
+)
+def test_tesseract_reads_the_languages_that_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], read: str | None
+) -> None:
+    monkeypatch.setenv("TESSDATA_PREFIX", str(tmp_path))
+    for name in names:
+        (tmp_path / f"{name}.traineddata").touch()
+    assert ocr._tesseract_languages() == (read and (str(tmp_path), read))
+
+
+def test_rapidocr_is_used_only_with_models_in_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = tmp_path / "rapidocr" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "rapidocr", raising=False)
+    for name in ("a_det_small.onnx", "a_cls_mobile.onnx"):
+        (models / name).touch()
+    assert ocr._rapidocr_models() == {}  # it would download the third
+    (models / "a_rec_small.onnx").touch()
+    assert ocr._rapidocr_models() == {
+        "Det.model_path": str(models / "a_det_small.onnx"),
+        "Cls.model_path": str(models / "a_cls_mobile.onnx"),
+        "Rec.model_path": str(models / "a_rec_small.onnx"),
+    }
+
+
+def test_rapidocr_reads_a_scanned_page(tmp_path: Path) -> None:
+    models = ocr._rapidocr_models()
+    if not models:
+        pytest.skip("RapidOCR is not installed")
+    document = pymupdf.open(scanned(tmp_path / "a.pdf"))
+    assert words(page_text(ocr._rapidocr(models, document[0]))) == words(" ".join(MOORS))
+
+
+def test_a_page_with_a_text_layer_needs_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never() -> None:
+        raise AssertionError("OCR was looked for")
+
+    monkeypatch.setattr(ocr, "engine", never)
+    assert read_pdf(save(tmp_path / "a.pdf", [[(72, 72, TYPED)]]), ocr=True).pages[0].text == TYPED

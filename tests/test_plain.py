@@ -1,0 +1,197 @@
+"""The plain design that Folio is measured against: its arithmetic, its ranks, and that it stands by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from desk import GLACIERS, OTTERS, ROOT, write_pdf
+from doubles import HashingEmbedder
+
+from benchmarks import plain
+from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, scaled
+from folio.bridge import FolioEmbeddings
+from folio.minilm import BuiltinEmbedder
+
+SPONGES = ("A sponge absorbs its input block by block. Then it squeezes out as many bits as are wanted.",)
+
+
+def hashing() -> FolioEmbeddings:
+    return FolioEmbeddings(HashingEmbedder(256))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    papers = tmp_path_factory.mktemp("papers")
+    write_pdf(papers / "otters.pdf", OTTERS)
+    write_pdf(papers / "alps" / "glaciers.pdf", GLACIERS)
+    write_pdf(papers / "sponges.pdf", SPONGES)
+    return papers
+
+
+@pytest.fixture(scope="module")
+def design(folder: Path) -> PlainDesign:
+    return PlainDesign.from_papers(folder, hashing())
+
+
+def found(hits: list[PlainHit]) -> list[tuple[str, int]]:
+    return [(hit.paper, hit.page) for hit in hits]
+
+
+# Arithmetic
+
+
+def test_each_list_is_scaled_by_its_smallest_and_largest() -> None:
+    assert scaled([(4, 9.0), (7, 6.0), (1, 5.0)]) == {4: 1.0, 7: 0.25, 1: 0.0}
+    assert scaled([(4, -0.2), (7, -0.6)]) == {4: 1.0, 7: 0.0}
+
+
+def test_a_list_of_equal_scores_counts_whole_unless_they_are_nothing() -> None:
+    assert scaled([(4, 2.0)]) == {4: 1.0}
+    assert scaled([(4, 2.0), (7, 2.0)]) == {4: 1.0, 7: 1.0}
+    assert scaled([(4, 0.0), (7, 0.0)]) == {4: 0.0, 7: 0.0}
+
+
+def test_lists_are_added_seven_to_three() -> None:
+    dense = [(1, 0.9), (2, 0.8), (3, 0.5)]
+    lexical = [(4, 12.0), (2, 9.0), (5, 2.0)]
+    fused = fuse(dense, lexical)
+    assert [chunk for chunk, _ in fused] == [2, 1, 4, 3, 5]
+    assert [score for _, score in fused] == pytest.approx([0.7 * 0.75 + 0.3 * 0.7, 0.7, 0.3, 0.0, 0.0])
+
+
+# Papers
+
+
+def test_a_chunk_a_page_in_the_order_of_the_files(design: PlainDesign) -> None:
+    assert [(chunk.metadata["paper"], chunk.metadata["page"] + 1) for chunk in design.chunks] == [
+        ("alps/glaciers.pdf", 1),
+        ("alps/glaciers.pdf", 2),
+        ("alps/glaciers.pdf", 3),
+        ("otters.pdf", 1),
+        ("otters.pdf", 2),
+        ("sponges.pdf", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("How many hairs does the fur of a sea otter have?", ("otters.pdf", 1)),
+        ("Which stone opens the shells of urchins and clams?", ("otters.pdf", 2)),
+        ("Where does the gauge for the melt water stand?", ("alps/glaciers.pdf", 3)),
+        ("What does a sponge squeeze out?", ("sponges.pdf", 1)),
+    ],
+)
+def test_the_page_that_answers_is_first_in_each_ranking(
+    design: PlainDesign, question: str, first: tuple[str, int]
+) -> None:
+    assert found(design.search(question, 1)) == [first]
+    assert found(design.bm25(question, 1)) == [first]
+    assert found(design.dense(question, 1)) == [first]
+
+
+def test_ranks_of_a_question_are_these(design: PlainDesign) -> None:
+    question = "How thick is the ice of the Aletsch glacier?"
+    length, thickness = ("alps/glaciers.pdf", 1), ("alps/glaciers.pdf", 2)
+    assert found(design.bm25(question, 2)) == [thickness, length]
+    assert found(design.dense(question, 2)) == [length, thickness]
+    assert found(design.search(question, 2)) == [length, thickness]
+    stages = design.stages(question)
+    assert list(stages) == ["dense", "bm25", "fused"]
+    assert stages["fused"][:4] == design.search(question, 4)
+
+
+def test_a_cosine_is_the_score_of_the_dense_list(design: PlainDesign) -> None:
+    embedder = HashingEmbedder(256)
+    (hit,) = design.dense("sponge", 1)
+    cosine = float(embedder.embed_query("sponge") @ embedder.embed_query(hit.text))
+    assert hit.score == pytest.approx(cosine, abs=1e-6)
+
+
+def test_a_question_without_a_known_word_has_no_help_from_bm25(design: PlainDesign) -> None:
+    assert {hit.score for hit in design.bm25("zyzzyva", 6)} == {0.0}
+    assert found(design.search("zyzzyva", 6)) == found(design.dense("zyzzyva", 6))
+
+
+def test_a_damaged_file_is_named_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pdf(tmp_path / "sponges.pdf", SPONGES)
+    (tmp_path / "broken.pdf").write_bytes(b"no PDF")
+    design = PlainDesign.from_papers(tmp_path, hashing())
+    assert len(design.chunks) == 1
+    assert capsys.readouterr().err.startswith("broken.pdf is left out: ")
+
+
+def test_papers_without_text_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^The documents have no text\.$"):
+        PlainDesign.from_papers(tmp_path, hashing())
+
+
+# Texts
+
+
+def test_spans_are_of_the_text_that_was_given() -> None:
+    text = "\n\n".join(f"Paragraph {number}. " + "Words that fill it. " * 20 for number in range(9))
+    design = PlainDesign.from_texts([("a", "", text), ("b", "On Otters", OTTERS[0])], hashing())
+    hits = design.dense("Paragraph 8", 20)
+    # Three paragraphs of 415 characters each, the empty line after them included.
+    assert sorted(hit.start for hit in hits if hit.paper == "a") == [0, 1245, 2490]
+    assert all(text[hit.start : hit.end] == hit.text for hit in hits if hit.paper == "a")
+    assert all(len(hit.text) <= 1500 for hit in hits)
+    (other,) = (hit for hit in hits if hit.paper == "b")
+    assert (other.text, other.page, other.start, other.end) == (f"On Otters\n\n{OTTERS[0]}", 1, 0, len(OTTERS[0]))
+
+
+def test_a_title_that_the_text_begins_with_is_not_put_before_it_again() -> None:
+    design = PlainDesign.from_texts([("a", "On the fur of otters", f"On the fur\nof otters\n\n{OTTERS[0]}")], hashing())
+    assert design.chunks[0].page_content == f"On the fur\nof otters\n\n{OTTERS[0]}"
+
+
+# By itself
+
+
+def test_nothing_of_folio_is_in_it_and_nothing_of_it_in_folio() -> None:
+    assert "folio" not in imported(ROOT / "benchmarks" / "plain.py")
+    for path in (ROOT / "folio").glob("*.py"):
+        assert "benchmarks" not in imported(path)
+
+
+def imported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.slow
+def test_its_model_is_the_one_that_folio_has_built_in() -> None:
+    texts = ["Sea otters sleep in rafts of kelp.", GLACIERS[1]]
+    model = MiniLM()
+    ours = BuiltinEmbedder().embed_passages(texts)
+    assert np.allclose(model.embed_documents(texts), ours, atol=1e-5)
+    assert np.allclose(model.embed_query(texts[0]), ours[0], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_command_prints_the_passages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plain.main([str(folder), "How dense is the fur of otters?", "--top-k", "2"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "1. otters.pdf p. 1 (1.000)"
+    assert printed[1].startswith("   Sea otters sleep on their backs")
+    assert re.fullmatch(r"2\. otters\.pdf p\. 2 \(0\.\d{3}\)", printed[2])
+
+
+@pytest.mark.parametrize(
+    ("papers", "said"), [("nowhere", "nowhere is no folder"), ("", "has text; give a folder with PDFs")]
+)
+def test_command_says_what_is_wrong_with_the_folder(
+    papers: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["plain.py", str(tmp_path / papers), "question"])
+    with pytest.raises(SystemExit):
+        plain.main()
+    assert said in capsys.readouterr().err

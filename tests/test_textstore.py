@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from doubles import HashingEmbedder
+
+from folio import chunk, indexing, store, textstore
+from folio.errors import ModelError
+from folio.evalset import Document
+from folio.library import Library
+from folio.retrieve import Retriever, Weights
+from folio.types import Vectors
+
+SPLIT = indexing.Split(80, 10)
+OTTERS = (
+    "Sea otters float in rafts of kelp. Their fur is dense. The diet is made of urchins, clams and crabs of the shore."
+)
+ICE = "The glacier is 23 kilometres long. Its ice has a thickness of 800 metres at the Konkordiaplatz."
+DOCUMENTS = (
+    Document("otters", "On Otters", OTTERS),
+    Document("ice", "", ICE),
+    Document("copy", "Other", OTTERS),
+    Document("empty", "", " "),
+)
+
+
+def library_in(made: Path) -> Library:
+    return Library(made / store.LIBRARY)
+
+
+class Stops(HashingEmbedder):
+    """Embeds for a while, then fails."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.left -= 1
+        if self.left < 0:
+            raise ModelError("The model stopped.", "Start it again.")
+        return super().embed_passages(texts)
+
+
+def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    made = textstore.make(
+        tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT, progress=lambda label, done, of: told.append((done, of))
+    )
+    library = library_in(made)
+    papers = {paper.file: paper for paper in library.papers()}
+    assert {name: (paper.title, paper.page_count) for name, paper in papers.items()} == {
+        "copy": ("Other", 1),
+        "ice": ("", 1),
+        "otters": ("On Otters", 1),
+    }
+    assert papers["otters"].id != papers["copy"].id
+    for name, text in (("otters", OTTERS), ("ice", ICE)):
+        paper = papers[name]
+        assert library.text(paper.id, 0, paper.length) == text
+        found = sorted((c.start, c.end) for c in library.chunks(library.chunk_ids_of([paper.id])).values())
+        assert tuple(found) == chunk.split(text, SPLIT.size, SPLIT.overlap)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert store.verify(made, library, "tantivy") == []
+    library.close()
+
+
+def test_the_retriever_searches_it(tmp_path: Path) -> None:
+    embedder = HashingEmbedder(256)
+    made = textstore.make(tmp_path, DOCUMENTS, embedder, SPLIT)
+    library = library_in(made)
+    retriever = Retriever(
+        library,
+        lambda: store.open_indexes(made, library, "tantivy", lambda text: pytest.fail(text)),
+        embedder,
+        None,
+        Weights(0.7, 0.3, 20),
+    )
+    (hit,) = retriever.search("How long is the glacier?", 1).hits
+    assert (hit.paper.file, hit.pages) == ("ice", (1, 1))
+    assert ICE[hit.chunk.start : hit.chunk.end] == hit.text
+    library.close()
+
+
+def test_a_second_run_embeds_nothing(tmp_path: Path) -> None:
+    first, second = HashingEmbedder(), HashingEmbedder()
+    made = textstore.make(tmp_path, DOCUMENTS, first, SPLIT)
+    told: list[tuple[int, int]] = []
+    again = textstore.make(
+        tmp_path, DOCUMENTS[::-1], second, SPLIT, progress=lambda label, done, of: told.append((done, of))
+    )
+    assert (again, second.passages, told) == (made, [], [(3, 3)])
+    # The same text stands in two documents and is embedded once.
+    spans = [text[start:end] for text in (OTTERS, ICE) for start, end in chunk.split(text, SPLIT.size, SPLIT.overlap)]
+    assert sorted(first.passages) == sorted(spans)
+
+
+def test_a_run_that_was_broken_off_is_gone_on_with(tmp_path: Path) -> None:
+    stops = Stops(after=1)
+    with pytest.raises(ModelError):
+        textstore.make(tmp_path, DOCUMENTS, stops, SPLIT)
+    goes_on = HashingEmbedder()
+    made = textstore.make(tmp_path, DOCUMENTS, goes_on, SPLIT)
+    assert stops.passages == [OTTERS[start:end] for start, end in chunk.split(OTTERS, SPLIT.size, SPLIT.overlap)]
+    assert goes_on.passages == [ICE[start:end] for start, end in chunk.split(ICE, SPLIT.size, SPLIT.overlap)]
+    library = library_in(made)
+    assert store.verify(made, library, "tantivy") == []
+    library.close()
+
+
+def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) -> None:
+    made = textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT)
+    for lost in made.glob("vectors*"):
+        lost.unlink()
+    embedder = HashingEmbedder()
+    assert textstore.make(tmp_path, DOCUMENTS, embedder, SPLIT) == made
+    assert embedder.passages == []
+    library = library_in(made)
+    assert store.verify(made, library, "tantivy") == []
+    library.close()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda folder: textstore.make(folder, DOCUMENTS[:2], HashingEmbedder(), SPLIT),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(32), SPLIT),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), indexing.Split(90, 10)),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), SPLIT, whole=True),
+    ],
+    ids=["documents", "embedder", "split", "whole"],
+)
+def test_another_set_or_fingerprint_is_another_store(tmp_path: Path, other: Callable[[Path], Path]) -> None:
+    made = textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT)
+    assert other(tmp_path) != made
+    assert textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT) == made
+
+
+def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:
+    embedder = HashingEmbedder()
+    made = textstore.make(tmp_path, DOCUMENTS[:2], embedder, SPLIT, whole=True)
+    assert embedder.passages == [f"On Otters {OTTERS}", ICE]
+    library = library_in(made)
+    assert [(paper.file, paper.title, paper.chunks) for paper in library.papers()] == [
+        ("ice", "", 1),
+        ("otters", "", 1),
+    ]
+    library.close()
+    # However papers are cut, whole documents stay the same.
+    assert textstore.make(tmp_path, DOCUMENTS[:2], embedder, indexing.Split(9, 1), whole=True) == made

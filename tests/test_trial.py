@@ -1,0 +1,212 @@
+"""A set of questions asked of a small index, and the record of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import shelf
+
+from folio.app import App
+from folio.chat import Chat
+from folio.errors import UsageError
+from folio.evalset import Document, EvalSet, Gold, Question
+from folio.library import Library
+from folio.measure import Asked, figures
+from folio.retrieve import Found
+from folio.trial import DEPTH, Run, Trial, load, save
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HAIRS = Gold("otters.pdf", 1, "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin")
+LENGTH = Gold("glaciers.pdf", 1, "The Aletsch glacier has a length of 23 kilometres")
+GAUGE = Gold("glaciers.pdf", 3, "The gauge stands in the river Massa and was built in 1922")
+
+QUESTIONS = (
+    Question("hairs", "How many hairs does the fur of a sea otter have on each square centimetre?", gold=(HAIRS,)),
+    Question("gauge", "When was it built?", "followup", gold=(GAUGE,), history=("Where does the gauge stand?",)),
+    Question("both", "Which length has the Aletsch glacier?", "multi", gold=(HAIRS, LENGTH), every=True),
+    Question("none", "Which bank lent the money for the opera in Vienna?", answerable=False),
+)
+
+
+class Scripted:
+    """A retriever that finds what it was told to, whatever is asked."""
+
+    def __init__(self, **ranked: Sequence[int]) -> None:
+        self.models = {"embedder": "scripted", "reranker": "none"}
+        self.ranked = {stage: tuple(ids) for stage, ids in ranked.items()}
+        self.asked: list[tuple[str, int]] = []
+
+    def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> Found:
+        self.asked.append((question, top_k))
+        return Found((), {"embed": 2.0, "bm25": 1.0}, self.ranked)
+
+
+def quiet(label: str, done: int, of: int) -> None:
+    pass
+
+
+def small_set(*questions: Question, **more: Any) -> EvalSet:
+    return EvalSet("small", Path("small.jsonl"), questions, **more)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    return shelf(tmp_path)
+
+
+@pytest.fixture
+def library(app: App) -> Library:
+    return app.open_library()
+
+
+def ids_of(library: Library, file: str) -> list[int]:
+    """The chunks of a paper in the order of its text."""
+    (paper,) = [paper for paper in library.papers() if paper.file == file]
+    chunks = library.chunks(library.chunk_ids_of([paper.id])).values()
+    return [chunk.id for chunk in sorted(chunks, key=lambda chunk: chunk.start)]
+
+
+def ask(trial: Trial) -> Run:
+    return trial.run(NOON, {"chunks": "9"}, {"TOP_K": "4"}, quiet)
+
+
+def by_id(run: Run) -> dict[str, Asked]:
+    return {question.id: question for question in run.asked}
+
+
+def test_each_stage_has_its_ranks_under_the_name_it_comes_with(library: Library) -> None:
+    otters, glaciers = ids_of(library, "otters.pdf"), ids_of(library, "glaciers.pdf")
+    scripted = Scripted(bm25=[glaciers[0], *otters], fine=[*otters, glaciers[0]])
+    run = ask(Trial(small_set(QUESTIONS[0], QUESTIONS[2]), library, scripted))  # type: ignore[arg-type]
+    assert run.stages == ("bm25", "fine")
+    asked = by_id(run)
+    assert asked["hairs"].ranks == {
+        "bm25": {"chunk": (2,), "page": (2,), "paper": (2,)},
+        "fine": {"chunk": (1,), "page": (1,), "paper": (1,)},
+    }
+    assert asked["both"].ranks["bm25"] == {"chunk": (2, 1), "page": (2, 1), "paper": (2, 1)}
+    assert asked["both"].ranks["fine"]["chunk"] == (1, len(otters) + 1)
+    assert asked["both"].gains == dict.fromkeys(("chunk", "page", "paper"), (1.0, 1.0))
+    assert asked["hairs"].timings_ms == {"embed": 2.0, "bm25": 1.0}
+    assert asked["hairs"].answer is None
+    assert {depth for _, depth in scripted.asked} == {DEPTH}
+
+
+def test_documents_rank_by_their_best_chunk_and_gain_their_grade(library: Library) -> None:
+    otters, glaciers = ids_of(library, "otters.pdf"), ids_of(library, "glaciers.pdf")
+    relevance = {"q": {"glaciers.pdf": 2, "unknown": 1, "otters.pdf": 0}}
+    documents = (Document("otters.pdf", "", "o"), Document("glaciers.pdf", "", "g"))
+    texts = small_set(Question("q", "Ice"), documents=documents, relevance=relevance)
+    run = ask(Trial(texts, library, Scripted(dense=[*otters, *glaciers])))  # type: ignore[arg-type]
+    (asked,) = run.asked
+    assert asked.gains == {"paper": (2.0, 1.0)}
+    assert asked.ranks == {"dense": {"paper": (2, None)}}
+    assert run.is_text
+
+
+def test_whole_run_with_answers(app: App, library: Library) -> None:
+    retriever = app.retriever(library)
+    answerer = app.answerer(retriever)
+    seen: list[tuple[str, int, int]] = []
+    trial = Trial(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer)
+    run = trial.run(NOON, {}, {}, lambda *told: seen.append(told))
+    assert seen == [("Asking", done, 4) for done in range(5)]
+    assert run.stages == ("dense", "bm25", "fused", "reranked")
+    asked = by_id(run)
+    assert asked["hairs"].ranks["reranked"]["chunk"] == (1,)
+    answer = asked["hairs"].answer
+    assert answer is not None
+    assert not answer.refused
+    assert answer.citations[0].right
+    assert all(cited.faithful for cited in answer.citations)
+    assert list(asked["hairs"].timings_ms)[-2:] == ["answer", "question to answer"]
+    # "When was it built?" alone finds nothing of a gauge: it is asked, and searched for, as the chat has it.
+    assert asked["gauge"].ranks["reranked"]["chunk"] == (1,)
+    none = asked["none"].answer
+    assert none is not None
+    assert none.refused
+    assert asked["none"].ranks["reranked"] == {}
+    known = {name: figure.value for name, figure in figures(run.asked, "reranked").items()}
+    assert known["refusal_recall"] == known["quote_fidelity"] == known["citation_rate"] == 1
+    assert run.models["llm"] == "extractive (built in)"
+    # The papers of the shelf were never files.
+    assert run.notes == (
+        "Not there, or not as ingested, so that the index's own pages had to do: otters.pdf, glaciers.pdf.",
+    )
+
+
+def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Library) -> None:
+    retriever = app.retriever(library)
+    answerer = app.answerer(retriever)
+    chat = Chat(retriever, answerer, top_k=4)
+
+    class Confident:
+        confidence = 0.75
+
+    run = ask(Trial(small_set(QUESTIONS[0]), library, retriever, chat, Confident()))  # type: ignore[arg-type]
+    assert run.asked[0].answer is not None
+    assert run.asked[0].answer.confidence == 0.75
+    run = ask(Trial(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
+    assert run.asked[0].answer is not None
+
+
+def test_follow_ups_without_answers_are_searched_for_as_they_stand(library: Library) -> None:
+    scripted = Scripted(bm25=[])
+    run = ask(Trial(small_set(QUESTIONS[1], pending=1), library, scripted))  # type: ignore[arg-type]
+    assert scripted.asked[-1][0] == "When was it built?"
+    assert run.notes[-2:] == (
+        "Follow-ups were searched for as they stand, since no answers were asked for.",
+        "Questions that a model wrote and no person has looked at: 1.",
+    )
+
+
+def test_faulty_gold_is_in_the_record(library: Library) -> None:
+    wrong = Question("w", "What?", gold=(Gold("otters.pdf", 1, "Otters are born in the month of May"), HAIRS))
+    run = ask(Trial(small_set(wrong), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    assert [(fault.question, fault.counted) for fault in run.faults] == [("w", True)]
+
+
+def test_set_on_other_papers_is_refused(library: Library) -> None:
+    other = small_set(Question("w", "What?", gold=(Gold("whales.pdf", 1, ""),)))
+    with pytest.raises(UsageError, match=r"None of the papers that small.jsonl asks about is in the index"):
+        ask(Trial(other, library, Scripted(bm25=[])))  # type: ignore[arg-type]
+
+
+def test_run_is_saved_and_read_again(app: App, library: Library, tmp_path: Path) -> None:
+    retriever = app.retriever(library)
+    answerer = app.answerer(retriever)
+    run = ask(Trial(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer))
+    save(tmp_path / "new" / "run.json", run)
+    assert load(tmp_path / "new" / "run.json") == run
+
+
+@pytest.mark.parametrize(
+    ("text", "happened"),
+    [
+        ("no JSON", "holds no run of evaluate.py"),
+        ("[]", "holds no run of evaluate.py"),
+        ('{"question": "q"}', "holds no run of evaluate.py"),
+        ('{"form": 1, "name": "cut"}', "holds no run of evaluate.py"),
+        ('{"form": 99}', "was saved by another version"),
+    ],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, text: str, happened: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=happened):
+        load(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        load(tmp_path / "absent.json")
+
+
+def test_saved_run_is_json_that_people_can_read(library: Library, tmp_path: Path) -> None:
+    run = ask(Trial(small_set(QUESTIONS[0]), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    save(tmp_path / "run.json", run)
+    told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert told["asked"][0]["ranks"] == {"bm25": {"chunk": [1], "page": [1], "paper": [1]}}
+    assert told["made"] == "2026-11-21T12:00:00Z"
