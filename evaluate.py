@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from folio.bars import Bar
     from folio.evalset import EvalSet
     from folio.trial import Run
-    from folio.types import Progress
 
 QUESTIONS = 50  # that --make writes
 
@@ -116,7 +114,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> i
     if arguments.limit and arguments.limit < len(asked.questions):
         step = len(asked.questions) / arguments.limit
         asked = replace(asked, questions=tuple(asked.questions[int(n * step)] for n in range(arguments.limit)))
-    run = _ask(app, asked, arguments)
+    run = ask(app, asked, papers=arguments.papers, answers=not arguments.no_answers)
     shown = report.tables(run)
     if before:
         shown.append(report.comparison(before, run))
@@ -130,25 +128,29 @@ def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> i
         trial.save(arguments.json, run)
         written.append(arguments.json)
     output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
-    return _hold(run, bars)
+    return max(_hold(run, bars), tell_failures(run))
 
 
-def _ask(app: App, asked: EvalSet, arguments: argparse.Namespace) -> Run:
-    """Every question of the set, of the store that it is meant for."""
+def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True) -> Run:
+    """Every question of a set, of the store that it is meant for: of these papers, its own texts, or the index.
+
+    Raises FolioError where there is nothing to ask, and ModelError where a model failed on every question.
+    """
     from datetime import UTC, datetime
 
     from folio import bench
+    from folio.cli import progress_bar
     from folio.trial import Trial
 
-    if arguments.papers:
-        app = bench.apart(app, arguments.papers)
-        _ingest(app, arguments.papers)
-    with _progress() as progress:
+    if papers:
+        app = bench.apart(app, papers)
+        _ingest(app, papers)
+    with progress_bar() as progress:
         ready = bench.of_texts(app, asked, progress) if asked.documents else bench.of_papers(app)
         with ready as store:
             chat = answerer = None
             # Judgements of documents go with statements and keywords, which have no answer.
-            if not arguments.no_answers and asked.relevance is None:
+            if answers and asked.relevance is None:
                 from folio.chat import Chat
 
                 answerer = app.answerer(store.retriever)
@@ -158,23 +160,16 @@ def _ask(app: App, asked: EvalSet, arguments: argparse.Namespace) -> Run:
             return trial.run(datetime.now(UTC), store.about, bench.figures_settings(app), progress)
 
 
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A progress bar on standard error; nothing on a pipe."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+def tell_failures(run: Run) -> int:
+    """Say which questions a model failed on; the exit code: 1 where there are any."""
+    from folio.cli import complain
 
-    from folio.cli import errors
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors(), transient=True, disable=not errors().is_terminal) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def progress(label: str, done: int, of: int) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label.capitalize(), total=of)
-            bar.update(tasks[label], completed=done, total=of)
-
-        yield progress
+    if not run.failed:
+        return 0
+    named = ", ".join(failed.question for failed in run.failed)
+    last = run.failed[-1]
+    tried = len(run.asked) + len(run.failed)
+    return complain(f"Failed: {len(run.failed)} of {tried} questions ({named}). {last.happened}", last.remedy, 1)
 
 
 def _ingest(app: App, papers: Path) -> None:
@@ -241,7 +236,7 @@ def _hold(run: Run, bars: Sequence[Bar]) -> int:
 def _make(app: App, arguments: argparse.Namespace) -> int:
     """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
     from folio import bench, evalset, makeset
-    from folio.cli import one_line, output, say
+    from folio.cli import one_line, output, progress_bar, say
     from folio.errors import ModelError, UsageError
 
     papers: Path = arguments.make
@@ -255,7 +250,7 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     library = app.open_library()
     questions: list[evalset.Question] = []
     try:
-        with _progress() as progress:
+        with progress_bar() as progress:
             for question in makeset.make(library, ask, number):
                 questions.append(question)
                 evalset.save(path, questions, evalset.PENDING)  # what has been written is kept, whatever comes

@@ -25,7 +25,7 @@ import evaluate
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio import bench, evalset, report, trial
 from folio.app import App
-from folio.cli import command, count, one_line, output
+from folio.cli import command, count, one_line, output, progress_bar
 from folio.errors import UsageError
 from folio.evalset import EvalSet, Question
 from folio.gold import Judge, Needs, Place, Ranks, rank_of
@@ -79,6 +79,12 @@ def _stands_on(judge: Judge, hit: PlainHit, place: Place) -> bool:
         return False
     folded = fold(hit.text)
     return any(judge.originals.stands_on(judge.papers[hit.paper], page, folded) for page in sorted(place.pages))
+
+
+def asked_of(asked: EvalSet, run: Run) -> EvalSet:
+    """The set without the questions that a model failed on: both are measured by the same ones."""
+    found = {question.id for question in run.asked}
+    return replace(asked, questions=tuple(question for question in asked.questions if question.id in found))
 
 
 def ask_plain(design: PlainDesign, asked: EvalSet, judge: Judge, progress: Progress) -> Run:
@@ -165,13 +171,14 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.eval_set} {happened}.", remedy)
     asked = replace(asked, questions=asked.questions[: arguments.limit])
     # Folio first: it makes the store that both are judged with.
-    folio = evaluate._ask(app, asked, argparse.Namespace(papers=arguments.papers, no_answers=True))
+    folio = evaluate.ask(app, asked, papers=arguments.papers, answers=False)
+    asked = asked_of(asked, folio)
     texts = [(document.id, document.title, document.text) for document in asked.documents]
     try:
         design = PlainDesign.from_texts(texts) if texts else PlainDesign.from_papers(arguments.papers)
     except ValueError as error:
         raise UsageError(f"There is no text in {arguments.papers}.", "Name a folder of PDFs that have some.") from error
-    with evaluate._progress() as progress:
+    with progress_bar() as progress:
         ready = bench.of_texts(app, asked, progress) if texts else bench.of_papers(bench.apart(app, arguments.papers))
         with ready as store:
             plain = ask_plain(design, asked, Judge(asked, store.library), progress)
@@ -181,7 +188,7 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         for path, run in paths.items():
             trial.save(path, run)
         output().print(f"Written: {', '.join(one_line(str(path)) for path in paths)}")
-    return 0
+    return evaluate.tell_failures(folio)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from folio import cite, prompts
-from folio.errors import ContextTooSmall, OllamaError
+from folio.chatmodel import ChatModel
+from folio.errors import ContextTooSmall
 from folio.markdown import printable
-from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
+from folio.ollama import OllamaServer
 from folio.protocols import Answerer, Embedder
 from folio.refusals import is_refusal
 from folio.support import Judge
 from folio.tokens import estimate_tokens, tokenize
 from folio.types import Answer, Evidence, Sentence, Style, Withheld
-
-if TYPE_CHECKING:
-    from langchain_ollama import ChatOllama
 
 # Sizes of context that a model is loaded with. Few, because each change makes the server load the model again.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
@@ -64,9 +61,9 @@ class OllamaAnswerer:
         meaning: measures how near a sentence is to its quote. stand_in: answers where nothing of what the model wrote
         can be shown. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
         """
-        self._server = server
-        self._model = server.require_local(model)
-        self._largest = self._model.context_length or CONTEXT_SIZES[0]
+        info = server.require_local(model)
+        self._model = ChatModel(server, info.name)
+        self._largest = info.context_length or CONTEXT_SIZES[0]
         room = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
         self.evidence_tokens = max(256, min(evidence_tokens, room))
         self._answer_tokens = answer_tokens
@@ -141,37 +138,26 @@ class OllamaAnswerer:
         spare: tokens that the context is to have room for besides, if the model has. Raises OllamaError when the
         answer breaks off, ContextTooSmall for a cut prompt.
         """
-        from langchain_core.messages import HumanMessage, SystemMessage
-
-        model = self._chat_model(_tokens(system, prompt), spare)
-        messages = [SystemMessage(system)] if system else []
+        self._widen(_tokens(system, prompt), spare)
         done, length = "", 0
-        try:
-            for chunk in model.stream([*messages, HumanMessage(prompt)]):
-                done = done or str(chunk.response_metadata.get("done_reason") or "")
-                read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
-                if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest
-                    raise self._too_small(read)
-                piece = str(chunk.content)
-                length += max(1, len(piece))
-                self._cut = length > LONGEST_TOKEN * self._answer_tokens
-                yield piece
-                if self._cut:
-                    return
-        except (OllamaError, ContextTooSmall, GeneratorExit):
-            raise
-        except Exception as error:  # whatever the client meets on the way is told in our words
-            raise translate(error, self._model.name, self._server.url) from error
-        if not done:
-            raise broke_off(self._model.name, self._server.url)
+        for chunk in self._model.stream(system, prompt, context=self._context, longest=self._answer_tokens):
+            done = done or str(chunk.response_metadata.get("done_reason") or "")
+            read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
+            if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest
+                raise self._too_small(read)
+            piece = str(chunk.content)
+            length += max(1, len(piece))
+            self._cut = length > LONGEST_TOKEN * self._answer_tokens
+            yield piece
+            if self._cut:
+                return
         self._cut = done == "length"
 
     def _fits(self, system: str, prompt: str) -> bool:
         return _tokens(system, prompt) + self._answer_tokens <= self._largest
 
-    def _chat_model(self, prompt_tokens: int, spare: int) -> ChatOllama:
-        from langchain_ollama import ChatOllama
-
+    def _widen(self, prompt_tokens: int, spare: int) -> None:
+        """Choose the context that a prompt needs. Raises ContextTooSmall where the model has none so large."""
         needed = prompt_tokens + self._answer_tokens
         if needed > self._largest:
             raise self._too_small(prompt_tokens)
@@ -179,14 +165,6 @@ class OllamaAnswerer:
         if min(needed + spare, self._largest) > self._context:
             sizes = [size for size in CONTEXT_SIZES if needed + spare <= size <= self._largest]
             self._context = sizes[0] if sizes else self._largest
-        return ChatOllama(
-            model=self._model.name,
-            base_url=self._server.url,
-            temperature=0,
-            num_ctx=self._context,
-            num_predict=self._answer_tokens,
-            client_kwargs=client_kwargs(self._server.timeout_s),
-        )
 
     def _too_small(self, prompt_tokens: int) -> ContextTooSmall:
         return ContextTooSmall(

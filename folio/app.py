@@ -16,7 +16,7 @@ from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
-from folio.protocols import Answerer, Embedder, Reranker
+from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
 from folio.querylog import QueryLog
 from folio.rerank import BuiltinReranker, CrossEncoderReranker, local_files
 from folio.retrieve import Retriever, Weights
@@ -58,9 +58,9 @@ class App:
         return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
 
     @property
-    def split(self) -> indexing.Split:
+    def reading(self) -> indexing.Reading:
         settings = self.settings
-        return indexing.Split(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
+        return indexing.Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
 
     def limits(self, jobs: int | None) -> indexing.Limits:
         """jobs: worker processes that read PDFs; by default one a core, as many as 8."""
@@ -90,7 +90,7 @@ class App:
         made_with = library.fingerprint()
         embedder = self._embedder(made_with.get("embedder", ""))
         if made_with:
-            store.require_fingerprint(library, indexing.fingerprint(embedder, self.split))
+            store.require_fingerprint(library, indexing.fingerprint(embedder, self.reading))
         return embedder
 
     def new_embedder(self) -> Embedder:
@@ -100,14 +100,13 @@ class App:
     def require_same_settings(self, library: Library) -> None:
         """Raises StoreMismatch for what can be told apart without asking a model."""
         made_with = library.fingerprint()
-        expected = indexing.made_here(self.split)
+        expected = indexing.made_here(self.reading)
         if self.settings.EMBEDDER != "auto":
             expected["embedder"] = self.settings.EMBEDDER
         store.require_fingerprint(library, {**made_with, **expected})
 
     def _embedder(self, made_with: str) -> Embedder:
         from folio.embed import OllamaEmbedder
-        from folio.minilm import BuiltinEmbedder
 
         choice = self.settings.EMBEDDER
         if choice == "auto":
@@ -117,7 +116,7 @@ class App:
                 self._stand_ins["the embedder"] = f"{pull} and `python ingest.py --rebuild`"
         if choice == "ollama":
             return OllamaEmbedder(self.server, self.settings.EMBED_MODEL, self.settings.EMBED_BATCH)
-        return BuiltinEmbedder()
+        return self.meaning
 
     def _ollama_embeds(self) -> bool:
         """Whether a new store can be made with Ollama."""
@@ -150,7 +149,7 @@ class App:
                 library,
                 files,
                 lambda: self.embedder(library),
-                self.split,
+                self.reading,
                 self.limits(jobs),
                 watch,
                 batch=self.settings.EMBED_BATCH,
@@ -169,7 +168,7 @@ class App:
             self.library_path,
             files,
             embedder,
-            self.split,
+            self.reading,
             self.limits(jobs),
             watch,
             batch=self.settings.EMBED_BATCH,
@@ -266,7 +265,7 @@ class App:
             raise ModelMissing(f"The files of {name} are not on this computer.", "Fetch them with `make models`.")
         if choice == "auto":
             self._stand_ins["the reranker"] = f"`make models` fetches {name}"
-        return BuiltinReranker()
+        return BuiltinReranker(self.meaning)
 
     # Answering
 
@@ -286,7 +285,7 @@ class App:
 
         settings = self.settings
         choice, model, tokens = settings.LLM, settings.LLM_MODEL, settings.CONTEXT_TOKENS
-        extractive = ExtractiveAnswerer(retriever.embedder, retriever.term_weights, evidence_tokens=tokens)
+        extractive = ExtractiveAnswerer(self.meaning, retriever.term_weights, evidence_tokens=tokens)
         if choice == "auto":
             missing = self.missing_from_ollama(model)
             choice = "builtin" if missing else "ollama"
@@ -306,10 +305,11 @@ class App:
         )
 
     @cached_property
-    def meaning(self) -> Embedder:
-        """What measures whether a sentence means what its quote says: always the built-in model.
+    def meaning(self) -> TokenEmbedder:
+        """What reads word by word, and measures whether a sentence means what its quote says: the built-in model.
 
-        The limits that its figures are held to were found with it, and it does not keep the server from answering.
+        Whoever embeds the papers: the limits that its figures are held to were found with it, and it does not keep the
+        server from answering.
         """
         from folio.minilm import BuiltinEmbedder
 

@@ -16,8 +16,6 @@ from folio.library import Library
 from folio.retrieve import Retriever
 from folio.types import Progress
 
-# Below the index: stores that are only measured, each in a folder of its own.
-EVALUATIONS = "evaluations"
 # Settings that say where things are, or what is shown, and change no figure.
 _NO_FIGURE = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR", "QUERY_LOG", "PDF_VIEWER"}
 
@@ -36,10 +34,10 @@ def apart(app: App, papers: Path) -> App:
 
     The store's name tells the folder and all that its vectors depend on, so that each change of settings has its own.
     """
-    made_with = indexing.fingerprint(app.new_embedder(), app.split)
+    made_with = indexing.fingerprint(app.new_embedder(), app.reading)
     place = papers.resolve()
     key = hashlib.sha256(json.dumps([str(place), made_with], sort_keys=True).encode()).hexdigest()[:12]
-    folder = app.settings.VECTORSTORE_DIR / EVALUATIONS / f"{place.name}-{key}"
+    folder = app.settings.VECTORSTORE_DIR / store.EVALUATIONS / f"{place.name}-{key}"
     chosen = {"PAPERS_DIR": place, "VECTORSTORE_DIR": folder, "INGESTED_JSON": folder / "ingested.json"}
     return replace(app, settings=app.settings.model_copy(update=chosen))
 
@@ -64,10 +62,10 @@ def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[Bench]:
     """
     settings, embedder = app.settings, app.new_embedder()
     folder = textstore.make(
-        settings.VECTORSTORE_DIR / EVALUATIONS,
+        settings.VECTORSTORE_DIR / store.EVALUATIONS,
         evalset.documents,
         embedder,
-        app.split,
+        app.reading,
         whole=evalset.relevance is not None,
         engine=settings.LEXICAL,
         batch=settings.EMBED_BATCH,

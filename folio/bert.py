@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from folio.types import Vectors
 
@@ -19,17 +20,23 @@ if TYPE_CHECKING:
 
 # config.json of the model, which cannot change while the weights do not
 LAYERS, HEADS, DIMENSION, EPSILON = 6, 12, 384, 1e-12
+# The largest whole number of a rounded weight. Eight bits would have 127, but processors without VNNI add two products
+# in 16 bits and overflow there (onnxruntime's "reduce_range").
+LARGEST = 63
+
+Weight = npt.NDArray[np.float32] | npt.NDArray[np.int8]
 
 
 class _Graph:
     """An ONNX graph in the making. Operators of com.microsoft are onnxruntime's fused ones."""
 
-    def __init__(self, tensors: dict[str, Vectors]) -> None:
+    def __init__(self, tensors: dict[str, Vectors], *, rounded: bool) -> None:
         self.tensors = tensors
-        self.given: dict[str, Vectors] = {}  # the weights that the graph refers to; they are handed over beside it
+        self.rounded = rounded
+        self.given: dict[str, Weight] = {}  # the weights that the graph refers to; they are handed over beside it
         self.nodes: list[NodeProto] = []
 
-    def weight(self, name: str, value: Vectors | None = None) -> str:
+    def weight(self, name: str, value: Weight | None = None) -> str:
         self.given[name] = self.tensors[name] if value is None else value
         return name
 
@@ -42,6 +49,12 @@ class _Graph:
 
     def linear(self, x: str, module: str) -> str:
         """x W^T without the bias, which the fused operator that follows adds."""
+        if self.rounded:
+            weights = self.tensors[f"{module}.weight"]
+            step = (np.abs(weights).max(axis=1) / LARGEST).astype(np.float32)  # of each output
+            whole = np.ascontiguousarray(np.rint(weights / step[:, None]).astype(np.int8).T)
+            inputs = [x, self.weight(f"{module}.whole", whole), self.weight(f"{module}.step", step)]
+            return self.add("DynamicQuantizeMatMul", inputs, f"{module}.product", domain="com.microsoft")
         return self.add("Gemm", [x, self.weight(f"{module}.weight")], f"{module}.product", transB=1)
 
     def add_and_norm(self, x: str, residual: str, module: str) -> str:
@@ -70,17 +83,21 @@ class _Graph:
         return self.add_and_norm(self.linear(inner, f"{module}.output.dense"), x, f"{module}.output")
 
 
-def encoder_graph(tensors: dict[str, Vectors]) -> tuple[bytes, dict[str, Vectors]]:
+def encoder_graph(tensors: dict[str, Vectors], *, rounded: bool = False) -> tuple[bytes, dict[str, Weight]]:
     """The encoder as a serialised ONNX model of some kilobytes, and the weights that it refers to by name.
 
     embedded (rows, window, DIMENSION) float32 and lengths (rows,) int32 -> hidden (rows, window, DIMENSION) float32.
     The matrix products run over the tokens of all rows at once, which takes the weights as the file has them, not
     transposed.
+
+    rounded: the products are of whole numbers of eight bits, which takes half of the time; states then point in
+    nearly the same direction (cosine 0.98 to 0.99). Numbers are rounded by the largest of a whole batch, so a text's
+    states depend a little on what is read with it.
     """
     import onnx
     from onnx import helper, numpy_helper
 
-    graph = _Graph(tensors)
+    graph = _Graph(tensors, rounded=rounded)
     norm = [graph.weight(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
     graph.add("LayerNormalization", ["embedded", *norm], "embedded.normed", axis=-1, epsilon=EPSILON)
     graph.add("Shape", ["embedded"], "shape")
@@ -106,11 +123,12 @@ def encoder_graph(tensors: dict[str, Vectors]) -> tuple[bytes, dict[str, Vectors
     return helper.make_model(proto, opset_imports=opsets, ir_version=8).SerializeToString(), graph.given
 
 
-def _placeholder(name: str, value: Vectors) -> TensorProto:
+def _placeholder(name: str, value: Weight) -> TensorProto:
     """Stands in the graph for a weight that is given to the session directly."""
-    from onnx import TensorProto
+    from onnx import TensorProto, helper
 
-    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=value.shape, data_location=TensorProto.EXTERNAL)
+    kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+    tensor = TensorProto(name=name, data_type=kind, dims=value.shape, data_location=TensorProto.EXTERNAL)
     for key, entry in (("location", "given"), ("length", str(value.nbytes))):
         tensor.external_data.add(key=key, value=entry)
     return tensor

@@ -1,4 +1,4 @@
-"""What the two scripts share: where they print, how an error looks, and that nothing odd reaches the terminal."""
+"""What the scripts share: where they print, how an error looks, and that nothing odd reaches the terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from folio.app import App
+    from folio.types import Progress
 
 
 @lru_cache(maxsize=1)
@@ -97,6 +99,23 @@ def _write_utf8() -> None:
                 stream.reconfigure(errors="replace")
             else:
                 stream.reconfigure(encoding="utf-8")
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on standard error, with a line for each label; nothing on a pipe."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors(), transient=True, disable=not errors().is_terminal) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(label: str, done: int, of: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label.capitalize(), total=of)
+            bar.update(tasks[label], completed=done, total=of)
+
+        yield progress
 
 
 def complain(happened: str, remedy: str, exit_code: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from folio import store
+from folio import ocr, store
 from folio.app import App
 from folio.cli import one_line, output
 from folio.errors import FolioError
@@ -52,6 +52,7 @@ def examine(app: App) -> Iterator[Row]:
     yield from _ollama(app)
     yield _builtin(needed=settings.EMBEDDER == "builtin" or settings.LLM == "builtin")
     yield _reranker(app)
+    yield _ocr(app)
     yield from _store(app)
 
 
@@ -108,6 +109,15 @@ def _reranker(app: App) -> Row:
             found += "; the built-in reranker is used"
         return Row("reranker", found, False, "make models", choice == "crossencoder")
     return Row("reranker", f"{name} in {folder}", True)
+
+
+def _ocr(app: App) -> Row:
+    engine = ocr.engine()
+    if app.settings.OCR == "off":
+        return Row("OCR", f"off, as set; {engine.name} is installed" if engine else "off, as set", True)
+    if engine is None:
+        return Row("OCR", "none is installed; pages that are pictures are left out", False, ocr.HOW_TO_INSTALL)
+    return Row("OCR", f"{engine.name} reads pages that are pictures", True)
 
 
 def _store(app: App) -> Iterator[Row]:

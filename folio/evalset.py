@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from folio.files import no_space, sync
 
 PENDING = "pending"  # the review of a question that a model wrote and no person has read
 ALL_NEEDED = "multi"  # the type of a question that needs every paper, unless it says otherwise
+# What files of sets are called the world over: one of these names tells less than the folder it lies in.
+_ANY_SET = {"dev", "train", "test", "val", "valid", "validation", "eval", "set", "data", "questions", "queries", "qa"}
 # Characters of a text's first paragraph that may still be its title.
 LONGEST_TITLE = 300
 
@@ -106,7 +109,14 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
             documents[document.id] = document
     if not questions:
         raise UsageError(f"{path} has no question in it.", f"Put some in; {setforms.FORMAT}.")
-    return EvalSet(path.stem, path, tuple(questions.values()), tuple(documents.values()), None, pending)
+    return EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
+
+
+def _name(path: Path) -> str:
+    """The name of a file's set: "covidqa-dev" of covidqa/dev.json, "sample" of benchmarks/sample.jsonl."""
+    folder = path.resolve().parent.name
+    first = re.split(r"[\W_]+", path.stem.lower())[0]
+    return f"{folder}-{path.stem}" if folder and first in _ANY_SET else path.stem
 
 
 def record(question: Question, review: str = "") -> dict[str, Any]:

@@ -11,13 +11,10 @@ from pathlib import Path
 
 from folio.evalset import EvalSet, Gold, Question
 from folio.library import Library
-from folio.matching import fold, holds
+from folio.matching import LEAST_QUOTE, fold, holds, weight
 from folio.measure import Cited
 from folio.original import Originals
 from folio.types import Chunk, Citation, Paper
-
-# Letters and digits of a quote at least: a shorter one stands in many places, and finding it would tell nothing.
-LEAST_QUOTE = 20
 
 Ranks = dict[str, tuple[int | None, ...]]  # by unit
 
@@ -62,12 +59,10 @@ class Judge:
 
     def needs(self, question: Question) -> tuple[Needs, list[Fault]]:
         """No things for a question that cannot be counted, as one of them has no gold entry that holds."""
-        entries = [(gold, *self._place(gold)) for gold in question.gold]
-        papers = list(dict.fromkeys(gold.paper for gold in question.gold))
-        groups = [{paper} for paper in papers] if question.every else [set(papers)] if papers else []
-        things = tuple(tuple(place for gold, place, _ in entries if place and gold.paper in group) for group in groups)
+        found = {gold: self._place(gold) for gold in question.gold}
+        things = tuple(tuple(place for gold in group if (place := found[gold][0])) for group in question.needs)
         counted = all(things)
-        faults = [Fault(question.id, text, counted) for _, _, text in entries if text]
+        faults = [Fault(question.id, text, counted) for _, text in found.values() if text]
         return Needs(things, self._units(things)) if counted and things else Needs(), faults
 
     def _place(self, gold: Gold) -> tuple[Place | None, str]:
@@ -80,8 +75,8 @@ class Judge:
         if not gold.quote:
             return Place(paper.id, frozenset({gold.page} if gold.page else ())), ""
         quote = fold(gold.quote)
-        if len(quote) < LEAST_QUOTE:
-            return None, f"Its quote has fewer than {LEAST_QUOTE} letters a-z and digits: {gold.quote!r}."
+        if weight(quote) < LEAST_QUOTE:
+            return None, f"Its quote has fewer than {LEAST_QUOTE} letters and digits: {gold.quote!r}."
         pages = self.originals.pages_with(paper, quote)
         if not pages:
             return None, f"Its quote stands on no page of {gold.paper}: {gold.quote!r}."

@@ -42,11 +42,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """How papers are read, and cut into chunks, in characters."""
+class Reading:
+    """How papers are read, and cut into chunks."""
 
-    size: int
-    overlap: int
+    chunk_size: int  # characters
+    chunk_overlap: int  # characters
     parser: Parser = "fast"
     ocr: bool = False  # read pages that are pictures
 
@@ -73,18 +73,18 @@ class Watch(Protocol):
     def done(self, outcome: Outcome) -> None: ...
 
 
-def fingerprint(embedder: Embedder, split: Split) -> dict[str, str]:
+def fingerprint(embedder: Embedder, reading: Reading) -> dict[str, str]:
     """Everything that a store's vectors depend on; two stores with the same may be asked in the same way."""
-    return {**embedder.identity(), **made_here(split)}
+    return {**embedder.identity(), **made_here(reading)}
 
 
-def made_here(split: Split) -> dict[str, str]:
+def made_here(reading: Reading) -> dict[str, str]:
     """The part of the fingerprint that can be told without asking a model."""
     return {
-        "chunk_size": str(split.size),
-        "chunk_overlap": str(split.overlap),
+        "chunk_size": str(reading.chunk_size),
+        "chunk_overlap": str(reading.chunk_overlap),
         "cleaner": str(clean.VERSION),
-        "parser": pdf.version(split.parser == "layout"),
+        "parser": pdf.version(reading.parser == "layout"),
     }
 
 
@@ -149,7 +149,7 @@ def ingest(
     library: Library,
     files: Sequence[SourceFile],
     get_embedder: Callable[[], Embedder],
-    split: Split,
+    reading: Reading,
     limits: Limits,
     watch: Watch,
     *,
@@ -188,12 +188,12 @@ def ingest(
     watch.planned(list(new.values()))
     failed: dict[str, PaperError] = {}
     embedder: Embedder | None = None
-    for file, result in _read(list(new.values()), split, limits):
+    for file, result in _read(list(new.values()), reading, limits):
         if isinstance(result, PaperError):
             failed[file.sha256] = result
             yield _record_failure(library, file, result)
         else:
-            embedder = embedder or _first_use(library, get_embedder, split)
+            embedder = embedder or _first_use(library, get_embedder, reading)
             land(library, file, result, embedder, batch, partial(watch.embedded, file))
             status: Status = "replaced" if file.path in known else "added"
             yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
@@ -255,7 +255,7 @@ def record(library: Library) -> list[dict[str, object]]:
     return papers + failed
 
 
-def read_paper(file: SourceFile, split: Split, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
+def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
     """One file, read, cleaned and split. Runs in a worker process. Raises PaperError.
 
     seconds: how long the layout model and OCR may take; pages that they do not get to are named.
@@ -267,9 +267,9 @@ def read_paper(file: SourceFile, split: Split, max_file_mb: int, seconds: float 
             f"It is {size:,.0f} MB large, and MAX_FILE_MB is {max_file_mb}.",
             "Split the file, or raise MAX_FILE_MB if you trust it.",
         )
-    parsed = pdf.read_pdf(path, layout=split.parser == "layout", ocr=split.ocr, seconds=seconds)
+    parsed = pdf.read_pdf(path, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
     text, pages = clean.clean(parsed.pages)
-    spans = chunk.split(text, split.size, split.overlap)
+    spans = chunk.split(text, reading.chunk_size, reading.chunk_overlap)
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = (*parsed.problems, *_odd_pages(parsed.pages))
@@ -277,10 +277,10 @@ def read_paper(file: SourceFile, split: Split, max_file_mb: int, seconds: float 
     return NewPaper(file.sha256, *about, text, pages, spans, problems, parsed.arxiv)
 
 
-def _first_use(library: Library, get_embedder: Callable[[], Embedder], split: Split) -> Embedder:
+def _first_use(library: Library, get_embedder: Callable[[], Embedder], reading: Reading) -> Embedder:
     embedder = get_embedder()
     if not library.fingerprint():
-        library.set_fingerprint(fingerprint(embedder, split))
+        library.set_fingerprint(fingerprint(embedder, reading))
     return embedder
 
 
@@ -309,10 +309,10 @@ def _odd_pages(pages: Sequence[Page]) -> Iterator[str]:
 
 
 def _read(
-    files: Sequence[SourceFile], split: Split, limits: Limits
+    files: Sequence[SourceFile], reading: Reading, limits: Limits
 ) -> Iterator[tuple[SourceFile, NewPaper | PaperError]]:
     return workers.run_guarded(
-        partial(read_paper, split=split, max_file_mb=limits.max_file_mb, seconds=_SLOW_SHARE * limits.timeout_s),
+        partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=_SLOW_SHARE * limits.timeout_s),
         files,
         jobs=limits.jobs,
         timeout_s=limits.timeout_s,

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from folio import chunk, prompts
+from folio.chatmodel import ChatModel
 from folio.errors import ModelError, UsageError
 from folio.evalset import Gold, Question
 from folio.library import Library
-from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
+from folio.matching import LEAST_QUOTE, fold, weight
+from folio.ollama import OllamaServer
 from folio.sentences import sentence_spans
 from folio.tokens import tokenize
 from folio.types import Paper
@@ -37,7 +39,6 @@ PAIRS_OF = 8  # next passages, the nearest pair of which is asked about together
 ALIKE = 0.8  # share of their tokens from which two passages count as versions of one
 TRIES = 10  # passages for one question; a model that writes nothing sound about so many does not for others either
 SHORTEST_QUOTE, LONGEST_QUOTE = 5, 80  # words
-LEAST_LETTERS = 20  # of a quote, digits too: what is shorter stands in many places
 LONGEST_QUESTION = 300  # characters
 
 _REFERENCES = re.compile(
@@ -82,28 +83,13 @@ def ask_with(server: OllamaServer, model: str) -> Ask:
     Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel; a call raises ModelError.
     """
     info = server.require_local(model)
+    chat = ChatModel(server, info.name)
     context = min(CONTEXT, info.context_length or CONTEXT)
+    shape = Written.model_json_schema()
 
     def ask(rules: str, prompt: str) -> str:
-        from langchain_core.messages import HumanMessage, SystemMessage
-        from langchain_ollama import ChatOllama
-
-        chat = ChatOllama(
-            model=info.name,
-            base_url=server.url,
-            temperature=0,
-            num_ctx=context,
-            num_predict=REPLY,
-            format=Written.model_json_schema(),
-            client_kwargs=client_kwargs(server.timeout_s),
-        )
-        try:
-            reply = chat.invoke([SystemMessage(rules), HumanMessage(prompt)])
-        except Exception as error:  # whatever the client meets on the way is told in our words
-            raise translate(error, info.name, server.url) from error
-        if not reply.response_metadata.get("done_reason"):
-            raise broke_off(info.name, server.url)
-        return str(reply.content)
+        pieces = chat.stream(rules, prompt, context=context, longest=REPLY, shape=shape)
+        return "".join(str(piece.content) for piece in pieces)
 
     return ask
 
@@ -276,7 +262,7 @@ def stands(quote: str, text: str) -> str:
     Too short a quote, or too long, is none.
     """
     words = quote.split()
-    if not SHORTEST_QUOTE <= len(words) <= LONGEST_QUOTE or sum(map(str.isalnum, quote)) < LEAST_LETTERS:
+    if not SHORTEST_QUOTE <= len(words) <= LONGEST_QUOTE or weight(fold(quote)) < LEAST_QUOTE:
         return ""
     found = re.search(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", text)
     return " ".join(found.group().split()) if found else ""

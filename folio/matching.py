@@ -9,18 +9,31 @@ from itertools import pairwise
 
 # A quote counts as held by a text that has its first or last part of this size: it may be cut by a chunk's edge.
 MOST_OF_A_QUOTE = 0.6
+# What a quote must weigh at least: a shorter one stands in many places, and finding it would tell nothing.
+LEAST_QUOTE = 20
+# A Chinese character, a kana or a Hangul syllable tells as much as so many letters of an alphabet.
+_WIDE = 3
 # Letters and digits that a chunk and a page share in one run before the chunk counts as standing on the page.
 SHARED_RUN = 60
 
 _BROKEN_WORD = re.compile(r"-\s*\n\s*")
-_NO_WORD = re.compile(r"[^a-z0-9]+")
+_NO_WORD = re.compile(r"[\W_]+")
 # White space, hyphens, and what stands for a glyph that the file names no character for
 _NO_INK = re.compile(r"[\s\u00ad\u2010-\u2012\ufffd-\uffff-]+")
 
 
 def fold(text: str) -> str:
-    """The letters a-z and the digits of a text in lower case, words broken over lines made whole (NFKC)."""
-    return _NO_WORD.sub("", _BROKEN_WORD.sub("", unicodedata.normalize("NFKC", text)).lower())
+    """The letters and digits of a text, of any script, without regard to case; words broken over lines made whole.
+
+    Ligatures become their letters. Accents are left out: many a file has them as signs of their own, beside the letter.
+    """
+    letters = _BROKEN_WORD.sub("", unicodedata.normalize("NFKD", text)).casefold()
+    return unicodedata.normalize("NFC", _NO_WORD.sub("", unicodedata.normalize("NFKD", letters)))
+
+
+def weight(folded: str) -> int:
+    """How many letters a folded text has, each that stands for a syllable or a word counting as three."""
+    return sum(_WIDE if unicodedata.east_asian_width(char) == "W" else 1 for char in folded)
 
 
 def holds(folded: str, quote: str) -> bool:

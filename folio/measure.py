@@ -60,8 +60,8 @@ class Asked:
     """A question and what became of it.
 
     Each unit has one gain for each thing that the question needs: one thing where any gold entry will do, a thing for
-    each paper where every one is needed, and for each relevant document with its grade in a set of that kind. Ranks
-    are of the first hit that has the thing, from 1; None where no hit has it.
+    each paper, or part, where every one is needed, and for each relevant document with its grade in a set of that kind.
+    Ranks are of the first hit that has the thing, from 1; None where no hit has it.
     """
 
     id: str
@@ -147,13 +147,14 @@ def reciprocal_rank(ranks: Sequence[int | None], *, every: bool) -> float:
 def ndcg(ranks: Sequence[int | None], gains: Sequence[float], cut: int) -> float:
     """Normalised discounted cumulative gain, with gain / log2(rank + 1), the form that trec_eval and BEIR use.
 
-    Järvelin and Kekäläinen 2002, "Cumulated gain-based evaluation of IR techniques".
+    Järvelin and Kekäläinen 2002, "Cumulated gain-based evaluation of IR techniques". The best is one thing a rank: a
+    passage that has two things gains both, and the figure is 1 at most.
     """
     found = sum(
         gain / np.log2(rank + 1) for rank, gain in zip(ranks, gains, strict=True) if rank is not None and rank <= cut
     )
     best = sum(gain / np.log2(rank + 1) for rank, gain in enumerate(sorted(gains, reverse=True)[:cut], 1))
-    return float(found / best) if best else 0.0
+    return min(1.0, float(found / best)) if best else 0.0
 
 
 def figures(asked: Sequence[Asked], stage: str) -> dict[str, Figure]:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from folio.bert import DIMENSION, EPSILON, encoder_graph
 from folio.errors import ModelError, ModelMissing
-from folio.types import Vectors
+from folio.types import Tokens, Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -111,7 +111,7 @@ class _Model:
     given: list[Any]  # the session may read from these for as long as it lives
 
     @classmethod
-    def load(cls, folder: Path, threads: int) -> _Model:
+    def load(cls, folder: Path, threads: int, *, rounded: bool) -> _Model:
         # Its builds report their use to Microsoft unless they are told not to before they are imported.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime as ort  # type: ignore[import-untyped]
@@ -119,7 +119,7 @@ class _Model:
 
         verify(folder)
         tensors = read_tensors(folder / WEIGHTS)
-        proto, weights = encoder_graph(tensors)
+        proto, weights = encoder_graph(tensors, rounded=rounded)
         given = [ort.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
@@ -138,14 +138,15 @@ class _Model:
         positions = positions + tensors["embeddings.token_type_embeddings.weight"][0]
         return cls(tokenizer, tensors["embeddings.word_embeddings.weight"], positions, session, given)
 
-    def token_ids(self, text: str) -> Ids:
-        """Shape (tokens,), without [CLS] and [SEP]."""
-        # PDFs hold halves of surrogate pairs, which the tokenizer refuses.
+    def read(self, text: str) -> tuple[Ids, list[tuple[int, int]]]:
+        """The ids of a text's tokens, shape (tokens,), without [CLS] and [SEP], and where each stands in the text."""
+        # PDFs hold halves of surrogate pairs, which the tokenizer refuses; each gives way to one other character.
         sound = text.encode("utf-8", "replace").decode("utf-8")
-        return np.array(self.tokenizer.encode(sound, add_special_tokens=False).ids, dtype=np.int32)
+        encoding = self.tokenizer.encode(sound, add_special_tokens=False)
+        return np.array(encoding.ids, dtype=np.int32), encoding.offsets
 
-    def encode(self, rows: Sequence[Ids]) -> Vectors:
-        """Shape (len(rows), DIMENSION), rows of unit length: the mean of the tokens' last hidden states.
+    def states(self, rows: Sequence[Ids]) -> list[Vectors]:
+        """The last hidden states of each row's tokens, shape (its tokens, DIMENSION).
 
         The word embeddings are looked up here and not in the graph, so that of that table, half of the model, only the
         rows in use are ever read from the disk.
@@ -156,8 +157,7 @@ class _Model:
             padded[: len(row)] = row
         embedded = self.words[ids] + self.positions[: ids.shape[1]]
         (hidden,) = self.session.run(["hidden"], {"embedded": embedded, "lengths": lengths})
-        means = [states[:length].mean(axis=0) for states, length in zip(hidden, lengths, strict=True)]
-        return _unit(np.stack(means))
+        return [states[:length] for states, length in zip(hidden, lengths, strict=True)]
 
 
 def _unit(vectors: Vectors) -> Vectors:
@@ -172,9 +172,14 @@ def windows(ids: Ids) -> list[Ids]:
 
     At least one, so a text without tokens has a vector too.
     """
+    return [np.concatenate(([CLS], ids[part], [SEP])).astype(np.int32) for part in _parts(len(ids))]
+
+
+def _parts(tokens: int) -> list[slice]:
+    """Which of a text's tokens each window has."""
     room = WINDOW - 2
-    starts = range(0, max(1, len(ids) - STRIDE), room - STRIDE) if len(ids) > room else range(1)
-    return [np.concatenate(([CLS], ids[start : start + room], [SEP])).astype(np.int32) for start in starts]
+    starts = range(0, max(1, tokens - STRIDE), room - STRIDE) if tokens > room else range(1)
+    return [slice(start, start + room) for start in starts]
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -201,7 +206,7 @@ class BuiltinEmbedder:
     def __init__(self, folder: Path | None = None, threads: int = 0) -> None:
         self._folder = folder
         self._threads = threads
-        self._loaded: _Model | None = None
+        self._loaded: dict[bool, _Model] = {}  # by whether it is rounded; each is loaded when it is first needed
         self._loading = threading.Lock()
 
     @property
@@ -228,13 +233,14 @@ class BuiltinEmbedder:
         rows: list[Ids] = []
         owners: list[int] = []
         for owner, text in enumerate(texts):
-            pieces = windows(model.token_ids(text))
+            pieces = windows(model.read(text)[0])
             rows += pieces
             owners += [owner] * len(pieces)
         lengths = [len(row) for row in rows]
         parts = np.zeros((len(rows), DIMENSION), dtype=np.float32)
         for batch in batches(lengths):
-            parts[batch] = model.encode([rows[position] for position in batch])
+            states = model.states([rows[position] for position in batch])
+            parts[batch] = _unit(np.stack([row.mean(axis=0) for row in states]))
         vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
         # Added up in the text's order, whatever batch a window went through, so that the same text gives the same sum.
         for owner, length, part in zip(owners, lengths, parts, strict=True):
@@ -246,8 +252,27 @@ class BuiltinEmbedder:
         vector: Vectors = self.embed_passages([text])[0]
         return vector
 
-    def _model(self) -> _Model:
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        """See protocols.TokenEmbedder. States have shape (tokens, 384), and are of the rounded model (bert.py).
+
+        They are compared with one another only, never kept. Raises as embed_passages does.
+        """
+        model = self._model(rounded=True)
+        read = [model.read(text) for text in texts]
+        rows = [(owner, row) for owner, (ids, _) in enumerate(read) for row in windows(ids)]
+        states: list[Vectors] = [np.zeros((0, DIMENSION), dtype=np.float32)] * len(rows)
+        for batch in batches([len(row) for _, row in rows]):
+            for position, found in zip(batch, model.states([rows[position][1] for position in batch]), strict=True):
+                states[position] = _unit(found[1:-1])
+        own: list[list[Vectors]] = [[] for _ in texts]
+        for (owner, _), found in zip(rows, states, strict=True):
+            own[owner].append(found)
+        spans = [tuple(span for part in _parts(len(offsets)) for span in offsets[part]) for _, offsets in read]
+        return [Tokens(np.concatenate(parts), where) for parts, where in zip(own, spans, strict=True)]
+
+    def _model(self, *, rounded: bool = False) -> _Model:
         with self._loading:
-            if self._loaded is None:
-                self._loaded = _Model.load(self._folder or model_folder(), self._threads)
-            return self._loaded
+            if rounded not in self._loaded:
+                folder = self._folder or model_folder()
+                self._loaded[rounded] = _Model.load(folder, self._threads, rounded=rounded)
+            return self._loaded[rounded]

@@ -1,6 +1,6 @@
 """The Ollama server: where it is, what it has, and what its errors mean.
 
-Chat and embedding themselves go through langchain-ollama, in answer.py and embed.py. Both give its clients
+Chat and embedding themselves go through langchain-ollama, in chatmodel.py and embed.py. Both give its clients
 `client_kwargs`, so that nothing but the configured host is contacted, and hand what they raise to `translate`.
 """
 

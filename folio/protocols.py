@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from folio.types import Answer, Evidence, Hit, Sentence, Style, Vectors, Withheld
+from folio.types import Answer, Evidence, Hit, Sentence, Style, Tokens, Vectors, Withheld
 
 # Token of a question -> how much it tells (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -31,6 +31,14 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """Shape (dimension,), of unit length. Raises ModelError."""
+        ...
+
+
+class TokenEmbedder(Embedder, Protocol):
+    """One that also tells what it makes of each token of a text."""
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        """The tokens of each text, in order. Raises ModelError."""
         ...
 
 

@@ -24,7 +24,7 @@ def rebuild(
     path: Path,
     files: Sequence[SourceFile],
     embedder: Embedder,
-    split: indexing.Split,
+    reading: indexing.Reading,
     limits: indexing.Limits,
     watch: indexing.Watch,
     *,
@@ -37,13 +37,13 @@ def rebuild(
     The caller holds the writer's place, and brings the indexes up to date afterwards.
     """
     beside = path.with_name(BESIDE)
-    library = _broken_off(beside, indexing.fingerprint(embedder, split))
+    library = _broken_off(beside, indexing.fingerprint(embedder, reading))
     paths = frozenset(file.path for file in files)
     try:
         for old in library.files():
             if old.path not in paths:
                 library.drop(old.path)
-        yield from indexing.ingest(library, files, lambda: embedder, split, limits, watch, batch=batch, retry=paths)
+        yield from indexing.ingest(library, files, lambda: embedder, reading, limits, watch, batch=batch, retry=paths)
         is_empty = not library.chunk_count()
     finally:
         library.close()

@@ -56,12 +56,12 @@ CURVE_ROWS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
 
 ABOUT = """\
 Recall@k is the share of what a question needs that the first k passages have: one thing where any gold entry will do,
-a thing for each paper where every one is needed, each relevant document in a set of that kind. MRR is the mean of
-1 / rank of the first of them, of the last where every one is needed. nDCG@10 discounts by log2(rank + 1). A passage
-has its gold when the folded quote, or its first or last 60 %, stands in its text, or when it has half of an answer's
-span. Gold pages are those of the file on which the quote stands; a passage or a citation counts for one when its text
-stands there. By page, ranks count passages; by paper, each paper counts once, where its best passage is. Intervals are
-95 % bootstrap intervals over the questions, those of differences paired by question."""
+a thing for each paper, or part, where every one is needed, each relevant document in a set of that kind. MRR is the
+mean of 1 / rank of the first of them, of the last where every one is needed. nDCG@10 discounts by log2(rank + 1). A
+passage has its gold when the folded quote, or its first or last 60 %, stands in its text, or when it has half of an
+answer's span. Gold pages are those of the file on which the quote stands; a passage or a citation counts for one when
+its text stands there. By page, ranks count passages; by paper, each paper counts once, where its best passage is.
+Intervals are 95 % bootstrap intervals over the questions, those of differences paired by question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,9 @@ def tables(run: Run) -> list[Table]:
     times = latencies(question.timings_ms for question in run.asked)
     rows = tuple((name, f"{median:,.1f}", f"{late:,.1f}") for name, (median, late) in times.items())
     found.append(Table("Milliseconds a question", ("stage", "p50", "p95"), rows))
+    if run.failed:
+        told = tuple((failed.question, failed.happened) for failed in run.failed)
+        found.append(Table("Questions that a model failed on, which no figure counts", ("question", "why"), told))
     if run.faults:
         faulty = tuple((f.question, f.text, "counted" if f.counted else "not counted") for f in run.faults)
         found.append(Table("Faulty gold entries", ("question", "what is wrong", ""), faulty))
@@ -259,7 +262,8 @@ def write(folder: Path, run: Run, shown: Sequence[Table]) -> tuple[Path, Path]:
 def markdown(run: Run, shown: Iterable[Table], picture_name: str) -> str:
     """The report."""
     unanswerable = sum(not question.answerable for question in run.asked)
-    counts = f"questions: {len(run.asked)}, without an answer: {unanswerable}; {run.seconds:,.0f} s."
+    failed = f", failed besides: {len(run.failed)}" if run.failed else ""
+    counts = f"questions: {len(run.asked)}, without an answer: {unanswerable}{failed}; {run.seconds:,.0f} s."
     parts = [f"# {_cell(run.name)}, {run.made:%Y-%m-%d %H:%M} UTC", f"`{run.source}`: {counts}"]
     parts += [_cell(note) for note in run.notes]
     parts.append(f"![The figures of each stage]({picture_name})")

@@ -25,6 +25,8 @@ from folio.vectors import VectorIndex
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"
+# Stores that are only measured, each in a folder of its own in this one, which is no part of the store.
+EVALUATIONS = "evaluations"
 Engine = Literal["tantivy", "rank_bm25"]
 
 
@@ -122,9 +124,11 @@ def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
 
 
 def size(folder: Path) -> int:
-    """The bytes of all files in a store's folder; 0 where there is none."""
+    """The bytes of a store's files; 0 where there is none."""
     total = 0
-    for place, _, names in os.walk(folder):
+    for place, folders, names in os.walk(folder):
+        if place == str(folder) and EVALUATIONS in folders:
+            folders.remove(EVALUATIONS)
         for name in names:
             with suppress(FileNotFoundError):  # an ingest may tidy up meanwhile
                 total += os.lstat(os.path.join(place, name)).st_size

@@ -20,7 +20,7 @@ def make(
     folder: Path,
     documents: Sequence[Document],
     embedder: Embedder,
-    split: indexing.Split,
+    reading: indexing.Reading,
     *,
     whole: bool = False,
     engine: store.Engine = "tantivy",
@@ -41,8 +41,8 @@ def make(
     Raises StoreBusy, DiskFull, ModelError.
     """
     # How a whole document is one passage does not depend on how papers are cut.
-    made_with = {**indexing.fingerprint(embedder, indexing.Split(0, 0) if whole else split), "whole": str(whole)}
-    papers = {document.id: _paper(document, split, whole) for document in documents}
+    made_with = {**indexing.fingerprint(embedder, indexing.Reading(0, 0) if whole else reading), "whole": str(whole)}
+    papers = {document.id: _paper(document, reading, whole) for document in documents}
     wanted = {paper.id: (name, paper) for name, paper in papers.items() if paper.spans}
     made = folder / _key(made_with, wanted)
     if _is_whole(made, set(wanted), engine):
@@ -64,14 +64,14 @@ def make(
     return made
 
 
-def _paper(document: Document, split: indexing.Split, whole: bool) -> NewPaper:
+def _paper(document: Document, reading: indexing.Reading, whole: bool) -> NewPaper:
     """A document as a paper of one page. Its id tells it from another document with the same text."""
     text, title = document.text, document.title
     if whole:
         text, title = f"{title} {text}".strip(), ""
         spans: tuple[tuple[int, int], ...] = ((0, len(text)),) if text else ()
     else:
-        spans = chunk.split(text, split.size, split.overlap)
+        spans = chunk.split(text, reading.chunk_size, reading.chunk_overlap)
     id = hashlib.sha256(f"{document.id}\0{text}".encode()).hexdigest()
     return NewPaper(id, title, (), None, text, PageMap((0,), ("",)), spans)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from folio.errors import UsageError
+from folio.errors import ModelError, UsageError
 from folio.evalset import EvalSet, Question
 from folio.files import write_json
 from folio.gold import Fault, Judge, Needs, rank_of
@@ -27,8 +27,19 @@ if TYPE_CHECKING:
 
 # Hits that are asked for: as many as the widest cut looks at.
 DEPTH = 20
+# Questions in a row that a model fails on before the others are given up: the server is down then, or the model gone.
+MOST_FAILURES = 3
 # Goes up when a record of before can no longer be read.
 FORM = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A question that a model failed on, which no figure counts."""
+
+    question: str  # its id
+    happened: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,7 @@ class Run:
     notes: tuple[str, ...]
     seconds: float
     form: int = FORM
+    failed: tuple[Failed, ...] = ()
 
 
 def save(path: Path, run: Run) -> None:
@@ -93,7 +105,9 @@ class Trial:
     def run(self, made: datetime, store: Mapping[str, str], settings: Mapping[str, str], progress: Progress) -> Run:
         """Ask every question; progress: gets how many are done, and of how many.
 
-        Raises UsageError when none of the set's papers is in the library, and what the models raise.
+        A question that a model fails on is told in the run, and the others are asked all the same, until MOST_FAILURES
+        come in a row. Raises UsageError when none of the set's papers is in the library, and ModelError when no
+        question at all went well.
         """
         began = perf_counter()
         questions = self._set.questions
@@ -104,11 +118,24 @@ class Trial:
                 f"Name their folder: python evaluate.py {self._set.path} --papers FOLDER.",
             )
         self._retriever.search(questions[0].text, DEPTH)  # models load and files open before the clock runs
-        asked = []
+        asked: list[Asked] = []
+        failed: list[Failed] = []
+        in_a_row = 0
         for done, question in enumerate(questions):
             progress("Asking", done, len(questions))
-            asked.append(self._ask(question))
-        progress("Asking", len(questions), len(questions))
+            try:
+                asked.append(self._ask(question))
+                in_a_row = 0
+            except ModelError as error:
+                failed.append(Failed(question.id, error.happened, error.remedy))
+                in_a_row += 1
+                last = done + 1 == len(questions)
+                if not asked and (last or in_a_row == MOST_FAILURES):
+                    raise
+                if in_a_row == MOST_FAILURES:
+                    break
+        left = len(questions) - len(asked) - len(failed)
+        progress("Asking", len(questions) - left, len(questions))
         return Run(
             name=self._set.name,
             made=made,
@@ -120,8 +147,9 @@ class Trial:
             stages=tuple(dict.fromkeys(stage for question in asked for stage in question.ranks)),
             asked=tuple(asked),
             faults=tuple(self._faults),
-            notes=tuple(self._notes()),
+            notes=tuple(self._notes(left)),
             seconds=round(perf_counter() - began, 1),
+            failed=tuple(failed),
         )
 
     def _ask(self, question: Question) -> Asked:
@@ -180,7 +208,9 @@ class Trial:
             has_gold_page=any(place.pages for places in needs.things for place in places),
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, left: int) -> Iterator[str]:
+        if left:
+            yield f"Given up after {MOST_FAILURES} failures in a row; questions that were not asked: {left}."
         if gone := list(dict.fromkeys(self._judge.originals.gone)):
             yield f"Not there, or not as ingested, so that the index's own pages had to do: {', '.join(gone)}."
         if not self._chat and any(question.history for question in self._set.questions):

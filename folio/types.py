@@ -131,6 +131,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text as a model reads it: the state of each of its tokens, and where in the text it stands.
+
+    A long text is read in windows that overlap, and a token of two windows is here twice.
+    """
+
+    states: Vectors  # (tokens, dimension), rows of unit length
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A passage found for a question."""
 

@@ -209,8 +209,9 @@ rank.</p>
 
 PAGE_5_RIGHT: Final = """
 <h2>9 Limits and failures</h2>
-<p class="narrow"><b>Scanned papers.</b> A scanned PDF is a row of pictures without a text layer. Folio has no optical
-character recognition. It names such a file as scanned and never counts it as a success.</p>
+<p class="narrow"><b>Scanned papers.</b> A scanned PDF is a row of pictures without a text layer. Folio reads such pages
+where Tesseract or RapidOCR is installed, and its report names them. A file that gives no text is never counted as a
+success.</p>
 <p class="narrow"><b>Broken files.</b> A file that is encrypted, truncated, empty or no PDF at all is listed with its
 reason, and the others are read all the same. A file of more than 500 megabytes is not opened.</p>
 <p class="narrow"><b>Figures and tables.</b> Figures are not read. Tables and formulas lose their layout when they

@@ -138,10 +138,10 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     )
     app = HashingApp(settings, lambda text: None, embedder)
     library = Library(app.library_path, create=True)
-    library.set_fingerprint(indexing.fingerprint(embedder, app.split))
+    library.set_fingerprint(indexing.fingerprint(embedder, app.reading))
     for name, title, pages in (("otters.pdf", "On Sea Otters", OTTERS), ("glaciers.pdf", "Ice of the Alps", GLACIERS)):
         (hit,) = hits_on(*pages, file=name)
-        spans = chunk.split(hit.text, app.split.size, app.split.overlap)
+        spans = chunk.split(hit.text, app.reading.chunk_size, app.reading.chunk_overlap)
         paper = NewPaper(name, title, (), None, hit.text, hit.paper.pages, spans)
         ids = [chunk.chunk_id(name, start, end) for start, end in spans]
         vectors = embedder.embed_passages([hit.text[start:end] for start, end in spans])

@@ -17,7 +17,7 @@ from config import Settings
 from folio import indexing, store
 from folio.app import App
 from folio.errors import PaperError
-from folio.types import SourceFile, Vectors
+from folio.types import SourceFile, Tokens, Vectors
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -90,6 +90,15 @@ class HashingEmbedder:
     def embed_query(self, text: str) -> Vectors:
         self.queries.append(text)
         return self._vector(text)
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        """A word is a token, and its state the vector of the word: alike words match wholly, others hardly."""
+        read = [list(re.finditer(r"\w+", text)) for text in texts]
+        states = [[self._vector(word.group()) for word in words] for words in read]
+        return [
+            Tokens(np.array(own, dtype=np.float32).reshape(-1, self._dimension), tuple(word.span() for word in words))
+            for own, words in zip(states, read, strict=True)
+        ]
 
     def _vector(self, text: str) -> Vectors:
         vector = np.zeros(self._dimension, dtype=np.float32)

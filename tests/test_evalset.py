@@ -57,7 +57,32 @@ def test_a_question_a_line(tmp_path: Path) -> None:
     diet = Question(
         "q1", "What do otters eat?", "factual", True, "urchins", (Gold("otters.pdf", 2, "urchins, clams and crabs"),)
     )
-    assert loaded == EvalSet("dev", tmp_path / "dev.jsonl", (diet, Question("2", "What do seals eat?", "", False)))
+    seals = Question("2", "What do seals eat?", "", False)
+    assert loaded == EvalSet(f"{tmp_path.name}-dev", tmp_path / "dev.jsonl", (diet, seals))
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("covidqa/dev.json", "covidqa-dev"),
+        ("questions/dev.jsonl", "questions-dev"),
+        ("questions/dev_followups.json", "questions-dev_followups"),
+        ("squad/Train-v2.0.json", "squad-Train-v2.0"),
+        ("mine/questions.jsonl", "mine-questions"),
+        ("benchmarks/sample.jsonl", "sample"),
+        ("papers/devices.jsonl", "devices"),
+    ],
+)
+def test_set_is_called_by_its_folder_too_where_its_file_tells_little(tmp_path: Path, file: str, name: str) -> None:
+    (tmp_path / file).parent.mkdir()
+    assert evalset.load(written(tmp_path / file, DIET)).name == name
+
+
+def test_file_in_the_working_folder_is_called_by_that_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "covidqa").mkdir()
+    monkeypatch.chdir(tmp_path / "covidqa")
+    written(Path("dev.jsonl"), DIET)
+    assert evalset.load(Path("dev.jsonl")).name == "covidqa-dev"
 
 
 def test_an_array_over_many_lines_is_the_same_as_a_question_a_line(tmp_path: Path) -> None:

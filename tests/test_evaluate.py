@@ -7,11 +7,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from desk import GLACIERS, OTTERS, ROOT, SAMPLE, Desk, Ran, write_pdf
-from ollama_models import Json
+from ollama_models import Json, RefusedError
 from ollama_server import OllamaStandIn, closed_url
 
 from folio.evalset import Gold, Question, save
@@ -191,6 +192,46 @@ def test_folder_without_papers(desk: Desk, tmp_path: Path) -> None:
     ran = desk.evaluate(str(tmp_path / "three.jsonl"), "--papers", str(tmp_path / "empty"))
     assert ran.code == 2
     assert "There are no PDFs in" in ran.err
+
+
+def failing_on(*questions: str) -> Callable[[list[Json]], str]:
+    """A model that dies of these questions, and finds nothing for the others."""
+
+    def reply(messages: list[Json]) -> str:
+        if any(question in messages[-1]["content"] for question in questions):
+            raise RefusedError(500, "model runner has unexpectedly stopped")
+        return "Not found in the provided papers."
+
+    return reply
+
+
+def test_question_that_the_model_fails_on_is_named_and_the_run_is_kept(asked: tuple[Desk, Path]) -> None:
+    desk, path = asked
+    saved = path.parent / "run.json"
+    with OllamaStandIn(dimension=64, reply=failing_on("When was the gauge")) as server:
+        desk.settings |= {"OLLAMA_HOST": server.url, "LLM": "ollama"}
+        ran = evaluated(asked, "--json", str(saved), "--require", "recall@20=1")
+    assert ran.code == 1
+    assert "Every bar was cleared." in ran.out
+    assert "Questions that a model failed on" in ran.out
+    assert "Failed: 1 of 3 questions (gauge). Ollama could not keep llama3.1:8b running" in ran.err
+    assert "Traceback" not in ran.err
+    run = load(saved)
+    assert [question.id for question in run.asked] == ["hairs", "none"]
+    assert [failed.question for failed in run.failed] == ["gauge"]
+    (report,) = (path.parent / "out").glob("*.md")
+    assert "| gauge | Ollama could not keep llama3.1:8b running" in report.read_text(encoding="utf-8")
+
+
+def test_server_that_is_down_from_the_first_question_is_an_error_and_no_run(asked: tuple[Desk, Path]) -> None:
+    desk, path = asked
+    with OllamaStandIn(dimension=64, reply=failing_on("?")) as server:
+        desk.settings |= {"OLLAMA_HOST": server.url, "LLM": "ollama"}
+        ran = evaluated(asked)
+        assert len(server.bodies("/api/chat")) == 3
+    assert ran.code == 1
+    assert "Ollama could not keep llama3.1:8b running" in ran.err
+    assert not (path.parent / "out").exists()
 
 
 def beir(folder: Path) -> Path:

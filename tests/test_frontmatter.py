@@ -9,7 +9,7 @@ import pytest
 from pdfs import LEADING, column, save
 
 from folio.frontmatter import arxiv_id
-from folio.indexing import Split, read_paper
+from folio.indexing import Reading, read_paper
 from folio.pdf import read_pdf
 from folio.types import SourceFile
 
@@ -49,7 +49,7 @@ def test_the_stamp_wins_over_the_name_of_the_file(tmp_path: Path) -> None:
 
 def test_it_goes_into_the_library_with_the_paper(tmp_path: Path) -> None:
     path = _stamped(tmp_path / "a.pdf")
-    paper = read_paper(SourceFile(str(path), "a.pdf", "0" * 64), Split(300, 50), max_file_mb=10)
+    paper = read_paper(SourceFile(str(path), "a.pdf", "0" * 64), Reading(300, 50), max_file_mb=10)
     assert (paper.id, paper.arxiv) == ("0" * 64, "2301.01234v2")
 
 

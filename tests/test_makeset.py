@@ -42,7 +42,7 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
     """A library of papers with these pages, by the names of their files without the ending."""
     library = Library(folder / "library.sqlite", create=True)
     embedder = HashingEmbedder()
-    library.set_fingerprint(indexing.fingerprint(embedder, indexing.Split(300, 50)))
+    library.set_fingerprint(indexing.fingerprint(embedder, indexing.Reading(300, 50)))
     for name, pages in papers.items():
         starts, text = [], ""
         for page in pages:

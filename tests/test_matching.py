@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.matching import fold, holds, pages_with, stands_on, word_for_word
+from folio.matching import LEAST_QUOTE, fold, holds, pages_with, stands_on, weight, word_for_word
 
 
 @pytest.mark.parametrize(
@@ -14,13 +14,35 @@ from folio.matching import fold, holds, pages_with, stands_on, word_for_word
         ("a permu-\n  tation", "apermutation"),
         ("well-known", "wellknown"),
         ("ﬁne ﬂow ½", "fineflow12"),  # ligatures and fractions by NFKC
-        ("Zürich", "zrich"),
-        ("κλειδί", ""),
+        ("Zürich", "zurich"),
+        ("Z¨urich", "zurich"),  # an accent as a sign of its own, as old fonts have it
+        ("STRASSE Straße", "strassestrasse"),
+        ("ΚΛΕΙΔΊ, κλειδί", "κλειδικλειδι"),
+        ("Ключ_2: «открытый»", "ключ2открытыи"),
+        ("密钥长度为 256 位。", "密钥长度为256位"),
+        ("열쇠의 길이", "열쇠의길이"),
         ("", ""),
     ],
 )
 def test_fold(text: str, folded: str) -> None:
     assert fold(text) == folded
+
+
+@pytest.mark.parametrize(
+    ("text", "enough"),
+    [
+        ("a quote of twenty letters", True),
+        ("nineteen letters as it", False),
+        ("длина ключа двести", False),
+        ("длина открытого ключа 256", True),
+        ("密钥长度为位", False),
+        ("密钥的长度为位", True),  # seven signs that stand for words
+        ("鍵の長さは二百", True),
+        ("열쇠의 길이는", False),
+    ],
+)
+def test_quote_is_long_enough_by_what_its_letters_tell(text: str, enough: bool) -> None:
+    assert (weight(fold(text)) >= LEAST_QUOTE) is enough
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,12 @@ def test_ndcg_by_hand() -> None:
     assert ndcg(tuple(range(1, 13)), (1.0,) * 12, 10) == pytest.approx(1)
 
 
+def test_one_passage_that_has_two_things_is_no_better_than_the_best() -> None:
+    assert ndcg((1, 1), (1.0, 1.0), 10) == 1
+    assert ndcg((2, 2), (1.0, 1.0), 10) == pytest.approx(2 / log2(3) / (1 + 1 / log2(3)))
+    assert ndcg((2, 2), (1.0, 1.0), 10) > ndcg((2, 3), (1.0, 1.0), 10)
+
+
 def test_ndcg_is_that_of_scikit_learn() -> None:
     random = np.random.default_rng(5)
     for _ in range(20):

@@ -27,7 +27,7 @@ from folio.minilm import (
     model_folder,
     windows,
 )
-from folio.protocols import Embedder
+from folio.protocols import Embedder, TokenEmbedder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -188,6 +188,91 @@ def test_batches_hold_their_budget_and_every_row_once() -> None:
     found = list(batches(lengths))
     assert found == [[1, 3, 4, 5], [6, 8, 2, 7], [0]]
     assert all(max(lengths[row] for row in batch) * len(batch) <= BATCH_TOKENS for batch in found)
+
+
+# Token by token
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (EIFFEL_ASKED, ["How", "tall", "is", "the", "E", "iff", "el", "Tower", "?"]),
+        ("  Na\u00efve\n\n256-bit keys. ", ["Na\u00efve", "256", "-", "bit", "keys", "."]),
+        ("half \ud835 a pair", ["half", "\ud835", "a", "pair"]),
+        ("\U0001f9ec gene \U0001f9ec\U0001f9ec end", ["\U0001f9ec", "gene", "\U0001f9ec\U0001f9ec", "end"]),
+        ("\u4e2d\u6587 text", ["\u4e2d", "\u6587", "text"]),
+    ],
+)
+def test_a_token_is_known_by_where_it_stands(embedder: BuiltinEmbedder, text: str, read: list[str]) -> None:
+    (found,) = embedder.tokens([text])
+    assert [text[start:end] for start, end in found.spans] == read
+    assert found.states.shape == (len(read), 384)
+
+
+@pytest.mark.parametrize("text", [*VARIED, PLAIN * 40, "\x00\x85", "\ud835\udc00 \u2028\u200b"])
+def test_a_token_has_a_unit_state_and_stands_on_a_letter_or_sign(embedder: BuiltinEmbedder, text: str) -> None:
+    (found,) = embedder.tokens([text])
+    assert found.states.dtype == np.float32
+    assert found.states.shape == (len(found.spans), 384)
+    assert np.abs(np.linalg.norm(found.states, axis=1) - 1).max(initial=0) < 1e-5
+    assert all(0 <= start < end <= len(text) and not text[start].isspace() for start, end in found.spans)
+
+
+def test_a_text_without_words_has_no_token(embedder: BuiltinEmbedder) -> None:
+    reader: TokenEmbedder = embedder
+    assert reader.tokens([]) == []
+    for found in reader.tokens(["", " \n\t "]):
+        assert (found.states.shape, found.spans) == ((0, 384), ())
+
+
+def test_what_two_windows_share_is_read_twice(embedder: BuiltinEmbedder) -> None:
+    words = ["ice", "sun", "tree", "house", "river"] * 60
+    text = " ".join(words)
+    (found,) = embedder.tokens([text])
+    read = [text[start:end] for start, end in found.spans]
+    assert read == words[:254] + words[222:]
+    assert found.spans[222:254] == found.spans[254:286]  # STRIDE of them
+    first, second = embedder.tokens([" ".join(words[:254]), " ".join(words[222:])])
+    assert np.abs(found.states - np.concatenate([first.states, second.states])).max() < 1e-5
+
+
+@pytest.mark.parametrize("text", [EIFFEL_ASKED, "", PLAIN * 13])
+def test_a_vector_is_the_mean_of_the_states_before_they_are_brought_to_unit_length(
+    embedder: BuiltinEmbedder, text: str
+) -> None:
+    model = embedder._model()
+    (states,) = model.states(windows(model.read(text)[0]))
+    mean = states.mean(axis=0)
+    assert np.abs(mean / np.linalg.norm(mean) - embedder.embed_query(text)).max() < 1e-6
+
+
+@pytest.mark.parametrize("text", [EIFFEL_ASKED, ENERGY * 9, PLAIN * 13])
+def test_the_states_of_the_rounded_model_point_where_the_exact_ones_do(embedder: BuiltinEmbedder, text: str) -> None:
+    model = embedder._model()
+    (states,) = model.states(windows(model.read(text)[0]))
+    exact = states[1:-1] / np.linalg.norm(states[1:-1], axis=1, keepdims=True)  # without [CLS] and [SEP]
+    (found,) = embedder.tokens([text])
+    cosines = (found.states * exact).sum(axis=1)
+    assert cosines.mean() > 0.98
+    assert cosines.min() > 0.95
+
+
+def test_the_same_texts_have_the_same_states_and_others_beside_them_change_little(embedder: BuiltinEmbedder) -> None:
+    texts = [*VARIED, PLAIN * 60, *reversed(VARIED)]
+    together, again = embedder.tokens(texts), embedder.tokens(texts)
+    for text, found, same in zip(texts, together, again, strict=True):
+        assert np.array_equal(found.states, same.states)
+        (alone,) = embedder.tokens([text])
+        assert found.spans == alone.spans == same.spans
+        cosines = (found.states * alone.states).sum(axis=1)  # numbers are rounded by the largest of a batch
+        assert len(cosines) == 0 or cosines.mean() > 0.97
+
+
+def test_a_word_is_nearest_to_what_says_it_in_other_words(embedder: BuiltinEmbedder) -> None:
+    asked, told = embedder.tokens(["What does the animal eat?", "It feeds on urchins, which live on the sea floor."])
+    told_words = ["It", "feeds", "on", "ur", "chin", "s", ",", "which", "live", "on", "the", "sea", "floor", "."]
+    eat = asked.states[4]
+    assert told_words[int((told.states @ eat).argmax())] == "feeds"
 
 
 def test_threads_share_one_embedder(embedder: BuiltinEmbedder) -> None:

@@ -219,8 +219,8 @@ def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
 
 def test_what_reads_pictures_is_not_in_the_fingerprint(tmp_path: Path) -> None:
     off, auto = hashing_app(tmp_path, OCR="off"), hashing_app(tmp_path, OCR="auto")
-    assert indexing.made_here(off.split) == indexing.made_here(auto.split)
-    assert (off.split.ocr, auto.split.ocr) == (False, True)
+    assert indexing.made_here(off.reading) == indexing.made_here(auto.reading)
+    assert (off.reading.ocr, auto.reading.ocr) == (False, True)
 
 
 # Lines and engines

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from desk import GLACIERS, OTTERS, shelf
+import pytest
+from desk import GLACIERS, OTTERS, Desk, shelf
 from doubles import HashingEmbedder
 
 from benchmarks.plain import PlainDesign, PlainHit
-from benchmarks.quality import ask_plain, ranks_of, table
+from benchmarks.quality import ask_plain, asked_of, ranks_of, table
 from folio.bridge import FolioEmbeddings
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.gold import Judge
 from folio.measure import Asked
-from folio.trial import Run
+from folio.trial import Failed, Run, load
 
 DENSE_FUR = Gold("otters.pdf", 1, "has about 155,000 hairs on each square centimetre of skin")
 STONE = Gold("otters.pdf", 2, "It opens the shells with a stone that it carries under its arm")
@@ -74,6 +76,27 @@ def test_half_of_a_span_is_enough_of_a_text(tmp_path: Path) -> None:
             ranks_of(judge, needs, [PlainHit("otters.pdf", 1, "", 1.0, 0, start + size)])["chunk"] for size in (7, 8)
         ]
     assert ranks == [(None,), (1,)]
+
+
+def test_both_are_asked_what_folio_was_asked_without_a_failure() -> None:
+    run = run_of({"dense": (1, 1)})  # of q0, which is not in the set, and q1
+    run = replace(run, failed=(Failed("q2", "It broke off.", "Try again."),))
+    assert [question.id for question in asked_of(PAPERS, run).questions] == ["q1"]
+
+
+@pytest.mark.slow
+def test_both_designs_are_measured_from_the_command_line(desk: Desk, tmp_path: Path) -> None:
+    text = "Otters float in kelp. " * 3 + "The Massa gauge was built in 1922."
+    asked = {"id": "g", "question": "When was the gauge built?", "answers": [{"text": "1922", "answer_start": 95}]}
+    path = tmp_path / "rivers" / "dev.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"data": [{"title": "", "paragraphs": [{"context": text, "qas": [asked]}]}]}))
+    ran = desk.spawn("benchmarks/quality.py", str(path), "--out", str(tmp_path / "runs"))
+    assert ran.code == 0, ran.err
+    assert "rivers-dev: 1 questions with gold, by passage" in ran.out
+    plain, folio = (load(tmp_path / "runs" / f"{name}.json") for name in ("plain", "folio"))
+    assert (plain.name, folio.name) == ("rivers-dev, plain design", "rivers-dev")
+    assert plain.asked[0].ranks["fused"] == folio.asked[0].ranks["reranked"] == {"chunk": (1,), "paper": (1,)}
 
 
 def test_the_table_sets_folio_beside_the_plain_design() -> None:

@@ -335,4 +335,11 @@ def test_the_size_of_a_store(library: Library, log: QueryLog, path: Path, tmp_pa
     (path.parent / "lexical").mkdir()
     (path.parent / "lexical" / "folio.json").write_bytes(b"x" * 1000)
     (path.parent / "gone").symlink_to(tmp_path / "none")
-    assert before + 1000 < store.size(path.parent) < before + 1500
+    after = store.size(path.parent)
+    assert before + 1000 < after < before + 1500
+    measured = path.parent / "evaluations" / "texts"
+    measured.mkdir(parents=True)
+    (measured / "library.sqlite").write_bytes(b"x" * 1000)
+    assert store.size(path.parent) == after
+    (path.parent / "lexical" / "evaluations").write_bytes(b"x" * 100)
+    assert store.size(path.parent) == after + 100

@@ -19,7 +19,7 @@ from folio.gold import Fault
 from folio.measure import Answered, Asked, Cited
 from folio.plot import DPI, HEIGHT, WIDTH, picture
 from folio.report import Table, changes, comparison, markdown, show, tables, write
-from folio.trial import Run
+from folio.trial import Failed, Run
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 UNITS = ("chunk", "page", "paper")
@@ -52,6 +52,15 @@ def small_run(*questions: Asked, **more: object) -> Run:
         seconds=3.2,
     )
     return replace(run, **more)  # type: ignore[arg-type]
+
+
+def test_questions_that_failed_are_told() -> None:
+    down = Failed("b", "No Ollama server answers at http://x.", "Start it.")
+    run = replace(ranked_run(), failed=(down,), notes=("Given up.",))
+    (told,) = [table for table in tables(run) if "failed" in table.title]
+    assert told.rows == (("b", "No Ollama server answers at http://x."),)
+    assert "questions: 4, without an answer: 1, failed besides: 1; 3 s." in markdown(run, [], "p.png")
+    assert "failed" not in markdown(ranked_run(), tables(ranked_run()), "p.png")
 
 
 def ranked_run() -> Run:

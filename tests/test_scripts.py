@@ -14,6 +14,7 @@ from ollama_models import LLAMA, NOMIC
 from ollama_server import OllamaStandIn
 
 from config import Settings
+from folio import ocr
 from folio.types import REFUSAL
 
 LENGTH = "How long is the Aletsch glacier?"
@@ -291,11 +292,12 @@ def test_an_unknown_paper_is_told_with_its_neighbours(ready: Desk, more: list[st
 
 
 def test_a_batch_is_asked_line_by_line_without_memory(ready: Desk) -> None:
+    diet = "What is the diet of sea otters made of?"
     file = ready.folder / "questions.txt"
-    file.write_text(f"\ufeff{LENGTH}\n\n  What do sea otters eat?  \r\nHow thick is it?\n", encoding="utf-8")
+    file.write_text(f"\ufeff{LENGTH}\n\n  {diet}  \r\nHow thick is it?\n", encoding="utf-8")
     ran = ready.query("--batch", str(file), "--json")
     assert ran.code == 0
-    assert [found["question"] for found in ran.objects] == [LENGTH, "What do sea otters eat?", "How thick is it?"]
+    assert [found["question"] for found in ran.objects] == [LENGTH, diet, "How thick is it?"]
     assert [found["standalone_question"] for found in ran.objects] == [found["question"] for found in ran.objects]
     assert "urchins" in ran.objects[1]["answer"]
     shown = ready.query("--batch", str(file), "--sources", "--json")
@@ -436,9 +438,10 @@ def doctor(desk: Desk) -> tuple[int, dict[str, bool], str]:
 
 
 def test_the_doctor_before_and_after_the_first_ingest(desk: Desk) -> None:
+    has_ocr = ocr.engine() is not None
     code, rows, text = doctor(desk)
     assert code == 1
-    assert rows == {"Ollama": False, "built-in embedder": True, "reranker": True, "store": False}
+    assert rows == {"Ollama": False, "built-in embedder": True, "reranker": True, "OCR": has_ocr, "store": False}
     assert "There is no index at" in text
     assert "python ingest.py" in text
     assert "built in, as set" in text
@@ -453,6 +456,7 @@ def test_the_doctor_before_and_after_the_first_ingest(desk: Desk) -> None:
         "Ollama": False,
         "built-in embedder": True,
         "reranker": True,
+        "OCR": has_ocr,
         "store": True,
         "fingerprint": True,
         "indexes": True,
@@ -460,6 +464,27 @@ def test_the_doctor_before_and_after_the_first_ingest(desk: Desk) -> None:
     assert "2 papers, 2 chunks" in text
     assert "chunk_size 1500" in text
     assert text.endswith("Ready to answer.")
+
+
+@pytest.mark.parametrize(
+    ("engine", "setting", "ready", "said"),
+    [
+        ("Tesseract", "auto", True, "Tesseract reads pages that are pictures"),
+        ("RapidOCR", "auto", True, "RapidOCR reads pages that are pictures"),
+        ("Tesseract", "off", True, "off, as set; Tesseract is installed"),
+        ("", "off", True, "off, as set"),
+        ("", "auto", False, "none is installed; pages that are pictures are left out"),
+    ],
+)
+def test_the_doctor_says_which_ocr_there_is(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, engine: str, setting: str, ready: bool, said: str
+) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine(engine, lambda page: []) if engine else None)
+    desk.settings["OCR"] = setting
+    _, rows, text = doctor(desk)
+    assert rows["OCR"] is ready
+    assert f"OCR {said} " in text
+    assert (ocr.HOW_TO_INSTALL in text) is not ready
 
 
 def test_the_doctor_with_ollama(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:

@@ -13,7 +13,7 @@ from folio.library import Library
 from folio.retrieve import Retriever, Weights
 from folio.types import Vectors
 
-SPLIT = indexing.Split(80, 10)
+READING = indexing.Reading(80, 10)
 OTTERS = (
     "Sea otters float in rafts of kelp. Their fur is dense. The diet is made of urchins, clams and crabs of the shore."
 )
@@ -24,6 +24,10 @@ DOCUMENTS = (
     Document("copy", "Other", OTTERS),
     Document("empty", "", " "),
 )
+
+
+def spans_of(text: str) -> tuple[tuple[int, int], ...]:
+    return chunk.split(text, READING.chunk_size, READING.chunk_overlap)
 
 
 def library_in(made: Path) -> Library:
@@ -47,7 +51,7 @@ class Stops(HashingEmbedder):
 def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     made = textstore.make(
-        tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT, progress=lambda label, done, of: told.append((done, of))
+        tmp_path, DOCUMENTS, HashingEmbedder(), READING, progress=lambda label, done, of: told.append((done, of))
     )
     library = library_in(made)
     papers = {paper.file: paper for paper in library.papers()}
@@ -61,7 +65,7 @@ def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
         paper = papers[name]
         assert library.text(paper.id, 0, paper.length) == text
         found = sorted((c.start, c.end) for c in library.chunks(library.chunk_ids_of([paper.id])).values())
-        assert tuple(found) == chunk.split(text, SPLIT.size, SPLIT.overlap)
+        assert tuple(found) == spans_of(text)
     assert told == [(1, 3), (2, 3), (3, 3)]
     assert store.verify(made, library, "tantivy") == []
     library.close()
@@ -69,7 +73,7 @@ def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
 
 def test_the_retriever_searches_it(tmp_path: Path) -> None:
     embedder = HashingEmbedder(256)
-    made = textstore.make(tmp_path, DOCUMENTS, embedder, SPLIT)
+    made = textstore.make(tmp_path, DOCUMENTS, embedder, READING)
     library = library_in(made)
     retriever = Retriever(
         library,
@@ -86,36 +90,36 @@ def test_the_retriever_searches_it(tmp_path: Path) -> None:
 
 def test_a_second_run_embeds_nothing(tmp_path: Path) -> None:
     first, second = HashingEmbedder(), HashingEmbedder()
-    made = textstore.make(tmp_path, DOCUMENTS, first, SPLIT)
+    made = textstore.make(tmp_path, DOCUMENTS, first, READING)
     told: list[tuple[int, int]] = []
     again = textstore.make(
-        tmp_path, DOCUMENTS[::-1], second, SPLIT, progress=lambda label, done, of: told.append((done, of))
+        tmp_path, DOCUMENTS[::-1], second, READING, progress=lambda label, done, of: told.append((done, of))
     )
     assert (again, second.passages, told) == (made, [], [(3, 3)])
     # The same text stands in two documents and is embedded once.
-    spans = [text[start:end] for text in (OTTERS, ICE) for start, end in chunk.split(text, SPLIT.size, SPLIT.overlap)]
+    spans = [text[start:end] for text in (OTTERS, ICE) for start, end in spans_of(text)]
     assert sorted(first.passages) == sorted(spans)
 
 
 def test_a_run_that_was_broken_off_is_gone_on_with(tmp_path: Path) -> None:
     stops = Stops(after=1)
     with pytest.raises(ModelError):
-        textstore.make(tmp_path, DOCUMENTS, stops, SPLIT)
+        textstore.make(tmp_path, DOCUMENTS, stops, READING)
     goes_on = HashingEmbedder()
-    made = textstore.make(tmp_path, DOCUMENTS, goes_on, SPLIT)
-    assert stops.passages == [OTTERS[start:end] for start, end in chunk.split(OTTERS, SPLIT.size, SPLIT.overlap)]
-    assert goes_on.passages == [ICE[start:end] for start, end in chunk.split(ICE, SPLIT.size, SPLIT.overlap)]
+    made = textstore.make(tmp_path, DOCUMENTS, goes_on, READING)
+    assert stops.passages == [OTTERS[start:end] for start, end in spans_of(OTTERS)]
+    assert goes_on.passages == [ICE[start:end] for start, end in spans_of(ICE)]
     library = library_in(made)
     assert store.verify(made, library, "tantivy") == []
     library.close()
 
 
 def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) -> None:
-    made = textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT)
+    made = textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
     for lost in made.glob("vectors*"):
         lost.unlink()
     embedder = HashingEmbedder()
-    assert textstore.make(tmp_path, DOCUMENTS, embedder, SPLIT) == made
+    assert textstore.make(tmp_path, DOCUMENTS, embedder, READING) == made
     assert embedder.passages == []
     library = library_in(made)
     assert store.verify(made, library, "tantivy") == []
@@ -125,22 +129,22 @@ def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) 
 @pytest.mark.parametrize(
     "other",
     [
-        lambda folder: textstore.make(folder, DOCUMENTS[:2], HashingEmbedder(), SPLIT),
-        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(32), SPLIT),
-        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), indexing.Split(90, 10)),
-        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), SPLIT, whole=True),
+        lambda folder: textstore.make(folder, DOCUMENTS[:2], HashingEmbedder(), READING),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(32), READING),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), indexing.Reading(90, 10)),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), READING, whole=True),
     ],
-    ids=["documents", "embedder", "split", "whole"],
+    ids=["documents", "embedder", "reading", "whole"],
 )
 def test_another_set_or_fingerprint_is_another_store(tmp_path: Path, other: Callable[[Path], Path]) -> None:
-    made = textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT)
+    made = textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
     assert other(tmp_path) != made
-    assert textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), SPLIT) == made
+    assert textstore.make(tmp_path, DOCUMENTS, HashingEmbedder(), READING) == made
 
 
 def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:
     embedder = HashingEmbedder()
-    made = textstore.make(tmp_path, DOCUMENTS[:2], embedder, SPLIT, whole=True)
+    made = textstore.make(tmp_path, DOCUMENTS[:2], embedder, READING, whole=True)
     assert embedder.passages == [f"On Otters {OTTERS}", ICE]
     library = library_in(made)
     assert [(paper.file, paper.title, paper.chunks) for paper in library.papers()] == [
@@ -149,4 +153,4 @@ def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:
     ]
     library.close()
     # However papers are cut, whole documents stay the same.
-    assert textstore.make(tmp_path, DOCUMENTS[:2], embedder, indexing.Split(9, 1), whole=True) == made
+    assert textstore.make(tmp_path, DOCUMENTS[:2], embedder, indexing.Reading(9, 1), whole=True) == made

@@ -13,12 +13,12 @@ from desk import shelf
 
 from folio.app import App
 from folio.chat import Chat
-from folio.errors import UsageError
+from folio.errors import ModelError, OllamaError, UsageError
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.library import Library
 from folio.measure import Asked, figures
 from folio.retrieve import Found
-from folio.trial import DEPTH, Run, Trial, load, save
+from folio.trial import DEPTH, Failed, Run, Trial, load, save
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HAIRS = Gold("otters.pdf", 1, "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin")
@@ -44,6 +44,24 @@ class Scripted:
     def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> Found:
         self.asked.append((question, top_k))
         return Found((), {"embed": 2.0, "bm25": 1.0}, self.ranked)
+
+
+class Failing(Scripted):
+    """One whose model fails on these questions."""
+
+    def __init__(self, *fails: str, **ranked: Sequence[int]) -> None:
+        super().__init__(**ranked)
+        self.fails = fails
+
+    def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> Found:
+        found = super().search(question, top_k, papers, also)
+        if question in self.fails and len(self.asked) > 1:  # the first is asked to warm up
+            raise OllamaError(f"No answer to {question}.", "Start it.")
+        return found
+
+
+def lettered(letters: str) -> EvalSet:
+    return small_set(*(Question(letter, letter) for letter in letters))
 
 
 def quiet(label: str, done: int, of: int) -> None:
@@ -175,6 +193,45 @@ def test_set_on_other_papers_is_refused(library: Library) -> None:
     other = small_set(Question("w", "What?", gold=(Gold("whales.pdf", 1, ""),)))
     with pytest.raises(UsageError, match=r"None of the papers that small.jsonl asks about is in the index"):
         ask(Trial(other, library, Scripted(bm25=[])))  # type: ignore[arg-type]
+
+
+def test_question_that_a_model_fails_on_is_told_and_the_others_are_asked(library: Library, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    trial = Trial(lettered("abcdefg"), library, Failing("b", "c", "e", "f", bm25=[]))  # type: ignore[arg-type]
+    run = trial.run(NOON, {}, {}, lambda label, done, of: seen.append((done, of)))
+    assert [question.id for question in run.asked] == ["a", "d", "g"]
+    assert [failed.question for failed in run.failed] == ["b", "c", "e", "f"]
+    assert run.failed[0] == Failed("b", "No answer to b.", "Start it.")
+    assert run.notes == ()
+    assert seen[-1] == (7, 7)
+    save(tmp_path / "run.json", run)
+    assert load(tmp_path / "run.json") == run
+
+
+def test_three_failures_in_a_row_end_a_run_and_what_was_asked_is_kept(library: Library) -> None:
+    failing = Failing("b", "d", "e", "f", bm25=[])
+    run = ask(Trial(lettered("abcdefgh"), library, failing))  # type: ignore[arg-type]
+    assert [question.id for question in run.asked] == ["a", "c"]
+    assert [failed.question for failed in run.failed] == ["b", "d", "e", "f"]
+    assert [question for question, _ in failing.asked] == list("aabcdef")
+    assert run.notes == ("Given up after 3 failures in a row; questions that were not asked: 2.",)
+
+
+@pytest.mark.parametrize(("letters", "tried"), [("abcde", "aabc"), ("ab", "aab"), ("a", "aa")])
+def test_run_in_which_nothing_went_well_is_the_model_s_error(library: Library, letters: str, tried: str) -> None:
+    failing = Failing(*letters, bm25=[])
+    with pytest.raises(ModelError, match=f"No answer to {tried[-1]}"):
+        ask(Trial(lettered(letters), library, failing))  # type: ignore[arg-type]
+    assert [question for question, _ in failing.asked] == list(tried)
+
+
+def test_run_of_an_earlier_folio_is_read_as_one_without_failures(library: Library, tmp_path: Path) -> None:
+    run = ask(Trial(lettered("a"), library, Scripted(bm25=[])))  # type: ignore[arg-type]
+    save(tmp_path / "run.json", run)
+    told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    del told["failed"]
+    (tmp_path / "run.json").write_text(json.dumps(told), encoding="utf-8")
+    assert load(tmp_path / "run.json") == run
 
 
 def test_run_is_saved_and_read_again(app: App, library: Library, tmp_path: Path) -> None:

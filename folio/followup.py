@@ -1,0 +1,141 @@
+"""Follow-ups without a model: whether a question leans on the one before, and what it then means. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from folio.tokens import STOP_WORDS, tokenize
+from folio.types import Answer
+
+
+def standalone(question: str, history: Sequence[Answer]) -> str:
+    """A follow-up with what it refers to filled in; a question that needs nothing of that as it is.
+
+    "Explain the second one" is taken to mean the second item, or else sentence, of the last answer. Any other question
+    that leans back is put behind the subject of the last one that stood alone: "About Mikrokosmos: who wrote it?". No
+    more is carried over, as what the earlier question asked for would find its old answer again.
+    """
+    if not history:
+        return question
+    if meant := _meant(question, history[-1]):
+        return meant
+    if not leans_back(question):
+        return question
+    anchor = next((turn for turn in reversed(history) if not leans_back(turn.question)), history[-1])
+    named = subject(anchor.question)
+    return f"About {named}: {_continued(question)}" if named else f"{anchor.question} {question}"
+
+
+# How a question begins: an "and", a preposition, a question word.
+_LEAD = re.compile(
+    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:(?:in|on|at|for|from|to|with|by|of|under|into|through|about)\s+)?"
+    r"(?:how(?:\s+(?:many|much|long|often|far|well|large|big|old|fast))?|what|which|who|whom|whose|where|when|why)\b\s*",
+    re.I,
+)
+_AND = re.compile(r"^\W*(?:and|but|or|so|then|also)\b\W*", re.I)
+# A name: words with a capital or a digit ("CFD Python", "SP 800-207"), and the small words that hold them together.
+_NAME_WORD = r"[\w.+/-]*[A-Z\d][\w.+/-]*"
+_NAME = re.compile(rf"(?<![\w.+/-]){_NAME_WORD}(?:\s+(?:(?:of|and|the|for|in)\s+)?{_NAME_WORD})*")
+# What stands between noun phrases.
+_BETWEEN = re.compile(
+    r"[,;:()]|\b(?:the|an?|of|in|on|at|for|from|to|with|by|under|into|through|about|between|and|or|as|that|which|than"
+    r"|using|is|are|was|were|be|been|do|does|did|has|have|had|can|could|will|would|one|someone|there)\b",
+    re.I,
+)
+
+
+def subject(question: str) -> str:
+    """What a question is about, in its own words: the names in it, or else its last two phrases; "" for neither.
+
+    In English what is asked for stands first, and what it is asked of behind it.
+
+    >>> subject("How many core lessons make up the CFD Python learning module?")
+    'CFD Python'
+    >>> subject("Which criterion is used for trees in the parsimony method?")
+    'trees, parsimony method'
+    """
+    asked = _LEAD.sub("", question.strip().rstrip("?!. "))
+    first, _, _ = asked.partition(" ")
+    if asked == question.strip().rstrip("?!. ") and first[1:].islower():
+        asked = asked[:1].lower() + asked[1:]  # the capital of a sentence makes no name
+    names = list(dict.fromkeys(_NAME.findall(asked)))
+    if any(sum(map(str.isalpha, name)) > 1 for name in names):  # neither "R" alone nor a year says what it is about
+        return " ".join(names)
+    phrases = [" ".join(phrase.split()) for phrase in _BETWEEN.split(asked)]
+    return ", ".join([phrase for phrase in phrases if tokenize(phrase)][-2:])
+
+
+def _continued(question: str) -> str:
+    """A question as it goes on behind a colon: without its "and", and small where the first word is no name."""
+    rest = _AND.sub("", question) or question
+    first, _, _ = rest.partition(" ")
+    return rest[:1].lower() + rest[1:] if first.strip("?!.,").lower() in STOP_WORDS else rest
+
+
+_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|his|her|hers|same|former|latter|both|else"
+    r"|others?|such(?! as\b)|(?:the|which|another|first|second|last) ones?|(?<!is )(?<!are )(?<!was )(?<!were )there)\b"
+    r"|^\W*(?:and|but|or|so|then|also|how so|what about|how about)\b",
+    re.I,
+)
+
+
+def leans_back(question: str) -> bool:
+    """Whether a question cannot be understood without the one before: it points back, or names hardly anything."""
+    return bool(_BACK.search(question)) or _counted_off(question) is not None or len(set(tokenize(question))) < 3
+
+
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_WHICH = re.compile(
+    rf"\b(?:the\s+)?(?:(?P<word>{'|'.join(_ORDINALS)}|last)|(?P<digits>\d{{1,2}})(?:st|nd|rd|th))\s+"
+    r"(?:(?P<one>one|of\s+(?:them|these|those))|point|item|sentence|answer|method|option|step|reason|source|quote)\b"
+    r"|(?:\b(?:number|point|item|sentence|no\.)\s*|#)(?P<number>\d{1,2})\b",
+    re.I,
+)
+# What a list in a sentence begins with, and what parts its items.
+_LISTED = re.compile(
+    r"(?::|\b(?:include[sd]?|including|such as|namely|are|were|(?:consists?|made(?: up)?|composed) of|comprises?))\s+"
+    r"(?!.*:\s)",
+    re.S,
+)
+_PARTED = re.compile(r"[,;]\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+|\s*[•▪‣]\s*|\s*\(?\b(?:[ivx]{1,4}|\d{1,2}|[a-h])\)\s+")
+_LONGEST_ITEM = 12  # words
+
+
+def _counted_off(question: str) -> re.Match[str] | None:
+    """Where a question counts off something that was answered: "the second one", or "step 2" and hardly anything else.
+
+    "The first step of key generation in ML-DSA" needs no answer to be understood.
+    """
+    match = _WHICH.search(question)
+    if match and (match["one"] or len(set(tokenize(question[: match.start()] + question[match.end() :]))) < 3):
+        return match
+    return None
+
+
+def _meant(question: str, last: Answer) -> str:
+    """The question with the item that it counts off filled in; nothing where it counts off none that is there."""
+    match = _counted_off(question)
+    if match is None:
+        return ""
+    items = _items(last)
+    word = (match["word"] or "").lower()
+    place = len(items) if word == "last" else int(match["digits"] or match["number"] or _ORDINALS.index(word) + 1)
+    if not 1 <= place <= len(items):
+        return ""
+    item = items[place - 1]
+    if len(item.split()) <= _LONGEST_ITEM:
+        return f"{question[: match.start()]}{item.rstrip(' .')}{question[match.end() :]}"
+    return f"{question} {item}"
+
+
+def _items(answer: Answer) -> list[str]:
+    """What an answer lists: the items of its one sentence, else its sentences."""
+    texts = [sentence.text for sentence in answer.sentences]
+    if len(texts) == 1 and (listed := _LISTED.search(texts[0])):
+        items = [item.strip(" .\n") for item in _PARTED.split(texts[0][listed.end() :])]
+        items = [item for item in items if item]
+        if len(items) > 1 and all(len(item.split()) <= _LONGEST_ITEM for item in items):
+            return items
+    return texts

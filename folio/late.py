@@ -1,0 +1,108 @@
+"""Question and passage word by word: each word of the question looks for what says it best in the passage.
+
+Late interaction (Khattab and Zaharia 2020, ColBERT, https://arxiv.org/abs/2004.12832) over the token states of a model
+that was trained for whole texts only, which works without further training once each word weighs as much as it tells.
+Pure: states in, scores out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from folio.protocols import TermWeights
+from folio.tokens import tokenize
+from folio.types import Tokens, Vectors
+
+# A window's tokens, and how far apart windows begin: about two sentences, as questions are seldom answered by more.
+WINDOW, STEP = 64, 16
+# What a match elsewhere in the passage counts, for a sentence of it: a sentence leans on those around it.
+AROUND = 0.9
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question's tokens and what each counts."""
+
+    states: Vectors  # (tokens, dimension), rows of unit length
+    shares: Vectors  # (tokens,), of the whole question; by how much each word tells
+    telling: Vectors  # (tokens,), the same by its square: what a rare word lacks is not made up for by common ones
+
+    @classmethod
+    def of(cls, question: str, tokens: Tokens, weights: TermWeights) -> Query:
+        """weights: of the question's terms. The pieces that a tokenizer makes of one word share its weight."""
+        words = list(_WORD.finditer(question))
+        tells = [max((weights.get(term, 0.0) for term in tokenize(word.group())), default=0.0) for word in words]
+        ends = [word.end() for word in words]
+        owners = [bisect_right(ends, start) for start, _ in tokens.spans]
+        pieces = Counter(owners)
+        told = np.array([tells[owner] for owner in owners], dtype=np.float32)
+        count = np.array([pieces[owner] for owner in owners], dtype=np.float32)
+        return cls(tokens.states, _shares(told / count), _shares(told**2 / count))
+
+
+def _shares(weights: Vectors) -> Vectors:
+    """Weights that add up to 1; equal ones where all are 0."""
+    total = float(weights.sum())
+    even = np.full(len(weights), 1 / max(1, len(weights)), dtype=np.float32)
+    return (weights / total).astype(np.float32) if total > 0 else even
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """How well each token of a question is matched by each token of a passage, and by its paper's title."""
+
+    query: Query
+    cosines: Vectors  # (the question's tokens, the passage's tokens)
+    titles: Vectors  # (the question's tokens,): the best match in the title, 0 at least
+    spans: Sequence[tuple[int, int]]  # of the passage's tokens, in its text
+
+    @classmethod
+    def of(cls, query: Query, passage: Tokens, title: Tokens) -> Matches:
+        titles = (query.states @ title.states.T).max(axis=1, initial=0.0)
+        return cls(query, query.states @ passage.states.T, titles, passage.spans)
+
+    @property
+    def best(self) -> Vectors:
+        """The best match of each of the question's tokens, in the passage or its title."""
+        return self._best(self.cosines)
+
+    @property
+    def whole(self) -> float:
+        """The question's tokens' best matches, each by its share: 1 where the passage or title says all of them."""
+        return float(self.query.shares @ self.best)
+
+    @property
+    def window(self) -> float:
+        """The same for the best window of WINDOW tokens: what a question asks for stands close together."""
+        starts = range(0, max(1, self.cosines.shape[1] - WINDOW + STEP), STEP)
+        return max(float(self.query.shares @ self._best(self.cosines[:, at : at + WINDOW])) for at in starts)
+
+    def sentence(self, start: int, end: int) -> float:
+        """The same for the passage's text [start, end); what stands around it counts for a little less."""
+        inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
+        nearest = np.maximum(self._best(self.cosines[:, inside]), AROUND * self.best)
+        return float(self.query.shares @ nearest)
+
+    def _best(self, cosines: Vectors) -> Vectors:
+        found: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), self.titles)
+        return found
+
+
+def answered(matches: Sequence[Matches]) -> float:
+    """How much of a question is spoken of in some of these passages of its evidence, 0 to 1.
+
+    Each token's best match anywhere, by the square of what it tells: a question on the papers' subject that asks for
+    something they do not say has a rare word that nothing matches.
+    """
+    if not matches:
+        return 0.0
+    best = np.max([found.best for found in matches], axis=0)
+    return float(np.clip(matches[0].query.telling @ best, 0.0, 1.0))
