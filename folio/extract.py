@@ -41,7 +41,7 @@ DETAIL_ENOUGH = 0.6
 # it or its paper's title holds as they are.
 MATCHED, HELD = 0.77, 0.23
 # Below this the evidence does not speak of what is asked; see LOG.md for what it refuses rightly and wrongly.
-LEAST_CONFIDENCE = 0.57
+LEAST_CONFIDENCE = 0.58
 # A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
 WORDS = (5, 90)
 # How a list's item begins, how a whole sentence ends, and what only a table of contents holds.
@@ -92,6 +92,9 @@ class ExtractiveAnswerer:
 
         A paper's title counts for its sentences: a question names the paper, which a sentence of it seldom does.
         """
+        self.confidence = 0.0
+        if not evidence:
+            return []
         weights = self._term_weights(question)
         titles = [piece.paper.title for piece in evidence]
         asked, *read = self._embedder.tokens([question, *titles, *(piece.text for piece in evidence)])

@@ -21,8 +21,8 @@ from folio.types import Tokens, Vectors
 
 # A window's tokens, and how far apart windows begin: about two sentences, as questions are seldom answered by more.
 WINDOW, STEP = 64, 16
-# What a match elsewhere in the passage counts, for a sentence of it: a sentence leans on those around it.
-AROUND = 0.9
+# What the whole passage's matches count for a sentence of it, beside its own: a sentence leans on those around it.
+AROUND = 0.3
 
 _WORD = re.compile(r"\S+")
 
@@ -86,10 +86,10 @@ class Matches:
         return max(float(self.query.shares @ self._best(self.cosines[:, at : at + WINDOW])) for at in starts)
 
     def sentence(self, start: int, end: int) -> float:
-        """The same for the passage's text [start, end); what stands around it counts for a little less."""
+        """The same for the passage's text [start, end), and for what stands around it."""
         inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
-        nearest = np.maximum(self._best(self.cosines[:, inside]), AROUND * self.best)
-        return float(self.query.shares @ nearest)
+        own = float(self.query.shares @ self._best(self.cosines[:, inside]))
+        return (1 - AROUND) * own + AROUND * self.whole
 
     def _best(self, cosines: Vectors) -> Vectors:
         found: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), self.titles)

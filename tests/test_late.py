@@ -115,7 +115,7 @@ def test_without_a_passage_there_is_the_title() -> None:
     asked = query(EAST, NORTH, shares=(0.75, 0.25))
     assert (matched(asked, tokens()).whole, matched(asked, tokens()).window) == (0.0, 0.0)
     found = matched(asked, tokens(), tokens(EAST))
-    assert (found.whole, found.window, found.sentence(0, 10)) == (0.75, 0.75, 0.75)
+    assert [found.whole, found.window, found.sentence(0, 10)] == values(0.75, 0.75, 0.75)
 
 
 def test_a_sentence_leans_on_what_stands_around_it() -> None:
@@ -123,9 +123,9 @@ def test_a_sentence_leans_on_what_stands_around_it() -> None:
     found = matched(asked, tokens(EAST, BETWEEN, NORTH), tokens(UP))  # at 0, 2 and 4
     own = [found.sentence(0, 1), found.sentence(2, 3), found.sentence(4, 5), found.sentence(0, 5)]
     assert own == values(
-        0.5 + 0.3 * AROUND + 0.2,
-        0.5 * AROUND + 0.3 * AROUND + 0.2,  # its own 0.6 and 0.8 are less than what stands around counts
-        0.5 * AROUND + 0.3 + 0.2,
+        (1 - AROUND) * (0.5 + 0.2) + AROUND,  # the passage as a whole has 1, the title 0.2
+        (1 - AROUND) * (0.5 * 0.6 + 0.3 * 0.8 + 0.2) + AROUND,
+        (1 - AROUND) * (0.3 + 0.2) + AROUND,
         1.0,
     )
 
