@@ -381,8 +381,9 @@ def test_a_report_is_told_section_by_section(with_ollama: Start, ollama_server: 
 
 
 def test_a_report_without_a_model(start: Start) -> None:
-    reply = start(style="report").ask("What thickness has the ice of the Aletsch glacier, and what of its tongue?")
-    assert (reply.answer.sentences[0].section, reply.answer.sentences[0].text) == ("Summary", IS_THICK)
+    reply = start(style="report").ask("What of the ice of the Aletsch glacier and its tongue?")
+    tongue = "The tongue of the glacier retreats by 40 metres each year, and the loss has become faster since 1980."
+    assert (reply.answer.sentences[0].section, reply.answer.sentences[0].text) == ("Summary", tongue)
     assert {s.section for s in reply.answer.sentences} == {"Summary", "Analysis/Ice of the Alps"}
 
 
