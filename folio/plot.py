@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+import os
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,8 +41,15 @@ def picture(run: Run) -> bytes:
     """A PNG of 12 x 5 inches at 120 dots an inch, or of 18 x 5 with the curve of refusals where there is one."""
     # Matplotlib says by its log that it looks for fonts for the first time.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    # Its list of fonts would be kept in the home folder, where nobody looks for anything of Folio's.
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.environ.get("MPLCONFIGDIR")
+        os.environ["MPLCONFIGDIR"] = before or folder
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        if before is None:
+            del os.environ["MPLCONFIGDIR"]
 
     points = refusal_curve(run.asked)
     drawn = Figure(figsize=(WIDTH * (1.5 if points else 1), HEIGHT), dpi=DPI, layout="constrained")

@@ -64,6 +64,14 @@ def test_set_is_asked_and_reported(asked: tuple[Desk, Path], tmp_path: Path) -> 
     assert run.notes == ()
 
 
+def test_nothing_is_left_in_the_home_folder(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+    desk, path = asked
+    ran = desk.spawn("evaluate.py", str(path), "--no-answers", "--out", str(tmp_path / "out"))
+    assert ran.code == 0, ran.err
+    assert len(list((tmp_path / "out").glob("*.png"))) == 1
+    assert list((desk.folder / "home").iterdir()) == []
+
+
 def test_same_run_twice_gives_the_same_figures(asked: tuple[Desk, Path], tmp_path: Path) -> None:
     runs = []
     for name in ("a.json", "b.json"):
