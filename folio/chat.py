@@ -89,6 +89,12 @@ def _left_out(count: int) -> str:
     return f"{passages} did not fit into the evidence; raise CONTEXT_TOKENS to have it read."
 
 
+def remembered(turns: Sequence[Answer]) -> list[int]:
+    """The ids of the chunks that the last answers were made from: candidates for the next question in any case."""
+    hits = (hit for turn in turns[-REMEMBERED_EVIDENCE:] for evidence in turn.evidence for hit in evidence.hits)
+    return list(dict.fromkeys(hit.chunk.id for hit in hits))
+
+
 class Chat:
     """Questions and answers that follow up on each other; one at a time, so that each conversation has its own."""
 
@@ -162,9 +168,7 @@ class Chat:
         return standalone
 
     def _search(self, question: str) -> Sequence[Hit]:
-        earlier = [hit for turn in self._turns[-REMEMBERED_EVIDENCE:] for e in turn.evidence for hit in e.hits]
-        also = list(dict.fromkeys(hit.chunk.id for hit in earlier))
-        self._found = self._retriever.search(question, self._top_k, self._papers, also)
+        self._found = self._retriever.search(question, self._top_k, self._papers, remembered(self._turns))
         self._clock.lap("retrieve")
         return self._found.hits
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from folio import followup
 from folio.dispute import conflict
 from folio.facts import facts
-from folio.late import Matches, Query, answered
+from folio.late import answered, matches
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.sentences import sentence_spans
 from folio.support import Judge, citation
@@ -92,19 +92,12 @@ class ExtractiveAnswerer:
 
         A paper's title counts for its sentences: a question names the paper, which a sentence of it seldom does.
         """
-        self.confidence = 0.0
-        if not evidence:
-            return []
         weights = self._term_weights(question)
-        titles = [piece.paper.title for piece in evidence]
-        asked, *read = self._embedder.tokens([question, *titles, *(piece.text for piece in evidence)])
-        query = Query.of(question, asked, weights)
-        read_titles, texts = read[: len(evidence)], read[len(evidence) :]
-        matches = [Matches.of(query, text, title) for text, title in zip(texts, read_titles, strict=True)]
-        self.confidence = answered(matches)
+        read = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
+        self.confidence = answered(read)
         found = [
             _Scored(piece, start, end, MATCHED * match.sentence(start, end) + HELD * _held(weights, piece, start, end))
-            for piece, match in zip(evidence, matches, strict=True)
+            for piece, match in zip(evidence, read, strict=True)
             for start, end in statements(piece.text)
         ]
         return sorted(found, key=lambda place: (-place.score, place.evidence.number, place.start))

@@ -2,7 +2,6 @@
 
 Late interaction (Khattab and Zaharia 2020, ColBERT, https://arxiv.org/abs/2004.12832) over the token states of a model
 that was trained for whole texts only, which works without further training once each word weighs as much as it tells.
-Pure: states in, scores out.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from folio.protocols import TermWeights
+from folio.protocols import TermWeights, TokenEmbedder
 from folio.tokens import tokenize
 from folio.types import Tokens, Vectors
 
@@ -63,16 +62,13 @@ class Matches:
     cosines: Vectors  # (the question's tokens, the passage's tokens)
     titles: Vectors  # (the question's tokens,): the best match in the title, 0 at least
     spans: Sequence[tuple[int, int]]  # of the passage's tokens, in its text
+    best: Vectors  # (the question's tokens,): the best match in the passage or its title
 
     @classmethod
     def of(cls, query: Query, passage: Tokens, title: Tokens) -> Matches:
+        cosines = query.states @ passage.states.T
         titles = (query.states @ title.states.T).max(axis=1, initial=0.0)
-        return cls(query, query.states @ passage.states.T, titles, passage.spans)
-
-    @property
-    def best(self) -> Vectors:
-        """The best match of each of the question's tokens, in the passage or its title."""
-        return self._best(self.cosines)
+        return cls(query, cosines, titles, passage.spans, _best(cosines, titles))
 
     @property
     def whole(self) -> float:
@@ -83,26 +79,44 @@ class Matches:
     def window(self) -> float:
         """The same for the best window of WINDOW tokens: what a question asks for stands close together."""
         starts = range(0, max(1, self.cosines.shape[1] - WINDOW + STEP), STEP)
-        return max(float(self.query.shares @ self._best(self.cosines[:, at : at + WINDOW])) for at in starts)
+        return max(self._share(slice(at, at + WINDOW)) for at in starts)
 
     def sentence(self, start: int, end: int) -> float:
         """The same for the passage's text [start, end), and for what stands around it."""
         inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
-        own = float(self.query.shares @ self._best(self.cosines[:, inside]))
-        return (1 - AROUND) * own + AROUND * self.whole
+        return (1 - AROUND) * self._share(inside) + AROUND * self.whole
 
-    def _best(self, cosines: Vectors) -> Vectors:
-        found: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), self.titles)
-        return found
+    def _share(self, places: slice | list[int]) -> float:
+        """As `whole`, for these tokens of the passage."""
+        return float(self.query.shares @ _best(self.cosines[:, places], self.titles))
 
 
-def answered(matches: Sequence[Matches]) -> float:
+def _best(cosines: Vectors, titles: Vectors) -> Vectors:
+    found: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), titles)
+    return found
+
+
+def matches(
+    embedder: TokenEmbedder, question: str, passages: Sequence[tuple[str, str]], weights: TermWeights
+) -> list[Matches]:
+    """A question's matches in each of these passages, given as (title of its paper, text). Raises ModelError."""
+    if not passages:
+        return []
+    titles = list(dict.fromkeys(title for title, _ in passages))
+    asked, *read = embedder.tokens([question, *titles, *(text for _, text in passages)])
+    query = Query.of(question, asked, weights)
+    of_title = dict(zip(titles, read, strict=False))
+    texts = read[len(titles) :]
+    return [Matches.of(query, text, of_title[title]) for (title, _), text in zip(passages, texts, strict=True)]
+
+
+def answered(found: Sequence[Matches]) -> float:
     """How much of a question is spoken of in some of these passages of its evidence, 0 to 1.
 
     Each token's best match anywhere, by the square of what it tells: a question on the papers' subject that asks for
     something they do not say has a rare word that nothing matches.
     """
-    if not matches:
+    if not found:
         return 0.0
-    best = np.max([found.best for found in matches], axis=0)
-    return float(np.clip(matches[0].query.telling @ best, 0.0, 1.0))
+    best = np.max([match.best for match in found], axis=0)
+    return float(np.clip(found[0].query.telling @ best, 0.0, 1.0))

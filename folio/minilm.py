@@ -159,6 +159,11 @@ class _Model:
         (hidden,) = self.session.run(["hidden"], {"embedded": embedded, "lengths": lengths})
         return [states[:length] for states, length in zip(hidden, lengths, strict=True)]
 
+    def in_batches(self, rows: Sequence[Ids]) -> Iterator[tuple[int, Vectors]]:
+        """The states of any number of rows, each with the row's place, in the order in which they are worked out."""
+        for batch in batches([len(row) for row in rows]):
+            yield from zip(batch, self.states([rows[place] for place in batch]), strict=True)
+
 
 def _unit(vectors: Vectors) -> Vectors:
     """Rows of unit length; a row of zeros stays one."""
@@ -236,15 +241,14 @@ class BuiltinEmbedder:
             pieces = windows(model.read(text)[0])
             rows += pieces
             owners += [owner] * len(pieces)
-        lengths = [len(row) for row in rows]
         parts = np.zeros((len(rows), DIMENSION), dtype=np.float32)
-        for batch in batches(lengths):
-            states = model.states([rows[position] for position in batch])
-            parts[batch] = _unit(np.stack([row.mean(axis=0) for row in states]))
+        for place, states in model.in_batches(rows):
+            parts[place] = states.mean(axis=0)
+        parts = _unit(parts)
         vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
         # Added up in the text's order, whatever batch a window went through, so that the same text gives the same sum.
-        for owner, length, part in zip(owners, lengths, parts, strict=True):
-            vectors[owner] += length * part
+        for owner, row, part in zip(owners, rows, parts, strict=True):
+            vectors[owner] += len(row) * part
         return _unit(vectors)
 
     def embed_query(self, text: str) -> Vectors:
@@ -259,16 +263,15 @@ class BuiltinEmbedder:
         """
         model = self._model(rounded=True)
         read = [model.read(text) for text in texts]
-        rows = [(owner, row) for owner, (ids, _) in enumerate(read) for row in windows(ids)]
-        states: list[Vectors] = [np.zeros((0, DIMENSION), dtype=np.float32)] * len(rows)
-        for batch in batches([len(row) for _, row in rows]):
-            for position, found in zip(batch, model.states([rows[position][1] for position in batch]), strict=True):
-                states[position] = _unit(found[1:-1])
-        own: list[list[Vectors]] = [[] for _ in texts]
-        for (owner, _), found in zip(rows, states, strict=True):
-            own[owner].append(found)
-        spans = [tuple(span for part in _parts(len(offsets)) for span in offsets[part]) for _, offsets in read]
-        return [Tokens(np.concatenate(parts), where) for parts, where in zip(own, spans, strict=True)]
+        pieces = [windows(ids) for ids, _ in read]
+        states = dict(model.in_batches([row for own in pieces for row in own]))
+        found, place = [], 0
+        for own, (_, offsets) in zip(pieces, read, strict=True):
+            inner = [_unit(states[at][1:-1]) for at in range(place, place + len(own))]  # without [CLS] and [SEP]
+            spans = tuple(span for part in _parts(len(offsets)) for span in offsets[part])
+            found.append(Tokens(np.concatenate(inner), spans))
+            place += len(own)
+        return found
 
     def _model(self, *, rounded: bool = False) -> _Model:
         with self._loading:

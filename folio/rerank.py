@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from folio.errors import ModelMissing
-from folio.late import Matches, Query
+from folio.late import matches
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.sentences import sentence_spans
 from folio.tokens import coverage, tokenize
@@ -45,7 +45,8 @@ class BuiltinReranker:
         order = sorted(range(len(hits)), key=lambda place: -seen[place].score)
         close, others = order[:CLOSELY], order[CLOSELY:]
         scores = [0.0] * len(hits)
-        found = self._matches(question, [hits[place] for place in close], weights)
+        passages = [(hits[place].paper.title, hits[place].text) for place in close]
+        found = matches(self._embedder, question, passages, weights)
         wholes, windows = [match.whole for match in found], [match.window for match in found]
         most, best = max(wholes, default=0.0), max(windows, default=0.0)
         for place, whole, window in zip(close, wholes, windows, strict=True):
@@ -57,16 +58,6 @@ class BuiltinReranker:
         for place in others:
             scores[place] = least * _share(seen[place].score, seen[others[0]].score) * 0.99
         return scores
-
-    def _matches(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Matches]:
-        if not hits:
-            return []
-        titles = list(dict.fromkeys(hit.paper.title for hit in hits))
-        asked, *read = self._embedder.tokens([question, *titles, *(hit.text for hit in hits)])
-        title = dict(zip(titles, read, strict=False))
-        query = Query.of(question, asked, weights)
-        passages = zip(hits, read[len(titles) :], strict=True)
-        return [Matches.of(query, tokens, title[hit.paper.title]) for hit, tokens in passages]
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,10 +190,9 @@ class Trial:
         """A follow-up is searched for as the chat did: rewritten, with the evidence of earlier turns as candidates."""
         if len(replies) < 2:
             return self._retriever.search(question.text, DEPTH)
-        from folio.chat import REMEMBERED_EVIDENCE
+        from folio.chat import remembered
 
-        earlier = [e for reply in replies[:-1][-REMEMBERED_EVIDENCE:] for e in reply.answer.evidence]
-        also = list(dict.fromkeys(hit.chunk.id for evidence in earlier for hit in evidence.hits))
+        also = remembered([reply.answer for reply in replies[:-1]])
         return self._retriever.search(replies[-1].answer.standalone_question, DEPTH, also=also)
 
     def _answered(self, reply: Reply, needs: Needs) -> Answered:
