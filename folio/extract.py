@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from folio import followup
+from folio.asked import asks_for_number, gives_number
 from folio.dispute import conflict
 from folio.facts import facts
-from folio.late import answered, matches
+from folio.late import Matches, answered, matches
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.sentences import sentence_spans
 from folio.support import Judge, citation
@@ -42,6 +43,8 @@ DETAIL_ENOUGH = 0.6
 MATCHED, HELD = 0.77, 0.23
 # Below this the evidence does not speak of what is asked; see LOG.md for what it refuses rightly and wrongly.
 LEAST_CONFIDENCE = 0.58
+# By so much more a sentence must speak of what is asked when it is to give a number: papers are full of numbers.
+NUMBER_NEEDS = 0.04
 # A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
 WORDS = (5, 90)
 # How a list's item begins, how a whole sentence ends, and what only a table of contents holds.
@@ -94,13 +97,30 @@ class ExtractiveAnswerer:
         """
         weights = self._term_weights(question)
         read = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-        self.confidence = answered(read)
+        self.confidence = _confidence(question, evidence, read)
         found = [
             _Scored(piece, start, end, MATCHED * match.sentence(start, end) + HELD * _held(weights, piece, start, end))
             for piece, match in zip(evidence, read, strict=True)
             for start, end in statements(piece.text)
         ]
         return sorted(found, key=lambda place: (-place.score, place.evidence.number, place.start))
+
+
+def _confidence(question: str, evidence: Sequence[Evidence], read: Sequence[Matches]) -> float:
+    """How much of a question the evidence speaks of, 0 to 1.
+
+    Where a number is asked for, what counts is the sentence with a number that speaks of most of it: the evidence as a
+    whole speaks of everything that a paper is about, whether it gives the value or not.
+    """
+    if not asks_for_number(question):
+        return answered(read)
+    told = (
+        match.spoken_of(start, end)
+        for piece, match in zip(evidence, read, strict=True)
+        for start, end in sentence_spans(piece.text)
+        if gives_number(piece.text[start:end], question)
+    )
+    return max(0.0, max(told, default=0.0) - NUMBER_NEEDS)
 
 
 def _held(weights: TermWeights, piece: Evidence, start: int, end: int) -> float:

@@ -83,10 +83,19 @@ class Matches:
 
     def sentence(self, start: int, end: int) -> float:
         """The same for the passage's text [start, end), and for what stands around it."""
-        inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
-        return (1 - AROUND) * self._share(inside) + AROUND * self.whole
+        return float(self.query.shares @ self._around(start, end))
 
-    def _share(self, places: slice | list[int]) -> float:
+    def spoken_of(self, start: int, end: int) -> float:
+        """How much of the question the passage's text [start, end) speaks of, with what stands around it, 0 to 1."""
+        return float(np.clip(self.query.telling @ self._around(start, end), 0.0, 1.0))
+
+    def _around(self, start: int, end: int) -> Vectors:
+        """Each token's best match in the text [start, end), and for AROUND of it in the whole passage."""
+        inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
+        best: Vectors = (1 - AROUND) * _best(self.cosines[:, inside], self.titles) + AROUND * self.best
+        return best
+
+    def _share(self, places: slice) -> float:
         """As `whole`, for these tokens of the passage."""
         return float(self.query.shares @ _best(self.cosines[:, places], self.titles))
 

@@ -11,7 +11,7 @@ from desk import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_o
 from doubles import HashingEmbedder
 
 from folio import late
-from folio.extract import LEAST_CONFIDENCE, MATCHED, ExtractiveAnswerer, statements
+from folio.extract import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAnswerer, statements
 from folio.late import AROUND, Matches, Query
 from folio.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
@@ -179,7 +179,7 @@ def test_what_the_pieces_of_evidence_speak_of_is_put_together() -> None:
 
 
 def test_confidence_is_what_is_answered_by_the_evidence_and_its_titles() -> None:
-    question, evidence = "How thick is the ice of the Aletsch glacier in winter?", papers()
+    question, evidence = "Where is the ice of the Aletsch glacier in winter?", papers()
     answerer, embedder = extractive(), HashingEmbedder(256)
     assert extractive().confidence is None
     list(answerer.sentences(question, evidence))
@@ -191,6 +191,26 @@ def test_confidence_is_what_is_answered_by_the_evidence_and_its_titles() -> None
     assert 0.5 < expected < 1
     list(answerer.sentences(question, []))
     assert answerer.confidence == 0.0
+
+
+def test_where_a_number_is_asked_for_only_sentences_with_numbers_count() -> None:
+    question, text = "How many otters float?", "The paper counts 40 otters. Otters of the bay float in rafts at night."
+    answerer = extractive()
+    list(answerer.sentences(question, evidence_on(text)))
+    read, passage, title = HashingEmbedder(256).tokens([question, text, "A Paper"])
+    match = Matches.of(Query.of(question, read, even_weights(question)), passage, title)
+    counts, floats = sentence_spans(text)
+    assert match.spoken_of(*floats) > match.spoken_of(*counts)  # and yet it gives no number
+    assert answerer.confidence == pytest.approx(match.spoken_of(*counts) - NUMBER_NEEDS)
+
+
+def test_a_number_that_no_sentence_gives_is_refused() -> None:
+    words, evidence = "otters of the bay float in rafts at night", "Otters of the bay float in rafts at night. "
+    assert asked(f"Do {words}?", evidence_on(evidence))
+    answerer = extractive()
+    assert not list(answerer.sentences(f"How many {words}?", evidence_on(evidence)))
+    assert answerer.confidence == 0.0
+    assert asked(f"How many {words}?", evidence_on(evidence.replace("Otters", "40 otters")))
 
 
 def test_with_the_built_in_model_another_subject_is_refused() -> None:

@@ -27,7 +27,7 @@ FLOORS = [
     "prompts files ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert mupdf",
     "database chatmodel quantities draft late evalset labels ocr regions seen bars",
     "facts",
-    "polarity wording",
+    "polarity wording asked",
     "binding dispute",
     "pdf draw clean chunk embed minilm workers library querylog vectors lexical fuse rerank evidence support",
     "store cite original",

@@ -1,0 +1,61 @@
+"""What sort of answer a question asks for, told by its words. Pure.
+
+The numeric class of Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/), as far as
+the words of an English question give it away; another question asks for nothing in particular.
+"""
+
+from __future__ import annotations
+
+import re
+
+from folio.facts import measured
+
+_SIZES = "many|much|large|big|small|long|short|wide|high|low|tall|deep|thick|heavy|fast|slow|far|old|hot|cold"
+# What has a number for a value, whatever is spoken of. Words that as often have none, such as "level" or "error", are
+# left out: a question with one of them is then one like any other.
+_MEASURES = """
+    accuracy age altitude amount amplitude angle area average bandwidth budget capacity coefficient concentration
+    correlation cost count depth deviation diameter distance dosage dose duration f1 fee fraction frequency half-life
+    height incidence latency length magnitude mass maximum median minimum mortality number p-value percent percentage
+    perplexity population precision pressure prevalence price probability proportion quantile radius rate ratio
+    recall salary score share size specificity speed speedup sum temperature thickness threshold throughput total
+    value variance velocity voltage volume wavelength weight width year
+""".split()
+# The measure is what is asked for when the question goes on from it with one of these, or ends: a "learning rate
+# schedule" is no rate.
+_GOES_ON = """
+    a an and are at be between by can could did do does for from had has have in is it must of on or per should that the
+    to under was were when will with would
+""".split()
+
+
+def _plural(noun: str) -> str:
+    """A pattern for a noun and its plural."""
+    return f"{noun[:-1]}(?:y|ies)" if noun.endswith("y") else f"{noun}s?"
+
+
+_NUMBER = re.compile(
+    rf"how (?:{_SIZES})\b"
+    r"|(?:what|which)(?: (?:is|was|are|were))?(?: (?:the|a|an|its|their))?(?: [\w-]+){0,3}?"
+    rf" (?:{'|'.join(_plural(measure) for measure in _MEASURES)})(?=[?.,;]|$| (?:{'|'.join(_GOES_ON)})\b)",
+    re.I,
+)
+_ASKS = re.compile(r"\b(?:how|what|when|where|which|who|whom|whose|why)\b", re.I)
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+
+
+def asks_for_number(question: str) -> bool:
+    """Whether a question asks how much there is of something; of two things that it asks for, the first.
+
+    >>> asks_for_number("What top-1 accuracy does it reach?"), asks_for_number("What learning rate schedule is used?")
+    (True, False)
+    """
+    plain = " ".join(question.split())
+    first = _ASKS.search(plain)
+    return first is not None and _NUMBER.match(plain, first.start()) is not None
+
+
+def gives_number(text: str, question: str) -> bool:
+    """Whether a text counts or measures something. A year does so only for a question that speaks of years."""
+    years = re.search(r"\byears?\b", question, re.I)
+    return any(bool(number.unit) or bool(years) or not _YEAR.fullmatch(number.value) for number in measured(text))
