@@ -45,14 +45,14 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 def asks_for_number(question: str) -> bool:
-    """Whether a question asks how much there is of something; of two things that it asks for, the first.
+    """Whether a question asks how much there is of something, and asks nothing else.
 
     >>> asks_for_number("What top-1 accuracy does it reach?"), asks_for_number("What learning rate schedule is used?")
     (True, False)
     """
     plain = " ".join(question.split())
-    first = _ASKS.search(plain)
-    return first is not None and _NUMBER.match(plain, first.start()) is not None
+    asks = list(_ASKS.finditer(plain))
+    return len(asks) == 1 and _NUMBER.match(plain, asks[0].start()) is not None
 
 
 def gives_number(text: str, question: str) -> bool:

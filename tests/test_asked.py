@@ -33,6 +33,7 @@ def test_a_number_is_asked_for(question: str) -> None:
         "What value chain does the report describe?",
         "How does the model count otters?",
         "How are costs kept low?",
+        "How long is the glacier, and how dense is the fur?",  # two sentences may tell
         "Which lake has more otters, and how many are there?",
         "Why is the number of otters falling?",
         "Who measured the thickness of the ice?",
