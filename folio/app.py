@@ -325,11 +325,11 @@ class App:
         return FolioRetriever(search=lambda question: retriever.search(question, top_k or self.settings.TOP_K).hits)
 
     def langchain_vector_store(self) -> Any:
-        """langchain_community's FAISS vector store over the same index."""
+        """langchain_community's FAISS vector store over the same vectors."""
         from folio.bridge import vector_store
 
         library = self.open_library()
-        return vector_store(library, self.open_indexes(library).vectors, self.embedder(library))
+        return vector_store(library, self.embedder(library))
 
     def cross_encoder_files(self) -> Path | None:
         """The folder that holds the cross-encoder; None when it is not on this computer."""

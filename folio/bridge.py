@@ -21,8 +21,8 @@ from pydantic import ConfigDict, Field
 
 from folio.library import Library
 from folio.protocols import Embedder
+from folio.segments import in_full
 from folio.types import Hit
-from folio.vectors import VectorIndex
 
 # A question -> its hits, best first
 Search = Callable[[str], Sequence[Hit]]
@@ -75,10 +75,11 @@ class FolioEmbeddings(Embeddings):
         return vector
 
 
-def vector_store(library: Library, vectors: VectorIndex, embedder: Embedder) -> Any:
-    """langchain_community's FAISS over the index in memory, a docstore that reads the library, and an id map.
+def vector_store(library: Library, embedder: Embedder) -> Any:
+    """langchain_community's FAISS over the library's vectors, a docstore that reads the library, and an id map.
 
-    It is for searching. Its own save and load are not used: Folio keeps the index, without pickle.
+    It is for searching. It holds every vector in memory, as that class does. Its own save and load are not used: Folio
+    keeps its index itself, without pickle.
     """
     from langchain_community.docstore.base import Docstore
     from langchain_community.vectorstores.faiss import FAISS
@@ -93,10 +94,10 @@ def vector_store(library: Library, vectors: VectorIndex, embedder: Embedder) -> 
                 return document_of(Hit(chunk, paper, library.text(chunk.paper, chunk.start, chunk.end), 0.0))
             return f"ID {search} not found."
 
-    ids = {chunk_id: str(chunk_id) for chunk_id in sorted(vectors.ids())}
+    ids = {chunk_id: str(chunk_id) for chunk_id in sorted(library.chunk_ids())}
     return FAISS(
         FolioEmbeddings(embedder),
-        vectors.faiss,
+        in_full(embedder.dimension, library.vectors()),
         LibraryDocstore(),
         ids,
         distance_strategy=DistanceStrategy.MAX_INNER_PRODUCT,

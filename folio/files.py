@@ -31,8 +31,7 @@ def write_json(path: Path, value: object) -> None:
     with no_space(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("w", encoding="utf-8") as file:
-            json.dump(value, file, indent=1, ensure_ascii=False)
-            file.write("\n")
+            file.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
         sync(beside)
         os.replace(beside, path)
 

@@ -69,6 +69,7 @@ class TantivyIndex:
         self.stamp = stamp
         self._index = index
         self._folder = folder
+        self._files: dict[str, list[Any]] = {}  # in the manifest: name -> size and SHA-256
         self._index.config_reader(reload_policy="manual")  # a reader stays with the generation that it opened
         self._index.reload()
         self._searcher = index.searcher()
@@ -108,6 +109,7 @@ class TantivyIndex:
             index = cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
             if sha256_file(folder / META) != manifest["files"][META][1]:  # a writer has committed meanwhile
                 raise IndexDamaged("the BM25 index is ahead of its manifest")
+            index._files = dict(manifest["files"])
             return index
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise IndexDamaged(f"the BM25 index cannot be read: {error}") from error
@@ -151,8 +153,15 @@ class TantivyIndex:
         for left in folder.glob(".tmp*"):  # tantivy's, of a commit that was killed
             left.unlink(missing_ok=True)
         kept = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and not path.name.startswith(".")]
-        files = {path.name: [path.stat().st_size, sha256_file(path)] for path in kept if path.suffix != ".lock"}
+        files = {path.name: self._size_and_digest(path) for path in kept if path.suffix != ".lock"}
         write_json(folder / MANIFEST, {**asdict(self.stamp), "tokenizer": VERSION, "files": files})
+        self._files = files
+
+    def _size_and_digest(self, path: Path) -> list[Any]:
+        """A file that was there before is not read again: all but META tantivy writes once, under a new name."""
+        size = path.stat().st_size
+        known = self._files.get(path.name, [None])
+        return known if known[0] == size and path.name != META else [size, sha256_file(path)]
 
     def rarity(self, token: str) -> float:
         """See types.LexicalIndex."""

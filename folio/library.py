@@ -18,8 +18,14 @@ from typing import Any
 import numpy as np
 
 from folio.database import Database
+from folio.errors import IndexDamaged
 from folio.types import Chunk, Failure, NewPaper, PageMap, Paper, Passage, SourceFile, Stamp, Vectors
 
+# All that is shown of papers
+_ABOUT = """
+    SELECT id, (SELECT name FROM files WHERE paper = p.id ORDER BY rowid LIMIT 1), title, authors, year,
+        starts, labels, length, (SELECT count(*) FROM chunks WHERE paper = p.id), problems, arxiv
+    FROM papers p INDEXED BY papers_about"""
 # What the papers are made into; the log of questions is in the same file, and is not of them.
 _TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 
@@ -74,16 +80,12 @@ class Library:
 
     def papers(self) -> list[Paper]:
         """Every paper, in the order of the names that people see."""
-        papers = self.papers_by_id(row[0] for row in self._rows("SELECT id FROM papers"))
+        papers = [_paper(row) for row in self._rows(_ABOUT)]
         return sorted(papers, key=lambda paper: (paper.file, paper.id))
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """The papers of these ids, named by the first of their files; an id that is not here is left out."""
-        sql = """
-            SELECT id, (SELECT name FROM files WHERE paper = p.id ORDER BY rowid LIMIT 1), title, authors, year,
-                starts, labels, length, (SELECT count(*) FROM chunks WHERE paper = p.id), problems, arxiv
-            FROM papers p WHERE id = ?"""
-        return [_paper(row) for paper in ids for row in self._rows(sql, paper)]
+        return [_paper(row) for paper in ids for row in self._rows(f"{_ABOUT} WHERE id = ?", paper)]
 
     def files(self) -> list[SourceFile]:
         """Every file that is in the library, in the order in which they were added."""
@@ -105,8 +107,9 @@ class Library:
                 found[chunk_id] = _chunk(row)
         return found
 
-    def chunk_ids(self) -> set[int]:
-        return {row[0] for row in self._rows("SELECT id FROM chunks")}
+    def chunk_ids(self, since: int = -1) -> set[int]:
+        """The ids of the chunks added after a generation."""
+        return {row[0] for row in self._rows("SELECT id FROM chunks WHERE generation > ?", since)}
 
     def chunk_ids_of(self, papers: Iterable[str]) -> list[int]:
         """The ids of every chunk of these papers."""
@@ -122,24 +125,35 @@ class Library:
         return {table: self._rows(f"SELECT count(*) FROM {table}")[0][0] for table in _TABLES}
 
     def chunk_count(self) -> int:
-        return int(self._rows("SELECT count(*) FROM chunks")[0][0])
+        return int(self._rows("SELECT value FROM meta WHERE key = 'chunks'")[0][0])
 
-    def vectors(self, since: int = -1, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
-        """Ids and vectors, shape (n, dimension), of the chunks added after a generation, in batches."""
-        last = -1
-        while rows := self._rows(
-            "SELECT v.chunk, v.data FROM vectors v JOIN chunks c ON c.id = v.chunk "
-            "WHERE c.generation > ? AND v.chunk > ? ORDER BY v.chunk LIMIT ?",
-            since,
-            last,
-            batch,
-        ):
+    def _count(self, more: int) -> None:
+        self._rows("UPDATE meta SET value = value + ? WHERE key = 'chunks'", more)
+
+    def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
+        """Every chunk's id and vector, shape (n, dimension), in batches."""
+        last, sql = -1, "SELECT chunk, data FROM vectors WHERE chunk > ? ORDER BY chunk LIMIT ?"
+        while rows := self._rows(sql, last, batch):
             last = rows[-1][0]
             yield [row[0] for row in rows], np.stack([_vector(row[1]) for row in rows])
 
+    def vectors_of(self, ids: Sequence[int]) -> Vectors:
+        """The vectors of these chunks, at least one, in this order: shape (len(ids), dimension).
+
+        Raises IndexDamaged for an id that has none: it came from an index of another library.
+        """
+        sql = "SELECT chunk, data FROM vectors WHERE chunk IN (SELECT value FROM json_each(?))"
+        found = dict(self._rows(sql, json.dumps(list(ids))))
+        try:
+            data = b"".join([found[chunk] for chunk in ids])
+        except KeyError as error:
+            raise IndexDamaged(f"The index names a chunk that is not in the library: {error.args[0]}.") from error
+        return np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False).reshape(len(ids), -1)
+
     def passages(self, since: int = -1) -> Iterator[Passage]:
         """The chunks added after a generation, with their text."""
-        for paper, title in self._rows("SELECT id, title FROM papers WHERE generation > ? ORDER BY id", since):
+        sql = "SELECT id, title FROM papers INDEXED BY papers_generation WHERE generation > ? ORDER BY id"
+        for paper, title in self._rows(sql, since):
             text = self._rows("SELECT text FROM papers WHERE id = ?", paper)[0][0]
             rows = self._rows('SELECT id, paper, start, "end" FROM chunks WHERE paper = ? ORDER BY start', paper)
             for chunk in map(_chunk, rows):
@@ -177,6 +191,7 @@ class Library:
                 "INSERT INTO vectors VALUES (?, ?)",
                 [(chunk, _blob(vector)) for chunk, vector in zip(chunk_ids, vectors, strict=True)],
             )
+            self._count(len(hashes))
             self.database.many("DELETE FROM pending WHERE text_hash = ?", [(digest,) for digest in hashes])
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
@@ -218,6 +233,7 @@ class Library:
         for paper in papers:
             if not self._rows("SELECT 1 FROM files WHERE paper = ?", paper):
                 self._rows("INSERT INTO removed SELECT id, ? FROM chunks WHERE paper = ?", generation, paper)
+                self._count(-self._rows("SELECT count(*) FROM chunks WHERE paper = ?", paper)[0][0])
                 self._rows("DELETE FROM papers WHERE id = ?", paper)
 
     # Vectors on their way
@@ -264,6 +280,8 @@ class Library:
         problems = [row[0] for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
         for row in self._rows("PRAGMA foreign_key_check"):
             problems.append(f"A row of {row[0]} belongs to nothing.")
+        if self._rows("SELECT count(*) FROM chunks")[0][0] != self.chunk_count():
+            problems.append("There are not as many chunks as were counted.")
         without = self._rows("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM vectors)")[0][0]
         if without:
             problems.append(f"{without} chunks have no vector.")

@@ -85,7 +85,7 @@ class Retriever:
             others = [chunk for chunk, _ in lexical if chunk not in near]
             known = {id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper in within}
             others += sorted(known.difference(near, others))
-            dense += zip(others, (vectors.vectors_of(others) @ vector).tolist(), strict=True)
+            dense += zip(others, vectors.cosines(others, vector), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
             ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
             reads = self._reranker.reads if self._reranker else 0

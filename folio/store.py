@@ -94,7 +94,7 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice)
                 reason = error.happened if isinstance(error, FolioError) else str(error)
                 notice(f"{_joined(faults)}: read from the library for now. {reason}")
         if vectors is None or faults:
-            vectors = _vectors_at(stamp, library, vectors)
+            vectors = _vectors_at(stamp, library, vectors, None)
         if engine == "rank_bm25":
             return Indexes(stamp, vectors, OkapiIndex(library.passages(), stamp))
         if lexical is None or faults:
@@ -107,8 +107,7 @@ def update_indexes(folder: Path, library: Library, engine: Engine) -> None:
     with library.reading() as stamp, no_space(folder):
         vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
         if _fault("vector", vectors, library):
-            vectors = _vectors_at(stamp, library, vectors)
-            vectors.save(folder)
+            _vectors_at(stamp, library, vectors, folder)
         elif vectors is not None:
             vectors.tidy(folder)
         if engine != "rank_bm25" and _fault("BM25", lexical, library):
@@ -143,15 +142,17 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
     with library.reading() as stamp:
         ids = library.chunk_ids()
         try:
-            vectors = VectorIndex.load(folder)
+            vectors = VectorIndex.load(folder, library.vectors_of)
             if vectors.stamp != stamp:
                 problems.append("The vector index lags behind the library.")
             elif vectors.ids() != ids:
                 problems.append("The vector index holds other chunks than the library.")
             elif vectors.dimension != _dimension(library):
                 problems.append("The vector index has vectors of another size than the library.")
-            elif not problems:
-                problems += _wrong_vectors(vectors, library)
+            else:
+                problems += [f"{file} is not the file that was written." for file in vectors.damage(folder)]
+                if not problems and (wrong := vectors.unlike()):
+                    problems.append(f"{wrong} vectors of the index are not the library's.")
         except IndexDamaged as error:
             problems.append(_sentence(error))
         if engine == "rank_bm25":
@@ -167,13 +168,6 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
     return problems
 
 
-def _wrong_vectors(vectors: VectorIndex, library: Library) -> list[str]:
-    wrong = 0
-    for ids, batch in library.vectors():
-        wrong += int((abs(vectors.vectors_of(ids) - batch).max(axis=1) > 0).sum())
-    return [f"{wrong} vectors of the index are not the library's."] if wrong else []
-
-
 def _sentence(error: FolioError) -> str:
     return f"{error.happened[0].upper()}{error.happened[1:]}."
 
@@ -184,7 +178,7 @@ def _dimension(library: Library) -> int:
 
 def _load_vectors(folder: Path, library: Library) -> VectorIndex | None:
     try:
-        vectors = VectorIndex.load(folder)
+        vectors = VectorIndex.load(folder, library.vectors_of)
     except IndexDamaged:
         return None
     return vectors if vectors.dimension == _dimension(library) else None
@@ -205,9 +199,7 @@ def faults(folder: Path, library: Library, engine: Engine) -> list[str]:
     return _faults(_load_vectors(folder, library), _load_lexical(folder, engine), library, engine)
 
 
-def _faults(
-    vectors: VectorIndex | None, lexical: TantivyIndex | None, library: Library, engine: Engine
-) -> list[str]:
+def _faults(vectors: VectorIndex | None, lexical: TantivyIndex | None, library: Library, engine: Engine) -> list[str]:
     found = [_fault("vector", vectors, library)]
     if engine != "rank_bm25":  # which keeps nothing on disk
         found.append(_fault("BM25", lexical, library))
@@ -233,21 +225,24 @@ def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
     return index is not None and index.stamp.epoch == stamp.epoch and index.stamp.generation > stamp.generation
 
 
-def _vectors_at(stamp: Stamp, library: Library, index: VectorIndex | None) -> VectorIndex:
-    """The vectors at this stamp, in memory: what is there caught up, or else all of them from the library."""
-    dimension = _dimension(library)
+def _vectors_at(stamp: Stamp, library: Library, index: VectorIndex | None, folder: Path | None) -> VectorIndex:
+    """The vectors at this stamp: what is there caught up, or else all of them; on disk where a folder is given."""
     if index is None or not _leads_to(index.stamp, stamp):
-        index = VectorIndex(dimension, Stamp(stamp.epoch, -1))
+        index = _no_vectors(stamp, library)
     since = index.stamp.generation
-    index.update(library.vectors(since), library.removed(since), stamp)
+    index.update(library.chunk_ids(since), library.removed(since), stamp, folder)
     if len(index) != library.chunk_count():  # what was there was of another history
-        index = VectorIndex(dimension, stamp)
-        index.update(library.vectors(), (), stamp)
+        index = _no_vectors(stamp, library)
+        index.update(library.chunk_ids(), (), stamp, folder)
     return index
 
 
+def _no_vectors(stamp: Stamp, library: Library) -> VectorIndex:
+    return VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
+
+
 def _lexical_at(stamp: Stamp, library: Library, index: TantivyIndex | None, folder: Path | None) -> TantivyIndex:
-    """BM25 at this stamp, likewise; on disk where a folder is given."""
+    """BM25 at this stamp, likewise."""
     if index is None or not _leads_to(index.stamp, stamp):
         index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
     since = index.stamp.generation

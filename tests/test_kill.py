@@ -239,7 +239,8 @@ def _assert_tidy(folder: Path, rebuilt: bool) -> None:
     if rebuilt:  # a rebuild that was killed after its swap leaves its copy to the next rebuild
         left = [name for name in left if name != "rebuild.sqlite"]
     assert left == ["lexical", "library.sqlite", "vectors.json", "writer.lock"]
-    assert len([name for name in names if name.endswith(".faiss")]) == 1
+    listed = [segment["file"] for segment in json.loads((store / "vectors.json").read_text())["segments"]]
+    assert [name for name in names if name.endswith(".faiss")] == sorted(listed)
     assert not [path.name for path in folder.rglob("*.new")]
     assert not [path.name for path in folder.rglob(".tmp*")]
 

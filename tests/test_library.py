@@ -18,8 +18,8 @@ import pytest
 
 from folio.chunk import chunk_id
 from folio.database import STEPS
-from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
-from folio.library import Library, text_hash
+from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.library import _ABOUT, Library, text_hash
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 
 ROOT = Path(__file__).parents[1]
@@ -217,12 +217,70 @@ def test_what_came_and_went_after_a_generation(library: Library) -> None:
     first = _add(library, "a.pdf", "a")
     second = _add(library, "b.pdf", "b", TEXT + "b")
     library.drop("/papers/a.pdf")
-    assert [ids for ids, _ in library.vectors(1)] == [sorted(_ids(second))]
+    assert library.chunk_ids(1) == set(_ids(second))
     assert [passage.paper for passage in library.passages(1)] == [second.id] * 3
-    assert list(library.vectors(2)) == []
+    assert library.chunk_ids(2) == set()
     assert list(library.passages(2)) == []
     assert set(library.removed(2)) == set(_ids(first))
     assert library.removed(3) == []
+
+
+def test_vectors_are_read_by_id_in_the_order_asked_for(library: Library) -> None:
+    papers = [_add(library, f"{letter}.pdf", letter, TEXT + letter) for letter in "ab"]
+    ids = [chunk for paper in papers for chunk in _ids(paper)]
+    vectors = np.concatenate([_vectors(paper) for paper in papers])
+    order = [4, 0, 0, 5, 1]
+    assert library.vectors_of([ids[place] for place in order]).tolist() == vectors[order].tolist()
+    with pytest.raises(IndexDamaged, match="names a chunk that is not in the library: 17"):
+        library.vectors_of([ids[0], 17])
+
+
+def test_chunks_are_counted_as_they_come_and_go(library: Library, tmp_path: Path) -> None:
+    counts = [library.chunk_count()]
+    for change in (
+        lambda: _add(library, "a.pdf", "a"),
+        lambda: _add(library, "b.pdf", "b", TEXT + "b"),
+        lambda: library.link([_file("c.pdf", "b")]),
+        lambda: library.drop("/papers/b.pdf"),
+        lambda: _add(library, "a.pdf", "d", TEXT + "d"),
+        lambda: library.drop("/papers/c.pdf"),
+    ):
+        change()
+        counts.append(library.chunk_count())
+        assert counts[-1] == library.counts()["chunks"]
+    assert counts == [0, 3, 6, 6, 6, 6, 3]
+    other = Library(tmp_path / "other.sqlite", create=True)
+    for letter in "xyz":
+        _add(other, f"{letter}.pdf", letter, TEXT + letter)
+    other.close()
+    library.replace_with(tmp_path / "other.sqlite")
+    assert library.chunk_count() == library.counts()["chunks"] == 9
+    library.database.rows("UPDATE meta SET value = 8 WHERE key = 'chunks'")
+    assert library.check() == ["There are not as many chunks as were counted."]
+
+
+def test_no_text_is_read_to_tell_of_papers(library: Library) -> None:
+    """SQLite reads a row up to the column that is asked for, and the text lies before most."""
+    plans = {
+        "papers": "SELECT title, authors, starts, labels, length, problems, arxiv FROM papers INDEXED BY papers_about",
+        "added": "SELECT id, added FROM papers",
+    }
+    for sql in plans.values():
+        ((*_, plan),) = library.database.rows(f"EXPLAIN QUERY PLAN {sql}")
+        assert "USING COVERING INDEX papers_about" in plan
+    ((*_, about), *_) = library.database.rows(f"EXPLAIN QUERY PLAN {_ABOUT} WHERE id = 'x'")
+    assert about == "SEARCH p USING COVERING INDEX papers_about (id=?)"
+
+
+def test_what_is_new_is_found_without_a_look_at_all(library: Library) -> None:
+    seen: list[str] = []
+    library.database._sqlite.set_trace_callback(seen.append)
+    _add(library, "a.pdf", "a")
+    list(library.passages(0)), library.chunk_ids(0), library.removed(0), library.chunk_count()
+    library.database._sqlite.set_trace_callback(None)
+    for sql in (sql for sql in seen if sql.startswith("SELECT")):
+        for *_, step in library.database.rows(f"EXPLAIN QUERY PLAN {sql}"):
+            assert not step.startswith("SCAN "), (sql, step)
 
 
 def test_vectors_come_in_batches_in_the_order_of_their_ids(library: Library) -> None:
@@ -605,6 +663,7 @@ def _assert_holds_what_it_held(path: Path) -> None:
     assert library.removed(0) == [11]
     assert library.recall([text_hash("on its way")]).keys() == {text_hash("on its way")}
     assert library.fingerprint() == {"embedder": "test", "dimension": "4"}
+    assert library.chunk_count() == 3
     assert library.check() == []
     library.close()
     assert _rows(path, "PRAGMA user_version") == [(len(STEPS),)]

@@ -25,7 +25,7 @@ FLOORS = [
     "types errors",
     "protocols matching measure setforms",
     "prompts files ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert mupdf",
-    "database chatmodel quantities draft late evalset labels ocr regions seen bars",
+    "database chatmodel quantities draft late evalset labels ocr regions seen bars segments",
     "facts",
     "polarity wording asked",
     "binding dispute",
@@ -126,9 +126,7 @@ def test_room_imports_only_from_the_floors_above(path: Path) -> None:
     unknown = rooms_imported(path) - set(FLOOR)
     assert unknown == set()
     wrong = {
-        room
-        for room in rooms_imported(path)
-        if FLOOR[room] >= FLOOR[path.stem] and (path.stem, room) not in SAME_FLOOR
+        room for room in rooms_imported(path) if FLOOR[room] >= FLOOR[path.stem] and (path.stem, room) not in SAME_FLOOR
     }
     assert wrong == set()
 

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from folio.errors import StoreBusy, StoreMismatch
 from folio.lexical import TantivyIndex
 from folio.library import Library
 from folio.store import Engine, Indexes, open_indexes, require_fingerprint, update_indexes, verify, writing
-from folio.types import NewPaper, PageMap, SourceFile, Stamp
+from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from folio.vectors import VectorIndex
 
 ROOT = Path(__file__).parents[1]
@@ -118,9 +118,8 @@ def _truncate(path: Path) -> None:
 
 def _foreign_manifest(folder: Path) -> None:
     """An index of another store with as many chunks, whole in itself."""
-    vectors = VectorIndex.load(folder)
-    vectors.stamp = Stamp("of another store", vectors.stamp.generation)
-    vectors.save(folder)
+    manifest = json.loads((folder / "vectors.json").read_text())
+    (folder / "vectors.json").write_text(json.dumps({**manifest, "epoch": "of another store"}))
 
 
 def _foreign_bm25(folder: Path) -> None:
@@ -136,10 +135,20 @@ def _emptied_bm25(folder: Path) -> None:
 
 def _wide_vectors(folder: Path) -> None:
     """Of the right stamp and count, but of another dimension."""
-    index = VectorIndex.load(folder)
-    wide = VectorIndex(65, index.stamp)
-    wide.update([(sorted(index.ids()), np.ones((len(index), 65), dtype=np.float32))], (), index.stamp)
-    wide.save(folder)
+    index = VectorIndex.load(folder, _wide)
+    VectorIndex(65, index.stamp, _wide).update(index.ids(), (), index.stamp, folder)
+
+
+def _wide(ids: Sequence[int]) -> Vectors:
+    return np.ones((len(ids), 65), dtype=np.float32)
+
+
+def _of_the_last_version(folder: Path) -> None:
+    """One file and a manifest without segments, as they were before there were segments."""
+    (manifest,) = [json.loads((folder / "vectors.json").read_text())]
+    (segment,) = manifest.pop("segments")
+    facts = {"file": segment["file"], "sha256": segment["sha256"]}
+    (folder / "vectors.json").write_text(json.dumps({**manifest, **facts}))
 
 
 VECTORS_GONE = "The vector index was missing or damaged: repaired"
@@ -148,7 +157,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vector manifest missing": (lambda folder: (folder / "vectors.json").unlink(), VECTORS_GONE),
     "vector manifest garbage": (lambda folder: (folder / "vectors.json").write_text("{}"), VECTORS_GONE),
     "vectors missing": (lambda folder: _vector_file(folder).unlink(), VECTORS_GONE),
-    "vectors flipped": (lambda folder: _flip(_vector_file(folder)), VECTORS_GONE),
+    "vectors truncated": (lambda folder: _truncate(_vector_file(folder)), VECTORS_GONE),
+    "vectors of the last version": (_of_the_last_version, VECTORS_GONE),
     "vectors emptied": (lambda folder: overwrite(_vector_file(folder), b""), VECTORS_GONE),
     "vectors foreign": (_foreign_manifest, "The vector index was of another state than the library: repaired"),
     "vectors wide": (_wide_vectors, VECTORS_GONE),
@@ -193,7 +203,7 @@ def test_both_indexes_are_repaired_with_one_notice(filled: Store) -> None:
 
 
 def test_an_ingest_repairs_what_is_damaged_too(filled: Store) -> None:
-    for damage, _ in (DAMAGE["vectors flipped"], DAMAGE["BM25 truncated"]):
+    for damage, _ in (DAMAGE["vectors truncated"], DAMAGE["BM25 truncated"]):
         damage(filled.folder)
         filled.update()
         assert verify(filled.folder, filled.library, "tantivy") == []
@@ -220,7 +230,8 @@ def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: s
     if which != "both":
         filled.update()
     if which == "vectors":
-        _vector_file(filled.folder).unlink()
+        for path in filled.folder.glob("vectors*"):
+            path.unlink()
         for path in older.glob("vectors*"):
             shutil.copy(path, filled.folder)
     elif which == "BM25":
@@ -340,14 +351,19 @@ def test_a_reader_keeps_its_generation_while_papers_land(filled: Store) -> None:
 
 
 def test_indexes_that_were_opened_stay_as_they_are_while_papers_land(filled: Store) -> None:
-    indexes = open_indexes(filled.folder, filled.library, "tantivy", pytest.fail)
-    before, ids = _search(indexes, filled.embedder), indexes.vectors.ids()
-    filled.add("gradients", LATER)
-    filled.update()
-    filled.library.drop("/papers/gradients.pdf")
-    filled.update()
-    assert _search(indexes, filled.embedder) == before
-    assert indexes.vectors.ids() == indexes.lexical.ids() == ids
+    reader = Library(filled.folder / store.LIBRARY)
+    with reader.reading():
+        indexes = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
+        before, ids = _search(indexes, filled.embedder), indexes.vectors.ids()
+        filled.add("gradients", LATER)
+        filled.update()
+        filled.library.drop("/papers/gradients.pdf")
+        filled.update()
+        filled.library.drop("/papers/sponges.pdf")
+        filled.update()
+        assert _search(indexes, filled.embedder) == before
+        assert indexes.vectors.ids() == indexes.lexical.ids() == ids
+    reader.close()
 
 
 def test_two_writers(filled: Store) -> None:
@@ -415,17 +431,23 @@ def test_a_field_that_is_no_longer_known_is_named(filled: Store) -> None:
 
 
 def _other_vectors(filled: Store) -> None:
-    index = VectorIndex.load(filled.folder)
-    first = min(index.ids())
-    index.update([([first], index.vectors_of([first])[:, ::-1])], (), index.stamp)
-    index.save(filled.folder)
+    def read(ids: Sequence[int]) -> Vectors:
+        found = filled.library.vectors_of(ids).copy()
+        found[0] = found[0, ::-1]
+        return found
+
+    stamp = VectorIndex.load(filled.folder, read).stamp
+    VectorIndex(64, stamp, read).update(filled.library.chunk_ids(), (), stamp, filled.folder)
 
 
 def _other_chunk(filled: Store) -> None:
-    index = VectorIndex.load(filled.folder)
-    first = min(index.ids())
-    index.update([([first + 1], index.vectors_of([first]))], [first], index.stamp)
-    index.save(filled.folder)
+    first, *others = sorted(filled.library.chunk_ids())
+
+    def read(ids: Sequence[int]) -> Vectors:
+        return filled.library.vectors_of([first if chunk == first + 1 else chunk for chunk in ids])
+
+    stamp = VectorIndex.load(filled.folder, read).stamp
+    VectorIndex(64, stamp, read).update([first + 1, *others], (), stamp, filled.folder)
 
 
 def _other_passage(filled: Store) -> None:
@@ -448,7 +470,7 @@ def _short_vector(filled: Store) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda made: DAMAGE["vectors flipped"][0](made.folder), "The vectors on disk are not the ones that were"),
+        (lambda made: _flip(_vector_file(made.folder)), ".faiss is not the file that was written."),
         (lambda made: DAMAGE["vectors missing"][0](made.folder), "The vector index cannot be read"),
         (lambda made: made.add("trees", LATER), "The vector index lags behind the library."),
         (lambda made: made.add("trees", LATER), "The BM25 index lags behind the library."),
