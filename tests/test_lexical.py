@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from doubles import overwrite
 
+from folio import lexical
 from folio.errors import IndexDamaged
+from folio.files import sha256_file
 from folio.lexical import MANIFEST, OkapiIndex, TantivyIndex, rarity
 from folio.types import Passage, Stamp
 
@@ -261,6 +263,40 @@ def test_a_manifest_that_cannot_be_read_is_noticed(folder: Path, content: bytes)
     (folder / MANIFEST).write_bytes(content)
     with pytest.raises(IndexDamaged):
         TantivyIndex.load(folder)
+
+
+def test_only_new_files_are_hashed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+
+    def counted(path: Path) -> str:
+        hashed.append(path.name)
+        return sha256_file(path)
+
+    monkeypatch.setattr(lexical, "sha256_file", counted)
+    before = {path.name for path in folder.iterdir()}
+    index = TantivyIndex.load(folder)
+    assert hashed == ["meta.json"]
+    for number in (1, 2):
+        known = {path.name for path in folder.iterdir()}
+        hashed.clear()
+        added = Passage(100 + number, LATTICES, "Lattice signatures", "A later passage says more.")
+        index.update([added], (), Stamp("epoch", 1 + number))
+        assert "meta.json" in hashed
+        assert not known.intersection(hashed) - {"meta.json"}
+    hashed.clear()
+    TantivyIndex.load(folder, thorough=True)
+    assert before & set(hashed)
+
+
+def test_damage_that_was_there_before_an_update_is_still_found_after_it(folder: Path) -> None:
+    path = next(folder.glob("*.store"))
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    overwrite(path, bytes(content))
+    added = Passage(101, LATTICES, "Lattice signatures", "A later passage says more.")
+    TantivyIndex.load(folder).update([added], (), Stamp("epoch", 2))
+    with pytest.raises(IndexDamaged, match="not the file that was written"):
+        TantivyIndex.load(folder, thorough=True)
 
 
 def test_a_commit_without_its_manifest_is_noticed(folder: Path) -> None:

@@ -242,7 +242,7 @@ def test_what_was_all_taken_out_leaves_no_file(saved: VectorIndex, shelf: Shelf,
 def test_lists_and_flat_segments_are_searched_together(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     centres = 4 * rng.standard_normal((30, 8))
-    rows = (centres[rng.integers(30, size=900)] + rng.standard_normal((900, 8))).tolist()
+    rows = (centres[rng.integers(30, size=900)] + 0.4 * rng.standard_normal((900, 8))).tolist()
     shelf = Shelf({chunk: tuple(row) for chunk, row in enumerate(rows, 1)})
     VectorIndex(8, STAMP, shelf.read, flat_up_to=300).update(range(1, 801), (), STAMP, tmp_path)
     index = VectorIndex.load(tmp_path, shelf.read, flat_up_to=300)

@@ -1,0 +1,72 @@
+"""The maker of large stores: as many chunks as were asked for, whole, and with questions that have an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import synthetic
+from folio import store
+from folio.library import Library
+from folio.retrieve import Retriever, Weights
+
+CHUNKS, DIMENSION, PAPERS = 230, 48, 7
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    command = [str(folder), "--chunks", str(CHUNKS), "--dimension", str(DIMENSION), "--papers", str(PAPERS)]
+    assert synthetic.main(command) == 0
+    return folder
+
+
+def test_a_made_store_is_whole(made: Path) -> None:
+    library = Library(made / store.LIBRARY)
+    assert library.counts() == {
+        "papers": PAPERS, "files": PAPERS, "failures": 0, "chunks": CHUNKS, "vectors": CHUNKS, "removed": 0,
+    }  # fmt: skip
+    assert store.verify(made, library, "tantivy") == []
+    for ids, vectors in library.vectors():
+        assert vectors.shape == (len(ids), DIMENSION)
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(ids)), abs=1e-5)
+    (paper, *_) = library.papers()
+    assert library.text(paper.id, 0, paper.length).count("\n") == paper.chunks - 1
+    library.close()
+
+
+def test_its_questions_find_the_passage_that_they_were_made_from(made: Path) -> None:
+    library = Library(made / store.LIBRARY)
+    asked = synthetic.questions(library, 40)
+    retriever = Retriever(
+        library,
+        lambda: store.open_indexes(made, library, "tantivy", pytest.fail),
+        synthetic.Lookup(asked),
+        None,
+        Weights(0.7, 0.3, 20),
+    )
+    found = [[hit.chunk.id for hit in retriever.search(question.text, 20).hits] for question in asked]
+    assert sum(question.chunk in hits for question, hits in zip(asked, found, strict=True)) >= 36
+    library.close()
+
+
+def test_the_same_is_made_every_time_and_another_with_another_seed() -> None:
+    model = synthetic.model_of_nothing(DIMENSION)
+
+    def texts(seed: int) -> list[str]:
+        return [paper.text for paper, _ in synthetic.papers(model, 20, DIMENSION, 2, seed)]
+
+    assert texts(1) == texts(1)
+    assert texts(1) != texts(2)
+
+
+def test_a_store_modelled_on_another_says_what_that_one_says(made: Path) -> None:
+    model = synthetic.modelled_on(made)
+    assert sum(map(len, model.papers)) == CHUNKS
+    (paper, vectors), *_ = synthetic.papers(model, 12, 2 * DIMENSION, 3)
+    assert vectors.shape == (4, 2 * DIMENSION)
+    start, end = paper.spans[1]
+    said = set(model.sentences)
+    assert any(sentence in paper.text[start:end] for sentence in said)
