@@ -1,27 +1,28 @@
-"""The ingest pipeline: files -> pages -> text -> chunks -> vectors -> library, a paper at a time.
+"""The ingest pipeline: files -> pages -> text -> chunks -> vectors -> library.
 
-PDFs are read in guarded worker processes while the main process embeds the papers that are ready. A paper lands when
-all its vectors are there; the FAISS and BM25 indexes follow at the end (store.py).
+PDFs are read in guarded worker processes (workers.py) while a thread embeds what has been read and this one lands the
+papers whose vectors are all there (landing.py). The FAISS and BM25 indexes follow at the end (store.py).
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
-
-import numpy as np
+from typing import Any, Literal, Protocol
 
 from folio import chunk, clean, pdf, workers
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
-from folio.library import Library, text_hash
+from folio.landing import Landing
+from folio.library import Library
 from folio.protocols import Embedder
-from folio.types import Failure, NewPaper, Page, SourceFile, Vectors
+from folio.types import Failure, NewPaper, Page, SourceFile
 
 # The share of a file's time that the layout model and OCR may use: what they have read by then is kept.
 _SLOW_SHARE = 0.75
@@ -187,16 +188,20 @@ def ingest(
     yield from _link(library, moved, now)  # before their old names may take in other papers
     watch.planned(list(new.values()))
     failed: dict[str, PaperError] = {}
-    embedder: Embedder | None = None
-    for file, result in _read(list(new.values()), reading, limits):
-        if isinstance(result, PaperError):
-            failed[file.sha256] = result
-            yield _record_failure(library, file, result)
-        else:
-            embedder = embedder or _first_use(library, get_embedder, reading)
-            land(library, file, result, embedder, batch, partial(watch.embedded, file))
-            status: Status = "replaced" if file.path in known else "added"
-            yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+    first_use = partial(_first_use, library, get_embedder, reading)
+    with closing(Landing(library, first_use, batch, watch.embedded)) as landing:
+        for read in _read(list(new.values()), reading, limits, landing.awaited):
+            if read is not None:
+                file, result = read
+                if isinstance(result, PaperError):
+                    failed[file.sha256] = result
+                    yield _record_failure(library, file, result)
+                else:
+                    landing.take(file, result)
+            for landed in landing.go_on(send_less=read is None):
+                yield _landed(*landed, known)
+        for landed in landing.rest():
+            yield _landed(*landed, known)
     library.forget_pending()
     for file in copies:
         if file.sha256 in failed:
@@ -277,6 +282,11 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
     return NewPaper(file.sha256, *about, text, pages, spans, problems, parsed.arxiv)
 
 
+def _landed(file: SourceFile, paper: NewPaper, known: Mapping[str, str]) -> Outcome:
+    status: Status = "replaced" if file.path in known else "added"
+    return Outcome(file, status, len(paper.pages.starts), len(paper.spans), paper.problems)
+
+
 def _first_use(library: Library, get_embedder: Callable[[], Embedder], reading: Reading) -> Embedder:
     embedder = get_embedder()
     if not library.fingerprint():
@@ -309,51 +319,16 @@ def _odd_pages(pages: Sequence[Page]) -> Iterator[str]:
 
 
 def _read(
-    files: Sequence[SourceFile], reading: Reading, limits: Limits
-) -> Iterator[tuple[SourceFile, NewPaper | PaperError]]:
+    files: Sequence[SourceFile], reading: Reading, limits: Limits, beside: Callable[[], Sequence[Future[Any]]]
+) -> Iterator[tuple[SourceFile, NewPaper | PaperError] | None]:
     return workers.run_guarded(
         partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=_SLOW_SHARE * limits.timeout_s),
         files,
         jobs=limits.jobs,
         timeout_s=limits.timeout_s,
         memory_mb=limits.memory_mb,
+        beside=beside,
     )
-
-
-def land(
-    library: Library,
-    file: SourceFile,
-    paper: NewPaper,
-    embedder: Embedder,
-    batch: int,
-    embedded: Callable[[int, int], None] = lambda chunks, of: None,
-) -> None:
-    """Embed a paper that has been read, and put it into the library. `embedded` is told of chunks as they are done.
-
-    Raises ModelError, DiskFull. The caller holds the writer's place.
-    """
-    texts = [paper.text[start:end] for start, end in paper.spans]
-    vectors = _embed(library, texts, embedder, batch, lambda done: embedded(done, len(texts)))
-    ids = [chunk.chunk_id(paper.id, start, end) for start, end in paper.spans]
-    library.add(paper, file, ids, vectors)
-
-
-def _embed(
-    library: Library, texts: Sequence[str], embedder: Embedder, batch: int, done: Callable[[int], None]
-) -> Vectors:
-    """Shape (len(texts), dimension). What has been embedded before, even half-way, is not embedded again."""
-    hashes = [text_hash(text) for text in texts]
-    vectors = library.recall(hashes)
-    missing = {digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in vectors}
-    done(len(texts) - len(missing))
-    todo = list(missing)
-    for first in range(0, len(todo), batch):
-        part = todo[first : first + batch]
-        fresh = embedder.embed_passages([missing[digest] for digest in part])
-        library.remember(part, fresh)
-        vectors.update(zip(part, fresh, strict=True))
-        done(len(part))
-    return np.stack([vectors[digest] for digest in hashes])
 
 
 def _link(library: Library, files: Sequence[SourceFile], now: dict[str, str]) -> Iterator[Outcome]:

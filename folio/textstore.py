@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from folio import chunk, indexing, store
+from folio import chunk, indexing, landing, store
 from folio.evalset import Document
 from folio.library import Library
 from folio.protocols import Embedder
@@ -53,9 +53,10 @@ def make(
         try:
             library.set_fingerprint(made_with)
             there = {paper.id for paper in library.papers()}
-            for done, (id, (name, paper)) in enumerate(wanted.items(), 1):
-                if id not in there:
-                    indexing.land(library, SourceFile(name, name, id), paper, embedder, batch)
+            left = [(SourceFile(name, name, id), paper) for id, (name, paper) in wanted.items() if id not in there]
+            if not left:
+                progress(LABEL, len(wanted), len(wanted))
+            for done, _ in enumerate(landing.land(library, left, embedder, batch), len(wanted) - len(left) + 1):
                 progress(LABEL, done, len(wanted))
             library.forget_pending()
             store.update_indexes(made, library, engine)

@@ -10,11 +10,11 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from itertools import chain, islice
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from folio.errors import PaperError, PaperLimit
 
@@ -35,6 +35,7 @@ _GRACE_S = 10
 _SIGKILL = 9
 
 
+@overload
 def run_guarded(
     function: Callable[[ItemT], ResultT],
     items: Iterable[ItemT],
@@ -42,7 +43,30 @@ def run_guarded(
     jobs: int,
     timeout_s: float,
     memory_mb: int,
-) -> Iterator[tuple[ItemT, ResultT | PaperError]]:
+) -> Iterator[tuple[ItemT, ResultT | PaperError]]: ...
+
+
+@overload
+def run_guarded(
+    function: Callable[[ItemT], ResultT],
+    items: Iterable[ItemT],
+    *,
+    jobs: int,
+    timeout_s: float,
+    memory_mb: int,
+    beside: Callable[[], Sequence[Future[Any]]],
+) -> Iterator[tuple[ItemT, ResultT | PaperError] | None]: ...
+
+
+def run_guarded(
+    function: Callable[[ItemT], ResultT],
+    items: Iterable[ItemT],
+    *,
+    jobs: int,
+    timeout_s: float,
+    memory_mb: int,
+    beside: Callable[[], Sequence[Future[Any]]] = tuple,
+) -> Iterator[tuple[ItemT, ResultT | PaperError] | None]:
     """Each item with function(item), or with the PaperError that says why there is none; as they get done.
 
     function and items are pickled: function is one of a module's own. jobs is the number of processes at most,
@@ -50,6 +74,8 @@ def run_guarded(
     (enforced on Linux; a worker's first item pays for what function imports). Few results are held at a time, however
     slowly they are taken. Closing the iterator stops the workers, and so does Ctrl-C. Workers do not outlive this
     process; nor the thread that takes the first result, so take them all in one.
+
+    beside: gives futures of the caller's own. None is yielded when one of them is done and no item is.
     """
     source = iter(items)
     ahead = list(islice(source, max(1, jobs)))
@@ -78,8 +104,11 @@ def run_guarded(
                 running[future] = item, tries + 1
             if not running and not again:
                 return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in [future for future in running if future in done]:
+            done, _ = wait([*running, *beside()], return_when=FIRST_COMPLETED)
+            finished = [future for future in running if future in done]
+            if not finished:
+                yield None
+            for future in finished:
                 item, tries = running.pop(future)
                 if isinstance(future.exception(), BrokenExecutor) and tries < _TRIES:
                     again.append((item, tries))

@@ -19,6 +19,7 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -45,6 +46,7 @@ class Steps:
         self.names: list[str] = []
         self._folder = str(folder)
         self._fatal = fatal
+        self._lock = threading.Lock()  # the embedder has a thread of its own
 
     def watch(self) -> None:
         connect = sqlite3.connect
@@ -60,8 +62,9 @@ class Steps:
 
     def _take(self, name: str) -> bool:
         """Whether this is the fatal step."""
-        self.names.append(name)
-        return len(self.names) == self._fatal
+        with self._lock:
+            self.names.append(name)
+            return len(self.names) == self._fatal
 
     def _step(self, name: str) -> None:
         if self._take(name):
@@ -96,7 +99,7 @@ class Steps:
 
 def _run(job: dict[str, Any], folder: Path, fatal: int) -> None:
     """In the forked process."""
-    workers.run_guarded = read_here
+    workers.run_guarded = read_here  # type: ignore[assignment]
     embedder = HashingEmbedder(name=job["embedder"], log=folder / "embedded.log")
     app = hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]))
     steps = Steps(folder, fatal)

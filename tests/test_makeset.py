@@ -11,7 +11,7 @@ from doubles import HashingEmbedder
 from ollama_models import LLAMA, Json
 from ollama_server import OllamaStandIn, closed_url
 
-from folio import chunk, evalset, indexing, makeset, prompts
+from folio import chunk, evalset, indexing, landing, makeset, prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.evalset import Question
 from folio.library import Library
@@ -50,7 +50,7 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
             text += f"{page}\n\n"
         spans = chunk.split(text, 300, 50)
         new = NewPaper(name, f"On {name}", (), None, text, PageMap(tuple(starts), ("",) * len(pages)), spans)
-        indexing.land(library, SourceFile(name, f"{name}.pdf", name), new, embedder, 8)
+        list(landing.land(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
     return library
 
 

@@ -30,7 +30,7 @@ FLOORS = [
     "polarity wording asked",
     "binding dispute",
     "pdf draw clean chunk embed minilm workers library querylog vectors lexical fuse rerank evidence support",
-    "store cite original",
+    "store cite original landing",
     "indexing retrieve",
     "rebuild textstore followup",
     "answer extract bridge makeset gold",

@@ -104,7 +104,7 @@ def test_a_second_run_embeds_nothing(tmp_path: Path) -> None:
 def test_a_run_that_was_broken_off_is_gone_on_with(tmp_path: Path) -> None:
     stops = Stops(after=1)
     with pytest.raises(ModelError):
-        textstore.make(tmp_path, DOCUMENTS, stops, READING)
+        textstore.make(tmp_path, DOCUMENTS, stops, READING, batch=len(spans_of(OTTERS)))
     goes_on = HashingEmbedder()
     made = textstore.make(tmp_path, DOCUMENTS, goes_on, READING)
     assert stops.passages == [OTTERS[start:end] for start, end in spans_of(OTTERS)]

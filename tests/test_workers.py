@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -218,3 +219,13 @@ def test_ctrl_c_stops_the_workers(tmp_path: Path) -> None:
     assert process.returncode != 0
     assert stderr.rstrip().endswith("KeyboardInterrupt")
     assert not _lives(worker)
+
+
+def test_a_future_of_the_callers_own_is_told_of_while_no_item_is_done() -> None:
+    own: list[Future[None]] = [Future()]
+    own[0].set_result(None)
+    results = run_guarded(work, ["sleep 1", "item 1"], jobs=1, timeout_s=30, memory_mb=512, beside=lambda: list(own))
+    assert next(results) is None
+    own.clear()
+    found = list(results)
+    assert [result and result[0] for result in found] == ["sleep 1", "item 1"]
