@@ -26,14 +26,25 @@ def sync(path: Path) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace a file: written beside, synced, renamed. Raises DiskFull."""
+    """Replace a file: written beside, synced, renamed. One that says the same is left alone. Raises DiskFull."""
+    content = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    if _says(path, content):
+        return
     beside = path.with_name(path.name + ".new")
     with no_space(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+        with beside.open("wb") as file:
+            file.write(content)
         sync(beside)
         os.replace(beside, path)
+
+
+def _says(path: Path, content: bytes) -> bool:
+    """Whether a file can be read and holds just this."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -128,22 +128,33 @@ def _pdfs_below(folder: Path) -> list[Path]:
 
 def hash_files(files: dict[Path, str], watch: Watch) -> tuple[list[SourceFile], list[Outcome]]:
     """Every file with its SHA-256, and those that could not be read."""
-    hashed, failed = [], []
-    for path, name in files.items():
-        notes: tuple[str, ...] = ()
-        try:
-            str(path).encode()
-            hashed.append(SourceFile(str(path), name, sha256_file(path)))
-        except UnicodeEncodeError:
-            name = os.fsencode(name).decode(errors="replace")
-            notes = ("Its name is not valid UTF-8.", "Rename it.")
-        except OSError as error:
-            notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
-        if notes:
-            shown = os.fsencode(path).decode(errors="replace")
-            failed.append(Outcome(SourceFile(shown, name, ""), "failed", notes=notes))
-        watch.hashed(path)
+    hashed: list[SourceFile] = []
+    failed: list[Outcome] = []
+    # Neither the disk nor the hashing holds Python up: threads share the files out among the cores.
+    pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
+    try:
+        for path, file in zip(files, pool.map(_hash_file, files, files.values()), strict=True):
+            if isinstance(file, SourceFile):
+                hashed.append(file)
+            else:
+                failed.append(file)
+            watch.hashed(path)
+    finally:
+        pool.shutdown(cancel_futures=True)
     return hashed, failed
+
+
+def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
+    try:
+        str(path).encode()
+        return SourceFile(str(path), name, sha256_file(path))
+    except UnicodeEncodeError:
+        name = os.fsencode(name).decode(errors="replace")
+        notes = ("Its name is not valid UTF-8.", "Rename it.")
+    except OSError as error:
+        notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
+    shown = os.fsencode(path).decode(errors="replace")
+    return Outcome(SourceFile(shown, name, ""), "failed", notes=notes)
 
 
 def ingest(

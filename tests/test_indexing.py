@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,6 +23,7 @@ from doubles import (
     make_pdf,
     read_here,
 )
+from ollama_server import OllamaStandIn
 from pdfs import image_page
 
 from folio import indexing, store, workers
@@ -28,6 +32,8 @@ from folio.files import sha256_file
 from folio.indexing import Outcome
 from folio.library import Library
 from folio.types import Vectors
+
+ROOT = Path(__file__).parents[1]
 
 
 class Reader:
@@ -400,6 +406,79 @@ def test_an_ingest_that_broke_off_while_embedding_goes_on_where_it_was(app: Hash
     assert embedded == undisturbed
     assert _papers_of(again) == _papers_of(app)
     assert again.verify() == []
+
+
+# Nothing new
+
+# What takes long to import, or asks a server
+HEAVY = (
+    "pymupdf",
+    "onnxruntime",
+    "tokenizers",
+    "torch",
+    "langchain_core",
+    "langchain_ollama",
+    "ollama",
+    "httpx",
+    "pebble",
+)
+SECOND = f"""
+import sys, ingest
+code = ingest.main([])
+print([name for name in {HEAVY} if name in sys.modules])
+sys.exit(code)
+"""
+
+
+def test_with_nothing_new_no_model_is_loaded_nobody_asked_and_nothing_written(app: HashingApp, tmp_path: Path) -> None:
+    with OllamaStandIn(dimension=64) as server:
+        environment = {
+            **os.environ,
+            "PAPERS_DIR": str(_papers(app)),
+            "VECTORSTORE_DIR": str(tmp_path / "cli"),
+            "INGESTED_JSON": str(tmp_path / "ingested.json"),
+            "EMBEDDER": "ollama",
+            "OLLAMA_HOST": server.url,
+        }
+
+        def python(*arguments: str) -> str:
+            command, env = [sys.executable, *arguments], environment
+            return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+
+        python("ingest.py", "--jobs", "1")
+        asked = len(server.requests)
+        assert asked
+        written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.suffix in (".json", ".faiss")}
+        nothing_new, heavy = python("-c", SECOND).splitlines()
+        assert nothing_new.startswith("Nothing new: all 3 papers are in the index already")
+        assert heavy == "[]"
+        assert len(server.requests) == asked
+        assert {path: path.stat().st_mtime_ns for path in written} == written
+        assert {path.name for path in written} >= {"ingested.json", "vectors.json"}
+
+
+def test_the_record_takes_as_many_statements_for_one_paper_as_for_many(app: HashingApp) -> None:
+    def statements() -> int:
+        library, seen = app.open_library(), list[str]()
+        library.database._sqlite.set_trace_callback(seen.append)
+        assert len(indexing.record(library)) == len(list(_papers(app).glob("*.pdf")))
+        library.close()
+        return len(seen)
+
+    app.run()
+    before = statements()
+    make_pdf(_papers(app) / "gradients.pdf", "gradients")
+    app.run()
+    assert statements() == before
+
+
+def test_files_are_hashed_in_the_order_in_which_they_were_found(app: HashingApp, tmp_path: Path) -> None:
+    found = indexing.find_pdfs([_papers(app)])
+    (_papers(app) / "sponges.pdf").unlink()
+    files, failed = indexing.hash_files(found, NullWatch())
+    assert [file.name for file in files] == ["lattices.pdf", "trees.pdf"]
+    assert [file.sha256 for file in files] == [sha256_file(Path(file.path)) for file in files]
+    assert [outcome.file.name for outcome in failed] == ["sponges.pdf"]
 
 
 # The record
