@@ -10,41 +10,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-Colour = tuple[int, int, int]  # red, green, blue, each 0 to 255
-Rect = tuple[float, float, float, float]  # left, top, right, bottom, in points from the page's upper left corner
-Pixels = npt.NDArray[np.uint8]  # height x width x 3: red, green, blue
-
-
-class Span(NamedTuple):
-    """Text of one look, as it was drawn."""
-
-    rect: Rect
-    text: str
-    size: float  # points
-    colour: Colour
-    opacity: int  # 0 to 255
-    painted: bool  # False: drawn in a mode that leaves no ink
-    plain: bool = True  # False: outlined, or cut out of a pattern, so that its colour is not what is seen
-
-
-class Picture(NamedTuple):
-    """A page, or a part of it, as a reader sees it."""
-
-    pixels: Pixels
-    scale: float  # pixels per point
-    corner: tuple[float, float] = (0.0, 0.0)  # where it begins on the page, in points
+from folio.glance import (
+    SAME_COLOUR,
+    Colour,
+    Picture,
+    Rect,
+    Span,
+    box_of,
+    contrast_of,
+    frame_of,
+    inner_of,
+    not_inked,
+    not_plain,
+    pieces_of,
+)
 
 
 class View(Protocol):
-    def __call__(self, scale: float, part: Rect | None = None) -> Picture | None:
+    def __call__(self, scale: float, part: Rect | None = None, boxes: Sequence[Rect] = ()) -> Picture | None:
         """The page, or a part of it, drawn at so many pixels per point, or less where that is large.
 
-        None where it cannot be drawn.
+        boxes: where they lie is all that is looked at; the rest need not be drawn. None where it cannot be drawn.
         """
 
 
@@ -53,23 +44,17 @@ class View(Protocol):
 _SMALLEST = 2.0
 # In so many characters and more, less room for each than this share of the type's size is no spacing but a heap.
 _SQUEEZED, _RUN = 0.1, 12
-# Levels of 255 that two colours differ by at least before they can be told apart: white on 94 % grey is not.
-_SAME_COLOUR = 16
 # Ink leaves at least this many levels between the darkest and the lightest pixel; thin grey type not many more.
 _BLANK = 6
 # Pixels per point at the first look and at the second.
 _COARSE, _SHARP = 0.5, 2.0
 # What is too small in a picture of the whole page is looked at in parts of the page of this many points.
 _PART = 800.0
-# A span is judged piece by piece, each of so many times its type's size: it may lie on a dark box only in part.
-_PIECE = 10
-# At the first look text is plain where pixels differ by so many levels and are so far from its colour on average.
-_PLAIN, _FAR = 48, 140
 # The second look tells nothing of type that is fewer pixels high than this.
 _LEGIBLE = 4
 # A span's colour is that of its ground where so much of its box has it, and of the box's frame, which letters hardly
-# touch. At the first look, where all is blurred, it is another one if less of the frame has it.
-_GROUND, _FRAME, _SOME_FRAME = 0.45, 0.7, 0.4
+# touch.
+_GROUND, _FRAME = 0.45, 0.7
 # What crosses fewer of a box's rows or columns of pixels is a rule, and no outline of letters.
 _RULE = 0.4
 # A scanner's picture covers more of the page than this. Where none is found, since it is drawn in some other way, the
@@ -97,17 +82,14 @@ def hidden(
     left = [(place, span) for place, span in spans_with_text if place not in found]
     unpainted = [place for place, span in left if _is_unpainted(span)]
     drawn = [(place, span) for place, span in left if not _is_unpainted(span)]
-    picture = view(_COARSE)
+    picture = view(_COARSE, boxes=[span.rect for _, span in left])
     if picture:
         # Where even the first look is at less than its scale, type is too small in it to tell anything.
         is_small = picture.scale < _COARSE
-        doubtful = [
-            place
-            for place, span in drawn
-            if is_small or not (_is_plain(span, picture) or _is_seen(span, picture, is_late))
-        ]
+        looked_at = drawn if is_small else not_plain(drawn, picture)
+        doubtful = [place for place, _ in looked_at] if is_small else not_inked(looked_at, picture, is_late)
         if doubtful or unpainted:
-            picture = view(_SHARP) or picture
+            picture = view(_SHARP, boxes=[spans[place].rect for place in (*doubtful, *unpainted)]) or picture
         rects = np.array([span.rect for _, span in drawn])
         for part, places in _looks(spans, doubtful, picture, view):
             layers = cache(partial(_layers, rects, part))
@@ -161,44 +143,6 @@ def _is_unpainted(span: Span) -> bool:
     return not span.painted or span.opacity == 0
 
 
-def _is_plain(span: Span, picture: Picture) -> bool:
-    """Whether a span is seen at first glance: in one row of pixels, its ground far from its colour, and ink on it.
-
-    Only green is looked at, and only a row. It need not find everything, but must be quick: it sees every span.
-    """
-    x0, y0, x1, y1 = _inner(span.rect, picture)
-    row = picture.pixels[(y0 + y1) // 2, x0:x1, 1].tobytes()
-    if not span.plain or span.opacity <= 127 or len(row) < 2:
-        return False
-    green, count = span.colour[1], len(_pieces(span))
-    step = max(2, -(-len(row) // count))
-    parts = (row[start : start + step] for start in range(0, len(row) - step // 2, step))
-    return all(max(part) - min(part) > _PLAIN and abs(sum(part) / len(part) - green) > _FAR for part in parts)
-
-
-def _is_seen(span: Span, picture: Picture, is_late: Callable[[], bool]) -> bool:
-    """Whether there is ink enough where a span stands, on a ground that has not its colour, to look no closer."""
-    return is_late() or all(_is_inked(span, piece, picture) for piece in _pieces(span))
-
-
-def _is_inked(span: Span, piece: Rect, picture: Picture) -> bool:
-    if _contrast(_box(_inner(piece, picture), picture)) < _PLAIN / 2:
-        return False
-    return not span.plain or bool(_alike(span, _frame(piece, picture)).mean() < _SOME_FRAME)
-
-
-def _pieces(span: Span) -> list[Rect]:
-    """A span's box in equal pieces along its line."""
-    x0, y0, x1, y1 = span.rect
-    width, height = x1 - x0, y1 - y0
-    count = round(max(width, height) / (_PIECE * max(span.size, min(width, height))))
-    if count < 2:
-        return [span.rect]
-    if width > height:
-        return [(x0 + width * n / count, y0, x0 + width * (n + 1) / count, y1) for n in range(count)]
-    return [(x0, y0 + height * n / count, x1, y0 + height * (n + 1) / count) for n in range(count)]
-
-
 def _looks(
     spans: Sequence[Span], doubtful: Sequence[int], page: Picture, view: View
 ) -> Iterator[tuple[Picture, list[int]]]:
@@ -225,7 +169,7 @@ def _is_legible(span: Span, picture: Picture) -> bool:
 def _alike(span: Span, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Which pixels cannot be told from the span's colour. What it lets through makes them differ less."""
     apart = np.abs(pixels.astype(np.int16) - span.colour).max(axis=-1)
-    alike: npt.NDArray[np.bool_] = apart * (span.opacity / 255) < _SAME_COLOUR
+    alike: npt.NDArray[np.bool_] = apart * (span.opacity / 255) < SAME_COLOUR
     return alike
 
 
@@ -235,14 +179,14 @@ def _unseen(span: Span, picture: Picture, layers: Callable[[], npt.NDArray[np.in
     layers gives how many texts' boxes lie on each pixel: the ink may be that of others.
     """
     blank = True
-    for piece in _pieces(span):
-        place = _inner(piece, picture)
-        pixels = _box(place, picture)
-        blank = blank and _contrast(pixels) < _BLANK
+    for piece in pieces_of(span):
+        place = inner_of(piece, picture)
+        pixels = box_of(place, picture)
+        blank = blank and contrast_of(pixels) < _BLANK
         if not span.plain:
             continue
         alike = _alike(span, pixels)
-        if alike.mean() > _GROUND and _alike(span, _frame(piece, picture)).mean() > _FRAME:
+        if alike.mean() > _GROUND and _alike(span, frame_of(piece, picture)).mean() > _FRAME:
             # Ink here is that of a rule or of other text, or else outlines these letters.
             crossed = min((~alike).any(axis=0).mean(), (~alike).any(axis=1).mean())
             x0, y0, x1, y1 = place
@@ -272,8 +216,8 @@ def _ocr(
     is_scan = imaged.mean() > _SCAN
     found = set()
     for place in unpainted:
-        x0, y0, x1, y1 = _inner(spans[place].rect, page)
-        if written[y0:y1, x0:x1].mean() > 0.5 or _contrast(_box((x0, y0, x1, y1), page)) < _BLANK:
+        x0, y0, x1, y1 = inner_of(spans[place].rect, page)
+        if written[y0:y1, x0:x1].mean() > 0.5 or contrast_of(box_of((x0, y0, x1, y1), page)) < _BLANK:
             continue
         if outnumber or (is_scan and imaged[y0:y1, x0:x1].mean() > 0.5):
             found.add(place)
@@ -300,44 +244,7 @@ def _layers(rects: npt.NDArray[np.float64], picture: Picture) -> npt.NDArray[np.
     return steps[:-1, :-1]
 
 
-def _within(rect: Rect, picture: Picture) -> Rect:
-    """A box, from the picture's corner."""
-    (x, y), (x0, y0, x1, y1) = picture.corner, rect
-    return x0 - x, y0 - y, x1 - x, y1 - y
-
-
-def _inner(rect: Rect, picture: Picture) -> tuple[int, int, int, int]:
-    """The pixels of a box without its edges, where neighbours and rules reach in. One pixel at least."""
-    x0, y0, x1, y1 = _within(rect, picture)
-    edge = 0.2 * min(x1 - x0, y1 - y0)
-    height, width = picture.pixels.shape[:2]
-    left, top = int((x0 + edge) * picture.scale), int((y0 + edge) * picture.scale)
-    left, top = min(max(left, 0), width - 1), min(max(top, 0), height - 1)
-    right, bottom = int((x1 - edge) * picture.scale) + 1, int((y1 - edge) * picture.scale) + 1
-    return left, top, min(max(right, left + 1), width), min(max(bottom, top + 1), height)
-
-
-def _box(place: tuple[int, int, int, int], picture: Picture) -> Pixels:
-    x0, y0, x1, y1 = place
-    return picture.pixels[y0:y1, x0:x1]
-
-
-def _frame(rect: Rect, picture: Picture) -> npt.NDArray[np.uint8]:
-    """The colours of the pixels along the edges of a box: count x 3."""
-    height, width = picture.pixels.shape[:2]
-    x0, y0, x1, y1 = (round(value * picture.scale) for value in _within(rect, picture))
-    x0, y0, x1, y1 = min(max(x0, 0), width - 1), min(max(y0, 0), height - 1), min(x1, width), min(y1, height)
-    box = picture.pixels[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)]
-    return np.concatenate([box[0], box[-1], box[:, 0], box[:, -1]])
-
-
-def _contrast(pixels: Pixels) -> int:
-    """By how many levels the pixels differ at most, in red, green or blue."""
-    colours = pixels.reshape(-1, 3)
-    return int((colours.max(axis=0).astype(int) - colours.min(axis=0)).max())
-
-
 def _name(colour: Colour) -> str:
-    if min(colour) > 255 - _SAME_COLOUR:
+    if min(colour) > 255 - SAME_COLOUR:
         return "white"
-    return "black" if max(colour) < _SAME_COLOUR else ""
+    return "black" if max(colour) < SAME_COLOUR else ""

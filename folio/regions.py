@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from folio.hidden import Rect
+from folio.glance import Rect
 from folio.layout import Box, join_paragraphs, page_text
 from folio.mupdf import layout_parser
 

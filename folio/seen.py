@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from folio.hidden import Picture, Rect, Span, hidden, summary
+from folio.glance import Picture, Rect, Span, bands
+from folio.hidden import hidden, summary
 from folio.mupdf import pymupdf
 
 # Pages are drawn to see what a reader sees: at most so many pixels of one, of which each takes three bytes, and the
@@ -63,7 +64,8 @@ def seen_text(page: Any, clock: Clock) -> Seen:
     blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
     spans = [span for line in lines(blocks) for span in line["spans"]]
     clock.begin(time.monotonic() - started > _BUSY_S)
-    draw, pictures = partial(_draw, page, clock), partial(images, page)
+    # One list of what is on the page for all its pictures. The text of such a list would lack some of its spaces.
+    draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, clock), partial(images, page)
     try:
         found = hidden([_span(span) for span in spans], draw, pictures, clock.is_late)
     finally:
@@ -93,37 +95,56 @@ def _span(span: Mapping[str, Any]) -> Span:
     )
 
 
-def _draw(page: Any, clock: Clock, scale: float, part: Rect | None = None) -> Picture | None:
-    """A page or a part of it; None where that fails or takes too long. See folio.hidden.View."""
+def _draw(
+    drawn: Callable[[], Any], sheet: Any, clock: Clock, scale: float, part: Rect | None = None,
+    boxes: Sequence[Rect] = (),
+) -> Picture | None:  # fmt: skip
+    """A page, which is a sheet of that size, or a part of it; None where that fails or takes too long.
+
+    drawn gives the list of what is on it. See folio.hidden.View.
+    """
     mupdf = pymupdf()
     try:
-        area = mupdf.Rect(part or page.rect) & page.rect
+        area = mupdf.Rect(part or sheet) & sheet
         scale = min(scale, (_MAX_PIXELS / abs(area)) ** 0.5)
         whole = (area * mupdf.Matrix(scale, scale)).round()
-        rows = max(1, int(whole.height * _FIRST_STRIP)) if clock.is_busy else whole.height
-        strips: list[Any] = []
-        top, needed = whole.y0, 0.0
-        while top < whole.y1:
-            if clock.is_late(needed):
+        pixels = np.full((whole.height, whole.width, 3), 255, np.uint8)
+        needed = 0.0
+        if boxes and not clock.is_busy:
+            if clock.is_late():
                 clock.gave_up = True
                 return None
             started = time.monotonic()
-            strip = mupdf.IRect(whole.x0, top, whole.x1, min(top + rows, whole.y1))
-            strips.append(_pixels(page, scale, strip))
-            top, rows = strip.y1, strip.y1 - whole.y0
+            for band in bands(boxes, scale, tuple(whole)):
+                _paint(pixels, whole, drawn(), scale, mupdf.IRect(band))
             needed = 2 * (time.monotonic() - started)
+        else:
+            rows = max(1, int(whole.height * _FIRST_STRIP)) if clock.is_busy else whole.height
+            top = whole.y0
+            while top < whole.y1:
+                if clock.is_late(needed):
+                    clock.gave_up = True
+                    return None
+                started = time.monotonic()
+                strip = mupdf.IRect(whole.x0, top, whole.x1, min(top + rows, whole.y1))
+                _paint(pixels, whole, drawn(), scale, strip)
+                top, rows = strip.y1, strip.y1 - whole.y0
+                needed = 2 * (time.monotonic() - started)
         clock.is_busy = clock.is_busy or needed > _SLOW_S  # for the next look, which is sharper
-        return Picture(np.concatenate(strips), scale, (whole.x0 / scale, whole.y0 / scale))
+        return Picture(pixels, scale, (whole.x0 / scale, whole.y0 / scale))
     except Exception:  # MemoryError too: the text was read, and a picture must not cost it
         return None
 
 
-def _pixels(page: Any, scale: float, strip: Any) -> Any:
+def _paint(pixels: Any, whole: Any, drawn: Any, scale: float, strip: Any) -> None:
+    """Put one strip of the page where it belongs among the pixels of the whole."""
     mupdf = pymupdf()
     how = mupdf.Matrix(scale, scale)
-    pixmap = page.get_pixmap(matrix=how, colorspace=mupdf.csRGB, alpha=False, clip=mupdf.Rect(strip) * ~how)
-    pixels = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
-    return pixels[:, : 3 * pixmap.width].reshape(pixmap.height, pixmap.width, 3)
+    pixmap = drawn.get_pixmap(matrix=how, colorspace=mupdf.csRGB, alpha=0, clip=mupdf.Rect(strip) * ~how)
+    rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
+    left, top = pixmap.x - whole.x0, pixmap.y - whole.y0
+    target = pixels[top : top + pixmap.height, left : left + pixmap.width]
+    target[:] = rows[:, : 3 * pixmap.width].reshape(pixmap.height, pixmap.width, 3)
 
 
 def lines(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

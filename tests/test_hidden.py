@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from folio.hidden import Colour, Picture, Rect, Span, hidden, summary
+from folio.glance import Colour, Picture, Rect, Span, bands, frame_of, not_inked, not_plain
+from folio.hidden import hidden, summary
 
 _WHITE, _BLACK, _BLUE, _YELLOW = (255, 255, 255), (0, 0, 0), (0, 0, 200), (220, 220, 0)
 _PLACE = (20.0, 20.0, 180.0, 32.0)
@@ -42,7 +44,7 @@ class _Page:
         self.pictures.append(rect)
         return self
 
-    def view(self, scale: float, part: Rect | None = None) -> Picture:
+    def view(self, scale: float, part: Rect | None = None, boxes: Sequence[Rect] = ()) -> Picture:
         self.looks.append(scale)
         fine = np.zeros((800, 1600, 3), np.uint8)
         for rect, colour in self.boxes:
@@ -64,6 +66,36 @@ def test_black_on_white_is_seen_at_the_first_look() -> None:
     span, page = _span(), _Page()
     assert page.write(span).find(span) == {}
     assert page.looks == [0.5]
+
+
+def test_only_where_text_lies_is_a_page_drawn() -> None:
+    """A figure of 300 points above a caption, and one beside it, are left out; rows of text are drawn together."""
+    heading, first, second = (50, 40, 250, 52), (50, 60, 540, 72), (50, 74, 540, 86)
+    caption, outside = (50, 400, 300, 412), (700, 790, 710, 795)
+    page = (0, 0, 298, 421)
+    assert bands([caption, second, first, heading, outside], 0.5, page) == [
+        (23, 18, 272, 45),
+        (23, 198, 152, 208),
+        (297, 393, 298, 400),  # outside: the pixels next to it are those that are looked at
+    ]
+
+
+def test_what_is_looked_at_lies_in_what_is_drawn() -> None:
+    """Whatever stands elsewhere on the page, the judgement is the same."""
+    rng = np.random.default_rng(7)
+    boxes = [(x, y, x + w, y + h) for x, y, w, h in rng.uniform((-20, -20, 1, 1), (190, 190, 60, 20), (200, 4))]
+    clean = rng.integers(0, 256, (100, 100, 3), np.uint8)
+    for some in (boxes[n : n + 5] for n in range(0, len(boxes), 5)):
+        spans = [(place, Span(box, "text", 10, _BLACK, 255, True)) for place, box in enumerate(some)]
+        found = []
+        for elsewhere in (0, 255):
+            pixels = np.full_like(clean, elsewhere)
+            for x0, y0, x1, y1 in bands(some, 0.5, (0, 0, 100, 100)):
+                pixels[y0:y1, x0:x1] = clean[y0:y1, x0:x1]
+            picture = Picture(pixels, 0.5)
+            frames = [frame_of(box, picture).tolist() for box in some]
+            found.append((not_plain(spans, picture), not_inked(spans, picture, lambda: False), frames))
+        assert found[0] == found[1]
 
 
 def test_nothing_is_drawn_for_a_page_without_letters() -> None:
@@ -182,24 +214,24 @@ def test_the_smallest_type(rect: Rect, size: float, found: bool) -> None:
 def test_without_a_picture_only_what_the_spans_say_counts() -> None:
     white, tiny = _span(colour=_WHITE), _span((20, 20, 60, 21.4), size=1)
     unseen = _span(painted=0, text="not seen")
-    assert hidden([white, tiny, unseen], lambda scale, part=None: None, list) == {
+    assert hidden([white, tiny, unseen], lambda scale, part=None, boxes=(): None, list) == {
         1: "too small to read",
         2: "invisible",
     }
-    assert hidden([unseen], lambda scale, part=None: None, lambda: [(0, 0, 200, 100)]) == {}  # a scan
+    assert hidden([unseen], lambda scale, part=None, boxes=(): None, lambda: [(0, 0, 200, 100)]) == {}  # a scan
 
 
 def test_type_too_small_in_every_picture_is_left() -> None:
     span = _span((20, 20, 60, 24), colour=_WHITE, size=3)
     page = _Page()
-    assert hidden([span], lambda scale, part=None: page.view(0.5), list) == {}
+    assert hidden([span], lambda scale, part=None, boxes=(): page.view(0.5), list) == {}
 
 
 def test_type_too_small_in_a_picture_of_a_huge_page_is_looked_at_in_a_part_of_it() -> None:
     white, black = _span(colour=_WHITE), _span((20, 60, 180, 72), text="What is read")
     page = _Page().write(white).write(black)
 
-    def view(scale: float, part: Rect | None = None) -> Picture:
+    def view(scale: float, part: Rect | None = None, boxes: Sequence[Rect] = ()) -> Picture:
         return page.view(scale, part) if part else page.view(0.25)
 
     assert hidden([white, black], view, list) == {0: "white on white"}
@@ -221,7 +253,8 @@ def test_words_in_a_heap_take_a_time_that_grows_as_their_number_does() -> None:
     spans = [_span((x, y, x + 7, y + 7), (_BLACK, _WHITE)[n % 2], "ab") for n, (x, y) in enumerate(corners)]
     noise = np.where(rng.random((200, 400, 1)) < 0.85, 255, 0).astype(np.uint8).repeat(3, axis=2)
     started = time.process_time()
-    hidden(spans, lambda scale, part=None: Picture(noise, 2.0) if scale > 1 else Picture(noise[::4, ::4], 0.5), list)
+    coarse, sharp = Picture(noise[::4, ::4], 0.5), Picture(noise, 2.0)
+    hidden(spans, lambda scale, part=None, boxes=(): sharp if scale > 1 else coarse, list)
     assert time.process_time() - started < 4
 
 

@@ -541,7 +541,7 @@ def test_a_page_that_cannot_be_drawn_keeps_its_text(tmp_path: Path, monkeypatch:
         _inject(page, color=(1, 1, 1))
         page.insert_text((72, 400), "Nobody sees this", fontsize=10, render_mode=3)
 
-    monkeypatch.setattr(pymupdf.Page, "get_pixmap", fails)
+    monkeypatch.setattr(pymupdf.DisplayList, "get_pixmap", fails)
     page = read_pdf(_page_with(tmp_path / "a.pdf", draw)).pages[0]
     assert page.text == f"{_BODY}\n\n{_INJECTED}"
     assert '"Nobody sees this" (invisible)' in page.problem
@@ -614,13 +614,13 @@ def test_a_huge_page_is_drawn_small(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page.insert_text((size / 10, size / 2), "What is not", fontsize=size / 50, color=(1, 1, 1))
     document.save(tmp_path / "a.pdf")
     pixels: list[int] = []
-    draws = pymupdf.Page.get_pixmap
+    draws = pymupdf.DisplayList.get_pixmap
 
     def counted(*args: Any, **how: Any) -> Any:
         pixmap = draws(*args, **how)
         pixels.append(pixmap.width * pixmap.height)
         return pixmap
 
-    monkeypatch.setattr(pymupdf.Page, "get_pixmap", counted)
+    monkeypatch.setattr(pymupdf.DisplayList, "get_pixmap", counted)
     assert read_pdf(tmp_path / "a.pdf").pages[0].text == "What is seen"
     assert 0 < max(pixels) < 4_100_000

@@ -23,7 +23,7 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 # A room imports only rooms of the floors above its own.
 FLOORS = [
     "types errors",
-    "protocols matching measure setforms",
+    "protocols matching measure setforms glance",
     "prompts files ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert mupdf",
     "database chatmodel quantities draft late evalset labels ocr regions seen bars segments",
     "facts",
