@@ -187,6 +187,10 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._http.shutdown()
+        self.close()
+
+    def close(self) -> None:
+        """Give up the port."""
         self._http.server_close()
 
     def figures(self, papers: int, passages: int) -> EmbeddingFigures:
