@@ -3,10 +3,12 @@
 PyMuPDF page by page, RecursiveCharacterTextSplitter 1500/200, all-MiniLM-L6-v2 with sentence-transformers, LangChain's
 FAISS, rank-bm25 over lower-cased words; the best 20 of each, each list scaled by its smallest and largest score, added
 0.7 : 0.3. Nothing here comes from folio/, and nothing there from here. No cross-encoder: its files are on no index of
-packages. Everything stays in memory: LangChain's own way of keeping the FAISS index is a pickle, and reading one of
-unknown origin runs what is in it; so the passages are embedded at every start, and no figure counts that time.
+packages.
 
     python benchmarks/plain.py papers/ "What happens when the computer loses power during an ingest?"
+    python benchmarks/plain.py --index made/ "..."                     over an index that `save` wrote
+
+What `save` writes is LangChain's own form, a pickle: reading one of unknown origin runs what is in it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
@@ -44,9 +49,13 @@ class PlainHit:
 
 
 class MiniLM(Embeddings):
-    """all-MiniLM-L6-v2 by sentence-transformers, which cuts a text after 256 tokens. Vectors of unit length."""
+    """all-MiniLM-L6-v2 by sentence-transformers, which cuts a text after 256 tokens. Vectors of unit length.
 
-    def __init__(self) -> None:
+    width: numbers of a vector; those beyond the model's 384 are 0, for indexes of a larger model's size.
+    """
+
+    def __init__(self, width: int = 384) -> None:
+        self._more = [0.0] * (width - 384)
         # Read when they are imported: the model is on the disk, nothing is asked for.
         os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
         from sentence_transformers import SentenceTransformer
@@ -58,7 +67,7 @@ class MiniLM(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._model.encode(texts, normalize_embeddings=True).tolist()
-        return vectors
+        return [vector + self._more for vector in vectors]
 
     def embed_query(self, text: str) -> list[float]:
         return self.embed_documents([text])[0]
@@ -70,9 +79,7 @@ class PlainDesign:
     def __init__(self, documents: Sequence[Document], embeddings: Embeddings | None = None) -> None:
         """embeddings: MiniLM by default. Raises ValueError for documents without text."""
         from langchain_community.vectorstores import FAISS
-        from langchain_community.vectorstores.utils import DistanceStrategy
         from langchain_text_splitters import RecursiveCharacterTextSplitter
-        from rank_bm25 import BM25Okapi
 
         splitter = RecursiveCharacterTextSplitter(
             chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP, add_start_index=True
@@ -82,11 +89,24 @@ class PlainDesign:
             raise ValueError("The documents have no text.")
         for number, chunk in enumerate(self.chunks):
             chunk.metadata["chunk"] = number
-        # Vectors of unit length: their inner product is the cosine.
-        self._faiss = FAISS.from_documents(
-            self.chunks, embeddings or MiniLM(), distance_strategy=DistanceStrategy.MAX_INNER_PRODUCT
+        self._faiss = FAISS.from_documents(self.chunks, embeddings or MiniLM(), distance_strategy=_nearness())
+        self._bm25 = _bm25_of(self.chunks)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What `save` wrote: the vectors and texts are read, BM25 is made again, as rank-bm25 keeps nothing."""
+        from langchain_community.vectorstores import FAISS
+
+        design = cls.__new__(cls)
+        found = FAISS.load_local(
+            str(folder), _NoEmbeddings(), allow_dangerous_deserialization=True, distance_strategy=_nearness()
         )
-        self._bm25 = BM25Okapi([words(chunk.page_content) for chunk in self.chunks])
+        found.embedding_function = MiniLM(found.index.d)
+        design._faiss = found
+        stored = (found.docstore.search(name) for _, name in sorted(found.index_to_docstore_id.items()))
+        design.chunks = [document for document in stored if isinstance(document, Document)]
+        design._bm25 = _bm25_of(design.chunks)
+        return design
 
     @classmethod
     def from_papers(cls, folder: Path, embeddings: Embeddings | None = None) -> PlainDesign:
@@ -143,6 +163,41 @@ class PlainDesign:
         return hits
 
 
+def save(folder: Path, texts: Sequence[str], vectors: npt.NDArray[np.float32]) -> None:
+    """An index of passages whose vectors, shape (passages, dimension), are there already; in LangChain's own form."""
+    import faiss
+    from langchain_community.docstore.in_memory import InMemoryDocstore
+    from langchain_community.vectorstores import FAISS
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    about = [{"paper": "made", "page": 0, "start_index": 0, "chunk": chunk} for chunk in range(len(texts))]
+    kept = {str(chunk): Document(text, metadata=about[chunk]) for chunk, text in enumerate(texts)}
+    names = dict(enumerate(kept))
+    FAISS(_NoEmbeddings(), index, InMemoryDocstore(kept), names, distance_strategy=_nearness()).save_local(str(folder))
+
+
+class _NoEmbeddings(Embeddings):
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise NotImplementedError
+
+    def embed_query(self, text: str) -> list[float]:
+        raise NotImplementedError
+
+
+def _nearness() -> Any:
+    """Vectors of unit length: their inner product is the cosine."""
+    from langchain_community.vectorstores.utils import DistanceStrategy
+
+    return DistanceStrategy.MAX_INNER_PRODUCT
+
+
+def _bm25_of(chunks: Sequence[Document]) -> Any:
+    from rank_bm25 import BM25Okapi
+
+    return BM25Okapi([words(chunk.page_content) for chunk in chunks])
+
+
 def pages_of(path: Path, folder: Path) -> list[Document]:
     """A document for each page. A file that PyMuPDF cannot open is named on standard error, and has none."""
     from langchain_community.document_loaders import PyMuPDFLoader
@@ -181,12 +236,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="The plain design that Folio is measured against: prints passages.")
     parser.add_argument("papers", type=Path, help="a folder of PDFs")
     parser.add_argument("question")
+    parser.add_argument("--index", action="store_true", help="the folder holds no PDFs but a saved index")
     parser.add_argument("--top-k", type=int, default=4, metavar="K", help="passages to print")
     arguments = parser.parse_args(argv)
     if not arguments.papers.is_dir():
         parser.error(f"{arguments.papers} is no folder; give one that holds PDFs.")
     try:
-        design = PlainDesign.from_papers(arguments.papers)
+        design = PlainDesign.load(arguments.papers) if arguments.index else PlainDesign.from_papers(arguments.papers)
     except ValueError:
         parser.error(f"No PDF in {arguments.papers} has text; give a folder with PDFs that have some.")
     for rank, hit in enumerate(design.search(arguments.question, arguments.top_k), 1):
