@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     INGESTED_JSON: Path = ROOT / "ingested.json"
     """A list of what is in the index, for people to read."""
     MODELS_DIR: Path = ROOT / "models"
-    """Where `make models` puts the cross-encoder."""
+    """Where `make models` puts the cross-encoder; in its `onnx/`, what is made of a model's weights once."""
 
     # Which models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"

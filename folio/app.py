@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
 from folio import indexing, rebuild, store
+from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
 from folio.querylog import QueryLog
-from folio.rerank import BuiltinReranker, CrossEncoderReranker, local_files
+from folio.rerank import BuiltinReranker
 from folio.retrieve import Retriever, Weights
 from folio.types import Notice, SourceFile, Style
 
@@ -260,7 +261,7 @@ class App:
             return None
         folder = self.cross_encoder_files() if choice != "builtin" else None
         if folder is not None:
-            return CrossEncoderReranker(folder, name)
+            return CrossEncoderReranker(folder, name, self.graphs)
         if choice == "crossencoder":
             raise ModelMissing(f"The files of {name} are not on this computer.", "Fetch them with `make models`.")
         if choice == "auto":
@@ -313,7 +314,12 @@ class App:
         """
         from folio.minilm import BuiltinEmbedder
 
-        return BuiltinEmbedder()
+        return BuiltinEmbedder(cache=self.graphs)
+
+    @property
+    def graphs(self) -> Path:
+        """The folder that keeps what is made of a model's weights once."""
+        return self.settings.MODELS_DIR / "onnx"
 
     # For LangChain programs
 

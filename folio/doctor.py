@@ -13,8 +13,8 @@ from folio.app import App
 from folio.cli import one_line, output
 from folio.errors import FolioError
 from folio.library import Library
-from folio.minilm import BuiltinEmbedder
 from folio.ollama import ModelInfo
+from folio.protocols import TokenEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def examine(app: App) -> Iterator[Row]:
     """Every row of the table. What does not answer is a row and not an error."""
     settings = app.settings
     yield from _ollama(app)
-    yield _builtin(needed=settings.EMBEDDER == "builtin" or settings.LLM == "builtin")
+    yield _builtin(app.meaning, needed=settings.EMBEDDER == "builtin" or settings.LLM == "builtin")
     yield _reranker(app)
     yield _ocr(app)
     yield from _store(app)
@@ -88,8 +88,7 @@ def _model(what: str, model: ModelInfo, tokens: int) -> Row:
     return Row(what, found, True)
 
 
-def _builtin(*, needed: bool) -> Row:
-    embedder = BuiltinEmbedder()
+def _builtin(embedder: TokenEmbedder, *, needed: bool) -> Row:
     try:
         embedder.embed_query("ready?")
     except FolioError as error:

@@ -22,9 +22,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings
+from folio.crossencoder import local_files
 from folio.errors import FolioError, ModelError, UsageError
 from folio.ollama import OllamaServer, base_url
-from folio.rerank import local_files
 
 # What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
 CROSS_ENCODER_FILES = ["*.json", "*.txt", "model*.safetensors"]

@@ -1,8 +1,9 @@
-"""The built-in embedder: its vectors are those of sentence-transformers, and it loads nothing that it does not name."""
+"""The built-in embedder: vectors near those of sentence-transformers, and nothing loaded that it does not name."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,21 +14,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from folio import exported
 from folio.errors import ModelError, ModelMissing
+from folio.files import sha256_file
 from folio.minilm import (
-    BATCH_TOKENS,
     CLS,
+    RECENT,
     SEP,
     STRIDE,
     TOKENIZER,
     WEIGHTS,
     WINDOW,
     BuiltinEmbedder,
-    batches,
+    _Model,
     model_folder,
     windows,
 )
+from folio.network import Ids
 from folio.protocols import Embedder, TokenEmbedder
+from folio.types import Vectors
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,6 +62,14 @@ def embedder() -> BuiltinEmbedder:
     return BuiltinEmbedder()
 
 
+@pytest.fixture(scope="module")
+def exact() -> BuiltinEmbedder:
+    """With the same weights, not rounded."""
+    embedder = BuiltinEmbedder()
+    embedder._loaded = _Model.load(model_folder(), None, rounded=False)
+    return embedder
+
+
 @pytest.mark.parametrize(
     ("one", "other", "cosine"),
     [  # the cosines that sentence-transformers 6.2.0 gives with the same weights
@@ -68,17 +81,22 @@ def embedder() -> BuiltinEmbedder:
         (ENERGY, "", -0.05960),
     ],
 )
-def test_known_similarities(embedder: BuiltinEmbedder, one: str, other: str, cosine: float) -> None:
-    assert float(embedder.embed_query(one) @ embedder.embed_query(other)) == pytest.approx(cosine, abs=5e-5)
+def test_known_similarities(
+    embedder: BuiltinEmbedder, exact: BuiltinEmbedder, one: str, other: str, cosine: float
+) -> None:
+    assert float(exact.embed_query(one) @ exact.embed_query(other)) == pytest.approx(cosine, abs=5e-5)
+    assert float(embedder.embed_query(one) @ embedder.embed_query(other)) == pytest.approx(cosine, abs=0.02)
 
 
-def test_known_numbers(embedder: BuiltinEmbedder) -> None:
+def test_known_numbers(exact: BuiltinEmbedder) -> None:
     expected = [0.05205414, 0.09022169, -0.01190876, 0.02924251]
-    assert embedder.embed_query(EIFFEL_ASKED)[:4].tolist() == pytest.approx(expected, abs=1e-6)
+    assert exact.embed_query(EIFFEL_ASKED)[:4].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.slow
-def test_the_vectors_are_those_of_sentence_transformers(embedder: BuiltinEmbedder, tmp_path: Path) -> None:
+def test_the_vectors_are_those_of_sentence_transformers(
+    embedder: BuiltinEmbedder, exact: BuiltinEmbedder, tmp_path: Path
+) -> None:
     # In a process of its own: torch would stay in this one, and its import warns.
     code = (
         "import json, sys, numpy as np\n"
@@ -91,10 +109,12 @@ def test_the_vectors_are_those_of_sentence_transformers(embedder: BuiltinEmbedde
     command = [sys.executable, "-c", code, str(model_folder()), str(out)]
     subprocess.run(command, input=json.dumps(VARIED), text=True, check=True, capture_output=True)
     reference = np.load(out)
-    ours = embedder.embed_passages(VARIED)
+    ours = exact.embed_passages(VARIED)
     assert ours.shape == reference.shape
     assert np.abs(ours - reference).max() < 1e-5
-    assert (ours * reference).sum(axis=1).min() > 0.99999
+    rounded = (embedder.embed_passages(VARIED) * reference).sum(axis=1)
+    assert rounded.mean() > 0.994
+    assert rounded.min() > 0.99
 
 
 def test_a_query_loads_no_heavy_library() -> None:
@@ -123,6 +143,7 @@ def test_identity_needs_no_model(tmp_path: Path) -> None:
         "embedder": "builtin",
         "model": "all-MiniLM-L6-v2",
         "digest": "53aa51172d14",
+        "arithmetic": "int8-1",
         "dimension": "384",
         "passage_prefix": "",
         "query_prefix": "",
@@ -144,12 +165,12 @@ def test_any_text_has_a_unit_vector(embedder: BuiltinEmbedder, text: str) -> Non
     assert float(np.linalg.norm(vector)) == pytest.approx(1, abs=1e-5)
 
 
-def test_order_is_kept_and_the_batch_does_not_matter(embedder: BuiltinEmbedder) -> None:
+def test_a_vector_depends_on_its_text_alone(embedder: BuiltinEmbedder) -> None:
     texts = [*VARIED, PLAIN * 60, *reversed(VARIED)]
     together = embedder.embed_passages(texts)
     alone = np.stack([embedder.embed_query(text) for text in texts])
-    assert np.abs(together - alone).max() < 1e-6
-    assert np.array_equal(together, embedder.embed_passages(texts))
+    assert np.array_equal(together, alone)
+    assert np.array_equal(together, np.stack([embedder.embed_passages([text])[0] for text in texts]))
 
 
 def test_the_end_of_a_long_text_counts(embedder: BuiltinEmbedder) -> None:
@@ -181,13 +202,6 @@ def test_windows(tokens: int, lengths: list[int]) -> None:
     assert all(piece[0] == CLS and piece[-1] == SEP for piece in pieces)
     assert all(np.array_equal(a[-1 - STRIDE : -1], b[1 : 1 + STRIDE]) for a, b in pairwise(pieces))
     assert np.array_equal(np.unique(np.concatenate([piece[1:-1] for piece in pieces])), ids)
-
-
-def test_batches_hold_their_budget_and_every_row_once() -> None:
-    lengths = [2, 256, 40, 256, 256, 256, 256, 3, 100]
-    found = list(batches(lengths))
-    assert found == [[1, 3, 4, 5], [6, 8, 2, 7], [0]]
-    assert all(max(lengths[row] for row in batch) * len(batch) <= BATCH_TOKENS for batch in found)
 
 
 # Token by token
@@ -233,7 +247,7 @@ def test_what_two_windows_share_is_read_twice(embedder: BuiltinEmbedder) -> None
     assert read == words[:254] + words[222:]
     assert found.spans[222:254] == found.spans[254:286]  # STRIDE of them
     first, second = embedder.tokens([" ".join(words[:254]), " ".join(words[222:])])
-    assert np.abs(found.states - np.concatenate([first.states, second.states])).max() < 1e-5
+    assert np.array_equal(found.states, np.concatenate([first.states, second.states]))
 
 
 @pytest.mark.parametrize("text", [EIFFEL_ASKED, "", PLAIN * 13])
@@ -241,31 +255,111 @@ def test_a_vector_is_the_mean_of_the_states_before_they_are_brought_to_unit_leng
     embedder: BuiltinEmbedder, text: str
 ) -> None:
     model = embedder._model()
-    (states,) = model.states(windows(model.read(text)[0]))
-    mean = states.mean(axis=0)
+    mean = model.network.run(*windows(model.read(text)[0])).mean(axis=0)
     assert np.abs(mean / np.linalg.norm(mean) - embedder.embed_query(text)).max() < 1e-6
 
 
 @pytest.mark.parametrize("text", [EIFFEL_ASKED, ENERGY * 9, PLAIN * 13])
-def test_the_states_of_the_rounded_model_point_where_the_exact_ones_do(embedder: BuiltinEmbedder, text: str) -> None:
-    model = embedder._model()
-    (states,) = model.states(windows(model.read(text)[0]))
-    exact = states[1:-1] / np.linalg.norm(states[1:-1], axis=1, keepdims=True)  # without [CLS] and [SEP]
-    (found,) = embedder.tokens([text])
-    cosines = (found.states * exact).sum(axis=1)
-    assert cosines.mean() > 0.98
-    assert cosines.min() > 0.95
+def test_the_rounded_states_point_where_the_exact_ones_do(
+    embedder: BuiltinEmbedder, exact: BuiltinEmbedder, text: str
+) -> None:
+    (found,), (expected,) = embedder.tokens([text]), exact.tokens([text])
+    assert found.spans == expected.spans
+    cosines = (found.states * expected.states).sum(axis=1)
+    assert cosines.mean() > 0.994
+    assert cosines.min() > 0.98
 
 
-def test_the_same_texts_have_the_same_states_and_others_beside_them_change_little(embedder: BuiltinEmbedder) -> None:
+def test_a_text_has_the_same_states_whatever_is_read_beside_it(embedder: BuiltinEmbedder) -> None:
     texts = [*VARIED, PLAIN * 60, *reversed(VARIED)]
-    together, again = embedder.tokens(texts), embedder.tokens(texts)
-    for text, found, same in zip(texts, together, again, strict=True):
+    alone = BuiltinEmbedder(threads=1)
+    for text, found in zip(texts, embedder.tokens(texts), strict=True):
+        (same,) = alone.tokens([text])
+        assert found.spans == same.spans
         assert np.array_equal(found.states, same.states)
-        (alone,) = embedder.tokens([text])
-        assert found.spans == alone.spans == same.spans
-        cosines = (found.states * alone.states).sum(axis=1)  # numbers are rounded by the largest of a batch
-        assert len(cosines) == 0 or cosines.mean() > 0.97
+
+
+def test_what_was_read_of_late_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = BuiltinEmbedder(threads=1)
+    network = embedder._model().network
+    read: list[int] = []
+    run = network.run
+
+    def counted(ids: Ids, types: Ids | None = None) -> Vectors:
+        read.append(len(ids))
+        return run(ids, types)
+
+    monkeypatch.setattr(network, "run", counted)
+    first = embedder.embed_query(EIFFEL_ASKED)
+    found = embedder.tokens([EIFFEL_ASKED, EIFFEL, EIFFEL])
+    assert read == [11, 12]  # the question was embedded, and a text that comes twice is read once
+    assert np.array_equal(found[1].states, embedder.tokens([EIFFEL])[0].states)
+    assert np.array_equal(first, embedder.embed_query(EIFFEL_ASKED))
+    assert read == [11, 12]
+    embedder.tokens([f"{number} {PLAIN * 16}" for number in range(RECENT // 200)])
+    read.clear()
+    embedder.embed_query(EIFFEL_ASKED)
+    assert read == [11]  # what was read long ago is forgotten
+
+
+# The graph, made once
+
+
+def test_the_graph_is_made_once_and_then_read(tmp_path: Path) -> None:
+    first = BuiltinEmbedder(cache=tmp_path / "models" / "onnx").embed_query(EIFFEL_ASKED)
+    code = (
+        "import builtins, sys\n"
+        "from pathlib import Path\n"
+        "from folio.minilm import BuiltinEmbedder\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == 'open' else None)\n"
+        "vector = BuiltinEmbedder(cache=Path(sys.argv[1])).embed_query(sys.argv[2])\n"
+        "assert 'onnx' not in sys.modules\n"
+        "print([name for name in opened if name.endswith(('.onnx', '.new'))])\n"
+        "print(vector.tolist())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "models" / "onnx"), EIFFEL_ASKED]
+    done = subprocess.run(command, cwd=ROOT, text=True, check=True, capture_output=True).stdout.splitlines()
+    (kept,) = (tmp_path / "models" / "onnx").glob("*.onnx")
+    assert done[0] == str([str(kept)])
+    assert json.loads(done[1]) == first.tolist()
+    assert kept.stat().st_size < 15_000_000
+
+
+def test_the_weights_are_hashed_again_only_when_they_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(model_folder(), tmp_path / "model")
+    hashed: list[str] = []
+
+    def counted(path: Path) -> str:
+        hashed.append(path.name)
+        return sha256_file(path)
+
+    monkeypatch.setattr(exported, "sha256_file", counted)
+    vectors = []
+    for _ in range(2):
+        vectors.append(BuiltinEmbedder(folder, tmp_path / "onnx").embed_query("text"))
+        assert hashed == [WEIGHTS, TOKENIZER]
+    os.utime(folder / WEIGHTS, (1, 1))
+    for _ in range(2):
+        vectors.append(BuiltinEmbedder(folder, tmp_path / "onnx").embed_query("text"))
+        assert hashed == [WEIGHTS, TOKENIZER, WEIGHTS]
+    assert all(np.array_equal(vector, vectors[0]) for vector in vectors)
+    content = bytearray((folder / WEIGHTS).read_bytes())
+    content[-1] ^= 1
+    (folder / WEIGHTS).write_bytes(content)
+    with pytest.raises(ModelError, match="SHA-256"):
+        BuiltinEmbedder(folder, tmp_path / "onnx").embed_query("text")
+
+
+def test_where_the_graph_cannot_be_kept_it_is_made_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("a file where the folder should be")
+    vector = BuiltinEmbedder(cache=tmp_path / "models" / "onnx").embed_query("text")
+    assert np.array_equal(vector, BuiltinEmbedder().embed_query("text"))
+
+
+# A word in other words
 
 
 def test_a_word_is_nearest_to_what_says_it_in_other_words(embedder: BuiltinEmbedder) -> None:

@@ -172,8 +172,8 @@ def test_its_model_is_the_one_that_folio_has_built_in() -> None:
     texts = ["Sea otters sleep in rafts of kelp.", GLACIERS[1]]
     model = MiniLM()
     ours = BuiltinEmbedder().embed_passages(texts)
-    assert np.allclose(model.embed_documents(texts), ours, atol=1e-5)
-    assert np.allclose(model.embed_query(texts[0]), ours[0], atol=1e-5)
+    assert (ours * model.embed_documents(texts)).sum(axis=1).min() > 0.995  # ours are rounded
+    assert float(ours[0] @ np.array(model.embed_query(texts[0]))) > 0.995
 
 
 @pytest.mark.slow

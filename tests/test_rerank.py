@@ -13,10 +13,11 @@ from doubles import HashingEmbedder
 
 from config import Settings
 from folio.app import App
+from folio.crossencoder import CrossEncoderReranker
 from folio.errors import ModelMissing
 from folio.minilm import BuiltinEmbedder
 from folio.protocols import Reranker
-from folio.rerank import CLOSELY, BuiltinReranker, CrossEncoderReranker
+from folio.rerank import CLOSELY, BuiltinReranker
 from folio.retrieve import reranked
 from folio.types import Hit, Tokens
 
