@@ -245,7 +245,9 @@ class App:
                 "Put PDFs into papers/ and run `python ingest.py`, which also says why a file gave no text.",
             )
         self.require_same_settings(library)
-        return self.retriever_over(library, self.embedder(library), lambda: self.open_indexes(library))
+        embedder = self.embedder(library)
+        self.meaning.load_aside()  # while the indexes are opened and BM25 looks
+        return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def retriever_over(
         self, library: Library, embedder: Embedder, open_indexes: Callable[[], store.Indexes]
@@ -272,8 +274,9 @@ class App:
 
     def chat(self, library: Library, *, top_k: int, paper: str | None, style: Style = "plain") -> Chat:
         """A conversation with the papers, or with those alone that `paper` names."""
-        from folio.chat import Chat
+        from folio.chat import Chat, import_aside
 
+        import_aside()
         retriever = self.retriever(library)
         papers = retriever.papers_named(paper) if paper else None
         answerer = self.answerer(retriever)

@@ -1,36 +1,25 @@
-"""A conversation: LangChain's ConversationalRetrievalChain over Folio's retriever and answerers.
-
-The chain rewrites a follow-up into a standalone question, has the retriever look for it, and hands the passages to the
-combine step. Both of its plug-in points are ours: the question generator and the combine step call the answerer, which
-is a chat model or the built-in extractive one.
-"""
+"""A conversation: questions that follow up on each other, each put to LangChain's chain (chain.py)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from importlib import import_module
+from threading import Thread
+from typing import TYPE_CHECKING
 
-from langchain_classic.chains import ConversationalRetrievalChain
-from langchain_classic.chains.combine_documents.base import BaseCombineDocumentsChain
-from langchain_classic.chains.llm import LLMChain
-from langchain_core._api import LangChainDeprecationWarning
-from langchain_core.callbacks import CallbackManagerForChainRun
-from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
-from langchain_core.runnables import RunnableLambda
-
-from folio import prompts
-from folio.bridge import FolioRetriever, HitDocument
 from folio.errors import UsageError
 from folio.evidence import Gathered, gather
 from folio.protocols import Answerer
 from folio.retrieve import Found, Retriever, Stopwatch
-from folio.types import Answer, Hit, Paper, Sentence, Style, Withheld
+from folio.types import Answer, Hit, Paper, Sentence, Style
+
+if TYPE_CHECKING:
+    from langchain_classic.chains import ConversationalRetrievalChain
 
 Told = Callable[[Sentence], None]
-Gather = Callable[[Sequence[Hit]], Gathered]
 
 # Turns of a conversation whose evidence stays a candidate.
 REMEMBERED_EVIDENCE = 3
@@ -45,48 +34,14 @@ class Reply:
     timings_ms: dict[str, float]
 
 
-class StandaloneQuestion(LLMChain):
-    """The chain's question generator: the answerer rewrites the follow-up from the turns."""
+def import_aside() -> None:
+    """Begin to import LangChain beside whatever else is done; who needs it waits for the rest, and has the errors."""
 
-    rewrite: Callable[[str], str]
+    def work() -> None:
+        with suppress(Exception):
+            import_module("folio.chain")
 
-    def _call(self, inputs: dict[str, Any], run_manager: CallbackManagerForChainRun | None = None) -> dict[str, str]:
-        return {self.output_key: self.rewrite(inputs["question"])}
-
-
-class CitedAnswer(BaseCombineDocumentsChain):
-    """The chain's combine step: hits to evidence, and the answerer's sentences, told one at a time as they pass."""
-
-    answerer: Any  # an Answerer: a Protocol, which pydantic cannot check
-    gather: Gather
-    style: Style
-
-    def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
-        """The Answer to inputs["question"] from these documents, and nothing besides."""
-        found = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
-        told: Told = inputs["told"]
-        sentences: list[Sentence] = []
-        dropped = 0
-        for sentence in self.answerer.sentences(inputs["question"], found.evidence, self.style):
-            if isinstance(sentence, Withheld):
-                dropped += 1
-            else:
-                sentences.append(sentence)
-                told(sentence)
-        notices = [_left_out(found.left_out)] if found.left_out else []
-        if found.evidence and self.answerer.notice:
-            notices.append(self.answerer.notice)
-        asked = inputs["question"]
-        notice = " ".join(notices)
-        return Answer(asked, asked, tuple(sentences), found.evidence, dropped, notice, self.style), {}
-
-    async def acombine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
-        return self.combine_docs(docs, **inputs)
-
-
-def _left_out(count: int) -> str:
-    passages = "1 passage that was found" if count == 1 else f"{count} passages that were found"
-    return f"{passages} did not fit into the evidence; raise CONTEXT_TOKENS to have it read."
+    Thread(target=work, daemon=True).start()
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:
@@ -115,8 +70,8 @@ class Chat:
         self._style = style
         self._turns: list[Answer] = []
         self._found = Found((), {}, {})
+        self._ahead: str | None = None  # the question that _found is of before the chain has asked for it
         self._clock = Stopwatch()
-        self._chain = self._make_chain()
 
     @property
     def models(self) -> dict[str, str]:
@@ -132,6 +87,11 @@ class Chat:
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
         self._clock = Stopwatch()
+        if "_chain" not in vars(self) and not self._turns:  # LangChain is still being imported, and this needs none
+            self._search(question)
+            self._ahead = question
+            self._chain  # noqa: B018
+            self._clock.go_on()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
         output = self._chain.invoke({"question": question, "chat_history": history, "told": told})
         self._clock.lap("answer")
@@ -145,22 +105,11 @@ class Chat:
         """Forget the conversation."""
         self._turns.clear()
 
-    def _make_chain(self) -> ConversationalRetrievalChain:
-        def no_model(_: object) -> str:
-            raise AssertionError("the question generator and the combine step answer themselves")
+    @cached_property
+    def _chain(self) -> ConversationalRetrievalChain:
+        from folio.chain import make_chain
 
-        with warnings.catch_warnings():
-            # LangChain 1 marks its classic chains as superseded; they are pinned, and what this tool is asked to run.
-            warnings.simplefilter("ignore", LangChainDeprecationWarning)
-            return ConversationalRetrievalChain(
-                retriever=FolioRetriever(search=self._search),
-                question_generator=StandaloneQuestion(
-                    llm=RunnableLambda(no_model),
-                    prompt=PromptTemplate.from_template(prompts.STANDALONE),
-                    rewrite=self._rewrite,
-                ),
-                combine_docs_chain=CitedAnswer(answerer=self._answerer, gather=self._gather, style=self._style),
-            )
+        return make_chain(self._search, self._rewrite, self._gather, self._answerer, self._style)
 
     def _rewrite(self, question: str) -> str:
         standalone = self._answerer.standalone(question, self._turns)
@@ -168,6 +117,10 @@ class Chat:
         return standalone
 
     def _search(self, question: str) -> Sequence[Hit]:
+        if question == self._ahead:
+            self._ahead = None
+            return self._found.hits
+        self._ahead = None
         self._found = self._retriever.search(question, self._top_k, self._papers, remembered(self._turns))
         self._clock.lap("retrieve")
         return self._found.hits

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -243,6 +244,15 @@ class BuiltinEmbedder:
             while sum(sum(read.lengths) for read in self._recent.values()) > RECENT:
                 del self._recent[next(iter(self._recent))]
         return [known[text] for text in texts]
+
+    def load_aside(self) -> None:
+        """See protocols.TokenEmbedder."""
+
+        def work() -> None:
+            with suppress(Exception):
+                self._model()
+
+        threading.Thread(target=work, daemon=True).start()
 
     def _model(self) -> _Model:
         with self._loading:

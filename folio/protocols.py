@@ -37,6 +37,10 @@ class Embedder(Protocol):
 class TokenEmbedder(Embedder, Protocol):
     """One that also tells what it makes of each token of a text."""
 
+    def load_aside(self) -> None:
+        """Begin to load the model beside whatever else is done; the first text waits for it, and has the errors."""
+        ...
+
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """The tokens of each text, in order. Raises ModelError."""
         ...

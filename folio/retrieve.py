@@ -65,20 +65,21 @@ class Retriever:
         also: chunk ids that are candidates in any case, such as the evidence of earlier turns.
         """
         clock = Stopwatch()
-        vector = self.embedder.embed_query(question)
-        clock.lap("embed")
         with self._library.reading() as stamp:
             if self._indexes is None or self._indexes.stamp != stamp:
                 self._indexes = self._open_indexes()
             clock.lap("open")
             wanted = max(self._weights.candidates, top_k)
             ids = None if papers is None else self._library.chunk_ids_of([paper.id for paper in papers])
-            vectors = self._indexes.vectors
-            dense = vectors.search(vector, wanted, ids)
-            clock.lap("dense")
             within = None if papers is None else frozenset(paper.id for paper in papers)
             lexical = self._indexes.lexical.search(question, wanted, within)
             clock.lap("bm25")
+            # Last, as its model may still be loading (App.retriever).
+            vector = self.embedder.embed_query(question)
+            clock.lap("embed")
+            vectors = self._indexes.vectors
+            dense = vectors.search(vector, wanted, ids)
+            clock.lap("dense")
             ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
             # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
             near = {chunk for chunk, _ in dense}
@@ -154,6 +155,10 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def go_on(self) -> None:
+        """What has passed since the last lap is not counted."""
         self._last = perf_counter()
 
     def lap(self, name: str) -> None:

@@ -91,6 +91,9 @@ class HashingEmbedder:
         self.queries.append(text)
         return self._vector(text)
 
+    def load_aside(self) -> None:
+        """There is nothing to load."""
+
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """A word is a token, and its state the vector of the word: alike words match wholly, others hardly."""
         read = [list(re.finditer(r"\w+", text)) for text in texts]

@@ -35,6 +35,7 @@ FLOORS = [
     "indexing retrieve",
     "rebuild textstore followup",
     "answer extract bridge makeset gold",
+    "chain",
     "chat",
     "trial",
     "app",

