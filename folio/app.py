@@ -14,6 +14,7 @@ from config import Settings, SettingsError, load_settings
 from folio import indexing, rebuild, store
 from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
+from folio.exported import GRAPHS
 from folio.files import write_json
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
@@ -322,7 +323,7 @@ class App:
     @property
     def graphs(self) -> Path:
         """The folder that keeps what is made of a model's weights once."""
-        return self.settings.MODELS_DIR / "onnx"
+        return self.settings.MODELS_DIR / GRAPHS
 
     # For LangChain programs
 

@@ -49,7 +49,7 @@ _PASSAGES = (
 TRIED = tuple((question, passage) for question in _QUESTIONS for passage in _PASSAGES)
 # How far the exact graph's logits may lie from those of sentence-transformers, of the largest; and the root of the mean
 # square by which the rounded one's may, of their standard deviation. Otherwise the exact graph is kept.
-AS_EXACT, AS_ROUNDED = 1e-3, 0.1
+AS_EXACT, AS_ROUNDED = 1e-3, 0.05
 
 
 def local_files(name: str, models: Path) -> Path | None:
@@ -124,11 +124,11 @@ class CrossEncoderReranker:
         """A graph whose logits for TRIED are the expected ones, rounded where that does; empty where none is."""
         try:
             sizes, tensors = _read(self._folder)
-            exact = graph(tensors, sizes, rounded=False, classifier=True)
+            exact = graph(tensors, sizes, 0, classifier=True)
             apart = _scorer(self._folder, exact, self._threads)(TRIED) - expected
             if not np.abs(apart).max() <= AS_EXACT * max(1.0, float(np.abs(expected).max())):
                 return b""
-            rounded = graph(tensors, sizes, rounded=True, classifier=True)
+            rounded = graph(tensors, sizes, 2, classifier=True)
             apart = _scorer(self._folder, rounded, self._threads)(TRIED) - expected
             return rounded if np.sqrt((apart**2).mean()) <= AS_ROUNDED * expected.std() else exact
         except Exception:  # it is not of BERT's kind, in whatever way: the packages have errors of their own for it

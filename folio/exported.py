@@ -21,6 +21,8 @@ from typing import Any
 
 from folio.files import sha256_file, sync
 
+# The folder for them, below MODELS_DIR.
+GRAPHS = "onnx"
 # Seconds after which a file that is not yet renamed is what a killed process left behind.
 _LEFT_BEHIND = 600
 

@@ -98,17 +98,17 @@ class _Model:
     network: Network
 
     @classmethod
-    def load(cls, folder: Path, cache: Path | None, threads: int = 0, *, rounded: bool = True) -> _Model:
-        """rounded: as it is used; else exact, to compare with, and never kept. Raises ModelMissing, ModelError."""
+    def load(cls, folder: Path, cache: Path | None, threads: int = 0, *, terms: int = 1) -> _Model:
+        """terms: see bert.graph; any but 1 is to compare with, and never kept. Raises ModelMissing, ModelError."""
         from tokenizers import Tokenizer
 
-        kept = Kept.read(cache if rounded else None, NAME)
+        kept = Kept.read(cache if terms == 1 else None, NAME)
         sources = _examined(kept, folder)
         _verify(sources)
         tensors = read_tensors(folder / WEIGHTS)
         content = kept.content() if kept.is_of(VERSION, sources) else None
         if content is None:
-            content = graph(tensors, SIZES, rounded=rounded)
+            content = graph(tensors, SIZES, terms)
             kept.keep(VERSION, sources, content)
         elif kept.sources != sources:  # the same bytes with another time: so that they are not hashed every time
             kept.keep(VERSION, sources, content)

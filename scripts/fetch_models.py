@@ -3,8 +3,9 @@
     make models
     LLM_MODEL=llama3.2:3b python scripts/fetch_models.py
 
-The Ollama server pulls EMBED_MODEL and LLM_MODEL. The files of CROSS_ENCODER go to a folder of MODELS_DIR. This is the
-only program of Folio that lets anything but the Ollama server be contacted.
+The Ollama server pulls EMBED_MODEL and LLM_MODEL. The files of CROSS_ENCODER go to a folder of MODELS_DIR. What it and
+the built-in model are run with is made from their weights, once. This is the only program of Folio that lets anything
+but the Ollama server be contacted.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings
-from folio.crossencoder import local_files
+from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import FolioError, ModelError, UsageError
+from folio.exported import GRAPHS
+from folio.minilm import BuiltinEmbedder
 from folio.ollama import OllamaServer, base_url
 
 # What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
@@ -72,8 +75,16 @@ def download_cross_encoder(name: str, folder: Path) -> None:
         ) from error
 
 
+def make_graphs(name: str, models: Path) -> None:
+    """Make once what the models on this computer are run with, so that no question waits for it. Raises FolioError."""
+    graphs = models / GRAPHS
+    BuiltinEmbedder(cache=graphs).embed_query("ready?")
+    if folder := local_files(name, models):
+        CrossEncoderReranker(folder, name, graphs).load()
+
+
 def fetch(settings: Settings) -> list[FolioError]:
-    """Fetch each model, also after another one failed. Returns what failed."""
+    """Fetch each model, also after another one failed, then make their graphs. Returns what failed."""
     embed, llm, cross_encoder = settings.EMBED_MODEL, settings.LLM_MODEL, settings.CROSS_ENCODER
     host, timeout_s = settings.OLLAMA_HOST, settings.OLLAMA_TIMEOUT_S
     folder = settings.MODELS_DIR / cross_encoder.rpartition("/")[2]
@@ -86,6 +97,8 @@ def fetch(settings: Settings) -> list[FolioError]:
     else:
         what = f"{cross_encoder}: Folio downloads it from the Hugging Face hub into {folder}"
         jobs.append((what, partial(download_cross_encoder, cross_encoder, folder)))
+    what = f"the built-in model and the cross-encoder: what they are run with is made in {settings.MODELS_DIR / GRAPHS}"
+    jobs.append((what, partial(make_graphs, cross_encoder, settings.MODELS_DIR)))
     failures: list[FolioError] = []
     for what, job in jobs:
         console.print(what)

@@ -66,7 +66,7 @@ def embedder() -> BuiltinEmbedder:
 def exact() -> BuiltinEmbedder:
     """With the same weights, not rounded."""
     embedder = BuiltinEmbedder()
-    embedder._loaded = _Model.load(model_folder(), None, rounded=False)
+    embedder._loaded = _Model.load(model_folder(), None, terms=0)
     return embedder
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from desk import even_weights, one_page_hits
+from desk import ROOT, even_weights, one_page_hits
 from doubles import HashingEmbedder
 
 from config import Settings
+from folio import crossencoder
 from folio.app import App
-from folio.crossencoder import CrossEncoderReranker
+from folio.bert import graph
+from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import ModelMissing
 from folio.minilm import BuiltinEmbedder
 from folio.protocols import Reranker
@@ -190,6 +196,93 @@ def test_a_cross_encoder_scores_as_sentence_transformers_does(
     assert [hit.paper.file for hit in reranked(reranker, QUESTION, hits, {})] == order
     assert reranker.scores(QUESTION, [], {}) == []
     assert reranker.name == NAME
+
+
+def test_its_graph_is_made_once_and_then_needs_no_torch(cross_encoder: Path, tmp_path: Path) -> None:
+    hits = one_page_hits(*TEXTS)
+    expected = CrossEncoderReranker(cross_encoder, NAME, tmp_path).scores(QUESTION, hits, {})
+    code = (
+        "import json, sys\n"
+        "from pathlib import Path\n"
+        "from folio.crossencoder import CrossEncoderReranker\n"
+        "from desk import one_page_hits\n"
+        "given = json.load(sys.stdin)\n"
+        "before = set(sys.modules)\n"
+        "reranker = CrossEncoderReranker(Path(sys.argv[1]), 'x', Path(sys.argv[2]))\n"
+        "scores = reranker.scores(given['question'], one_page_hits(*given['texts']), {})\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(json.dumps([scores, sorted(new & {'torch', 'transformers', 'sentence_transformers', 'onnx'})]))\n"
+    )
+    given = json.dumps({"question": QUESTION, "texts": TEXTS})
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(cross_encoder), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))},
+        input=given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(ran.stdout) == [expected, []]
+
+
+def test_the_rounded_graph_is_kept_where_it_agrees_and_the_exact_one_where_it_does_not(
+    cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reranker = CrossEncoderReranker(cross_encoder, NAME)
+    expected = reranker._by_torch()(crossencoder.TRIED)
+    sizes, tensors = crossencoder._read(cross_encoder)
+    exact, rounded = (graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
+    monkeypatch.setattr(crossencoder, "AS_ROUNDED", 0.5)
+    assert reranker._agreeing(expected) == rounded
+    monkeypatch.setattr(crossencoder, "AS_ROUNDED", 0.0)
+    assert reranker._agreeing(expected) == exact
+    assert reranker._agreeing(expected + 0.1) == b""  # of another model
+
+
+def another_activation(folder: Path) -> None:
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
+
+
+def without_the_fast_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize("change", [another_activation, without_the_fast_tokenizer])
+def test_a_model_of_another_kind_is_run_by_sentence_transformers(
+    cross_encoder: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    folder = shutil.copytree(cross_encoder, tmp_path / "model")
+    change(folder)
+    hits = one_page_hits(*TEXTS)
+    expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(
+        [(QUESTION, text) for text in TEXTS]
+    )
+    for _ in range(2):  # the second time it is known that there is no graph
+        scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, hits, {})
+        assert scores == pytest.approx(expected.tolist(), abs=1e-6)
+    assert list(tmp_path.glob("onnx/*.onnx")) == []
+
+
+def test_half_a_character_is_no_error(cross_encoder: Path) -> None:
+    (score,) = CrossEncoderReranker(cross_encoder, NAME).scores(QUESTION, one_page_hits("half \ud835 a pair"), {})
+    assert 0 <= score <= 1
+
+
+def test_the_hubs_cache_is_looked_into_without_its_package(
+    cross_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached = tmp_path / "hub" / "models--cross-encoder--ms-marco-MiniLM-L-6-v2"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("abc123")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert local_files(NAME, tmp_path / "models") is None
+    shutil.copytree(cross_encoder, cached / "snapshots" / "abc123")
+    assert local_files(NAME, tmp_path / "models") == cached / "snapshots" / "abc123"
+    for name in ("", "a/b/c", "x" * 5000, "\0", "../.."):
+        assert local_files(name, tmp_path / "models") is None
 
 
 def cut_short(folder: Path) -> None:
