@@ -21,7 +21,7 @@ BASE := $(PYTHON3)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help ask test models sample schema requirements clean check-python
+.PHONY: help ask test bench models sample schema requirements clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test: $(READY) ## Run everything that CI runs: ruff, strict types, the tests
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m mypy
 	@$(PYTHON) -m pytest
+
+bench: $(READY) ## Measure the speed beside the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
+	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
 
 models: $(READY) ## Fetch the Ollama models and the cross-encoder, while there is a network
 	@$(PYTHON) scripts/fetch_models.py

@@ -47,6 +47,38 @@ class Asked:
     passages: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Seconds by torch and by Folio, and how well the two agree: a share of questions, or a mean cosine."""
+
+    what: str
+    torch_s: float
+    folio_s: float
+    agreement: float
+    agree: str  # the same in words
+
+    @property
+    def ratio(self) -> float:
+        return self.torch_s / self.folio_s
+
+
+def measured(
+    path: Path, runs: int, *, seconds: float = 60, questions: int = 40, model: Path | None = None
+) -> list[Compared]:
+    """Trains a cross-encoder where no model is given, and compares over so many questions on articles."""
+    # Read when they are imported: everything is on the disk, nothing is asked for.
+    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+    chance = random.Random(1)
+    articles = json.loads(path.read_text(encoding="utf-8"))
+    half = len(articles) // 2
+    with tempfile.TemporaryDirectory() as made:
+        folder = model or Path(made, "cross-encoder")
+        if model is None:
+            train(folder, pairs_of(articles[:half], chance), seconds)
+        asked = asked_of(articles[half:], chance)[:questions]
+        return compare(folder, asked, runs, Path(made, "onnx"))
+
+
 def asked_of(articles: Sequence[dict[str, Any]], chance: random.Random) -> list[Asked]:
     """Each question with the passages of its article, filled up from others to PASSAGES."""
     cut = [[text[at : at + LENGTH] for at in range(0, len(text), LENGTH - OVERLAP)] for text in _texts(articles)]
@@ -130,8 +162,8 @@ def hits_of(passages: Sequence[str]) -> list[Hit]:
     ]
 
 
-def compare(folder: Path, asked: Sequence[Asked], runs: int, graphs: Path) -> list[tuple[str, float, float, str]]:
-    """What is measured: its name, seconds by torch and by Folio for all questions, and how well the two agree."""
+def compare(folder: Path, asked: Sequence[Asked], runs: int, graphs: Path) -> list[Compared]:
+    """Reranking, a question embedded, passages embedded; each with torch and with Folio, in turn."""
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
     reference = CrossEncoder(str(folder), device="cpu", local_files_only=True)
@@ -159,8 +191,9 @@ def compare(folder: Path, asked: Sequence[Asked], runs: int, graphs: Path) -> li
     texts = list(dict.fromkeys(text[:800] for one in asked for text in one.passages))[:64]
     questions = [one.question for one in asked]
 
-    def cosine(found: Any, expected: Any) -> str:
-        return f"mean cosine {float((np.asarray(found) * np.asarray(expected)).sum(axis=1).mean()):.4f}"
+    def embedded(what: str, torch_s: float, folio_s: float, some: list[str]) -> Compared:
+        cosine = float((np.asarray(built_in.embed_passages(some)) * np.asarray(encode(some))).sum(axis=1).mean())
+        return Compared(what, torch_s, folio_s, cosine, f"mean cosine {cosine:.4f}")
 
     def encode(some: list[str]) -> Any:
         return sentences.encode(some, normalize_embeddings=True, show_progress_bar=False)
@@ -173,19 +206,11 @@ def compare(folder: Path, asked: Sequence[Asked], runs: int, graphs: Path) -> li
     )
     passages = medians(runs, lambda: encode(texts), lambda: built_in.embed_passages(texts))
     return [
-        (f"rerank {PASSAGES} passages", rerank[0] / len(asked), rerank[1] / len(asked), agree),
-        (
-            "embed a question",
-            query[0] / len(asked),
-            query[1] / len(asked),
-            cosine(built_in.embed_passages(questions), encode(questions)),
+        Compared(
+            f"rerank {PASSAGES} passages", rerank[0] / len(asked), rerank[1] / len(asked), statistics.mean(same), agree
         ),
-        (
-            f"embed {len(texts)} passages",
-            passages[0],
-            passages[1],
-            cosine(built_in.embed_passages(texts), encode(texts)),
-        ),
+        embedded("embed a question", query[0] / len(asked), query[1] / len(asked), questions),
+        embedded(f"embed {len(texts)} passages", passages[0], passages[1], texts),
     ]
 
 
@@ -203,20 +228,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=40, help="that are asked (default: 40)")
     parser.add_argument("--runs", type=int, default=5, help="of each, in turn, for the median (default: 5)")
     arguments = parser.parse_args(argv)
-    # Read when they are imported: everything is on the disk, nothing is asked for.
-    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
-    chance = random.Random(1)
-    articles = json.loads(arguments.articles.read_text(encoding="utf-8"))
-    half = len(articles) // 2
-    with tempfile.TemporaryDirectory() as made:
-        folder = arguments.model or Path(made, "cross-encoder")
-        if not arguments.model:
-            train(folder, pairs_of(articles[:half], chance), arguments.seconds)
-        asked = asked_of(articles[half:], chance)[: arguments.questions]
-        rows = compare(folder, asked, arguments.runs, Path(made, "onnx"))
+    rows = measured(
+        arguments.articles,
+        arguments.runs,
+        seconds=arguments.seconds,
+        questions=arguments.questions,
+        model=arguments.model,
+    )
     print("| what | torch | Folio | ratio | agreement |\n|---|---|---|---|---|")
-    for what, theirs, ours, agree in rows:
-        print(f"| {what} | {theirs * 1000:.1f} ms | {ours * 1000:.1f} ms | {theirs / ours:.2f} | {agree} |")
+    for row in rows:
+        times = f"{row.torch_s * 1000:.1f} ms | {row.folio_s * 1000:.1f} ms | {row.ratio:.2f}"
+        print(f"| {row.what} | {times} | {row.agree} |")
     return 0
 
 

@@ -273,7 +273,11 @@ def models(bench: Bench) -> Iterator[Line]:
 
     if bench.articles is None:
         return
-    yield from (Line(*row) for row in rerank.rows(bench.articles, bench.work, bench.runs))
+    for row in rerank.measured(bench.articles, bench.runs):
+        least = 0.95 if row.what.startswith("rerank") else 0.99
+        ours, torch = f"{row.folio_s * 1000:.1f} ms", f"{row.torch_s * 1000:.1f} ms"
+        holds = row.ratio >= 2 and row.agreement >= least
+        yield Line(f"{row.what}: {row.agree}", ours, torch, f"{row.ratio:.1f}", f"2 times, {least}", holds)
 
 
 def reading(bench: Bench) -> Iterator[Line]:
