@@ -96,25 +96,31 @@ class Bench:
         return App(Settings.model_validate(chosen), lambda text: None)
 
 
+# Starts a command and tells its seconds, its peak in the system's unit and its exit code. It is a process of its own: a
+# child's peak begins with what its parent had when it was forked, which here may be gigabytes.
+_LAUNCHER = """
+import os, subprocess, sys, time
+began = time.perf_counter()
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(time.perf_counter() - began, usage.ru_maxrss, os.waitstatus_to_exitcode(status))
+"""
+
+
 def process(arguments: Sequence[str], environment: Mapping[str, str]) -> Took:
     """Run a script of the project to its end. Raises RuntimeError where it fails."""
-    with tempfile.TemporaryFile() as errors:
-        began = perf_counter()
-        child = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = perf_counter() - began
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode:
-            errors.seek(0)
-            raise RuntimeError(f"{' '.join(arguments)} failed: {errors.read().decode(errors='replace')[-2000:]}")
-    return Took(seconds, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
+    launched = subprocess.run(
+        [sys.executable, "-S", "-c", _LAUNCHER, sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, peak, code = launched.stdout.split()
+    if int(code):
+        raise RuntimeError(f"{' '.join(arguments)} failed: {launched.stderr[-2000:]}")
+    return Took(float(seconds), float(peak) / (2**20 if sys.platform == "darwin" else 2**10))
 
 
 def in_turn(runs: int, *jobs: Callable[[], Took]) -> list[Took]:
