@@ -6,7 +6,7 @@ python benchmarks/speed.py --only sizes models --runs 3       some parts, fewer 
 
 Whole processes are started in turn, Folio's and the plain design's, and timed from outside with their peak memory.
 Stores are made (synthetic.py) with as many passages as asked for; both designs get the same texts and vectors. What was
-made stays in --work, for the next run. The table goes to RESULTS.md and the chart beside it.
+made stays in --work, for the next run. The table goes to RESULTS.md, the chart to docs/.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def sizes(bench: Bench) -> Iterator[Line]:
             (took,) = in_turn(bench.runs, lambda e=environment: process(["query.py", QUESTION], e))  # type: ignore[misc]
             what = f"`query.py`, built-in answer, {chunks:,} passages"
             yield Line(what, _s(took), "", "", "under 2 s", took.seconds < 2)
-    (ROOT / "benchmarks" / "speed.png").write_bytes(curve.picture(points))
+    (ROOT / "docs" / "speed.png").write_bytes(curve.picture(points))
 
 
 def warm(bench: Bench) -> Iterator[Line]:

@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 
 from folio.facts import measured
+from folio.tokens import tokenize
+
+# Words of a question that no answer repeats, as search tokens.
+ASKING = frozenset(tokenize("many much"))
 
 _SIZES = "many|much|large|big|small|long|short|wide|high|low|tall|deep|thick|heavy|fast|slow|far|old|hot|cold"
 # What has a number for a value, whatever is spoken of. Words that as often have none, such as "level" or "error", are

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from folio import followup
-from folio.asked import asks_for_number, gives_number
+from folio.asked import ASKING, asks_for_number, gives_number
 from folio.dispute import conflict
 from folio.facts import facts
 from folio.late import Matches, answered, matches
@@ -95,7 +95,7 @@ class ExtractiveAnswerer:
 
         A paper's title counts for its sentences: a question names the paper, which a sentence of it seldom does.
         """
-        weights = self._term_weights(question)
+        weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         read = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
         self.confidence = _confidence(question, evidence, read)
         found = [

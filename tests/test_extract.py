@@ -198,10 +198,17 @@ def test_where_a_number_is_asked_for_only_sentences_with_numbers_count() -> None
     answerer = extractive()
     list(answerer.sentences(question, evidence_on(text)))
     read, passage, title = HashingEmbedder(256).tokens([question, text, "A Paper"])
-    match = Matches.of(Query.of(question, read, even_weights(question)), passage, title)
+    match = Matches.of(Query.of(question, read, even_weights("otters float")), passage, title)
     counts, floats = sentence_spans(text)
     assert match.spoken_of(*floats) > match.spoken_of(*counts)  # and yet it gives no number
     assert answerer.confidence == pytest.approx(match.spoken_of(*counts) - NUMBER_NEEDS)
+
+
+def test_many_is_not_looked_for() -> None:
+    few, many = (extractive() for _ in range(2))
+    list(few.sentences("Are there otters?", evidence_on("The paper counts 40 otters.")))
+    list(many.sentences("Are there many otters?", evidence_on("The paper counts 40 otters.")))
+    assert few.confidence == many.confidence == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_number_that_no_sentence_gives_is_refused() -> None:
