@@ -32,11 +32,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from config import Settings
 from folio import indexing, store
 from folio.app import App
+from folio.fingerprint import Reading
 from folio.mupdf import pymupdf
 from folio.types import SourceFile
 
 PROCESSES = 2
-_READING = indexing.Reading(chunk_size=1500, chunk_overlap=200)
+_READING = Reading(chunk_size=1500, chunk_overlap=200)
 _MAX_FILE_MB = 500
 _WORDS = 4000  # that made papers are written with
 _LINES, _PER_LINE = 45, 12

@@ -38,6 +38,7 @@ from folio import indexing, store
 from folio.app import App
 from folio.chunk import chunk_id
 from folio.files import sha256_file
+from folio.fingerprint import fingerprint
 from folio.library import Library
 from folio.types import SourceFile, Vectors
 
@@ -154,7 +155,7 @@ def made(bench: Bench, chunks: int, environment: Mapping[str, str], dimension: i
     library = synthetic.make(folder, model(bench), chunks, dimension, max(1, chunks // PER_PAPER))
     app = bench.app({**environment, "VECTORSTORE_DIR": str(folder)})
     try:
-        library.set_fingerprint(indexing.fingerprint(app.new_embedder(), app.reading))
+        library.set_fingerprint(fingerprint(app.new_embedder(), app.reading))
         store.update_indexes(folder, library, "tantivy")
         rows = {id: vector for ids, batch in library.vectors() for id, vector in zip(ids, batch, strict=True)}
         passages = list(library.passages())
@@ -177,7 +178,7 @@ def with_files(bench: Bench) -> Path:
     app = bench.app(environment)
     library = Library(folder / store.LIBRARY, create=True)
     try:
-        library.set_fingerprint(indexing.fingerprint(app.new_embedder(), app.reading))
+        library.set_fingerprint(fingerprint(app.new_embedder(), app.reading))
         library.database.rows("PRAGMA synchronous = OFF")
         for number, (paper, vectors) in enumerate(
             synthetic.papers(model(bench), MANY * PER_PAPER, 384, MANY)

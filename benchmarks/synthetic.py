@@ -27,6 +27,7 @@ import numpy as np
 
 from folio import indexing, store
 from folio.chunk import chunk_id
+from folio.fingerprint import Reading, made_here
 from folio.library import Library
 from folio.sentences import sentence_spans
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
@@ -99,7 +100,7 @@ def modelled_on(folder: Path) -> Model:
 def model_of_nothing(dimension: int) -> Model:
     """The sample paper's sentences, and random vectors of which any two have a cosine of about 0.2."""
     file = SourceFile(str(SAMPLE), SAMPLE.name, "")
-    paper = indexing.read_paper(file, indexing.Reading(1500, 0), 10)
+    paper = indexing.read_paper(file, Reading(1500, 0), 10)
     rng = np.random.default_rng(5)
     falling = np.arange(1, dimension + 1, dtype=np.float32) ** -FALL  # a few directions tell most
     common, *centres = _unit(falling * rng.standard_normal((56, dimension), dtype=np.float32))
@@ -144,7 +145,7 @@ def make(folder: Path, model: Model, chunks: int, dimension: int, count: int) ->
 
 def fingerprint(dimension: int) -> dict[str, str]:
     """A made store's, with the usual settings."""
-    return {**identity(dimension), **indexing.made_here(indexing.Reading(1500, 200))}
+    return {**identity(dimension), **made_here(Reading(1500, 200))}
 
 
 def add(library: Library, paper: NewPaper, vectors: Vectors) -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
-from folio import indexing, rebuild, store
+from folio import store
 from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.exported import GRAPHS
 from folio.files import write_json
+from folio.fingerprint import Reading, fingerprint, made_here
 from folio.library import Library
 from folio.ollama import OllamaServer, base_url, is_local
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
@@ -25,6 +26,7 @@ from folio.retrieve import Retriever, Weights
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
+    from folio import indexing
     from folio.bridge import FolioRetriever
     from folio.chat import Chat
 
@@ -60,12 +62,14 @@ class App:
         return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
 
     @property
-    def reading(self) -> indexing.Reading:
+    def reading(self) -> Reading:
         settings = self.settings
-        return indexing.Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
+        return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
 
     def limits(self, jobs: int | None) -> indexing.Limits:
         """jobs: worker processes that read PDFs; by default one a core, as many as 8."""
+        from folio import indexing
+
         wanted = jobs or min(8, os.cpu_count() or 1)
         settings = self.settings
         return indexing.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
@@ -92,7 +96,7 @@ class App:
         made_with = library.fingerprint()
         embedder = self._embedder(made_with.get("embedder", ""))
         if made_with:
-            store.require_fingerprint(library, indexing.fingerprint(embedder, self.reading))
+            store.require_fingerprint(library, fingerprint(embedder, self.reading))
         return embedder
 
     def new_embedder(self) -> Embedder:
@@ -102,7 +106,7 @@ class App:
     def require_same_settings(self, library: Library) -> None:
         """Raises StoreMismatch for what can be told apart without asking a model."""
         made_with = library.fingerprint()
-        expected = indexing.made_here(self.reading)
+        expected = made_here(self.reading)
         if self.settings.EMBEDDER != "auto":
             expected["embedder"] = self.settings.EMBEDDER
         store.require_fingerprint(library, {**made_with, **expected})
@@ -144,6 +148,8 @@ class App:
         self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None, retry: frozenset[str]
     ) -> Iterator[indexing.Outcome]:
         """Bring the store up to date with these files. The caller holds the writer's place."""
+        from folio import indexing
+
         library = Library(self.library_path, create=True)
         try:
             self.require_same_settings(library)
@@ -164,6 +170,8 @@ class App:
         self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None
     ) -> Iterator[indexing.Outcome]:
         """Make the store anew from these files. See rebuild.rebuild."""
+        from folio import rebuild
+
         # A store that Ollama made is not made worse because the server happens to be down.
         embedder = self._embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
         yield from rebuild.rebuild(
@@ -179,6 +187,8 @@ class App:
 
     def prune(self) -> list[indexing.Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer's place."""
+        from folio import indexing
+
         library = self.open_library()
         try:
             return list(indexing.prune(library))
@@ -187,14 +197,20 @@ class App:
 
     def known_files(self) -> dict[Path, str]:
         """The files that the index was made from, by absolute path, with their names."""
+        from folio import rebuild
+
         return rebuild.known_files(self.library_path, self.settings.INGESTED_JSON)
 
     def made_with(self) -> dict[str, str]:
         """The fingerprint of the store; empty when there is none that can be read."""
+        from folio import rebuild
+
         return rebuild.read_if_sound(self.library_path, Library.fingerprint) or {}
 
     def finish_ingest(self) -> None:
         """Bring the indexes and ingested.json to the library's state."""
+        from folio import indexing
+
         if not self.library_path.exists():
             return
         library = Library(self.library_path, create=True)

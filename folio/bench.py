@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from folio import indexing, store, textstore
+from folio import store, textstore
 from folio.app import App
 from folio.evalset import EvalSet
+from folio.fingerprint import fingerprint
 from folio.library import Library
 from folio.retrieve import Retriever
 from folio.types import Progress
@@ -34,7 +35,7 @@ def apart(app: App, papers: Path) -> App:
 
     The store's name tells the folder and all that its vectors depend on, so that each change of settings has its own.
     """
-    made_with = indexing.fingerprint(app.new_embedder(), app.reading)
+    made_with = fingerprint(app.new_embedder(), app.reading)
     place = papers.resolve()
     key = hashlib.sha256(json.dumps([str(place), made_with], sort_keys=True).encode()).hexdigest()[:12]
     folder = app.settings.VECTORSTORE_DIR / store.EVALUATIONS / f"{place.name}-{key}"

@@ -15,9 +15,6 @@ from typing import NamedTuple
 
 from folio.types import Page, PageMap
 
-# Goes into the store's fingerprint: a change in what comes out raises it.
-VERSION = 2
-
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 # U+FFFF is what some fonts give for a dash or another sign that they have no letter for: it parts words too.
 _SPACES = dict.fromkeys([0xFFFF, 0x09, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")

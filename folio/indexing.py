@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol
 from folio import chunk, clean, pdf, workers
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
+from folio.fingerprint import Reading, fingerprint
 from folio.landing import Landing
 from folio.library import Library
 from folio.protocols import Embedder
@@ -27,7 +28,6 @@ from folio.types import Failure, NewPaper, Page, SourceFile
 # The share of a file's time that the layout model and OCR may use: what they have read by then is kept.
 _SLOW_SHARE = 0.75
 
-Parser = Literal["fast", "layout"]
 Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
 
 
@@ -40,16 +40,6 @@ class Outcome:
     pages: int = 0
     chunks: int = 0
     notes: tuple[str, ...] = ()  # what was odd, or why it failed and what to do
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How papers are read, and cut into chunks."""
-
-    chunk_size: int  # characters
-    chunk_overlap: int  # characters
-    parser: Parser = "fast"
-    ocr: bool = False  # read pages that are pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +62,6 @@ class Watch(Protocol):
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...
 
     def done(self, outcome: Outcome) -> None: ...
-
-
-def fingerprint(embedder: Embedder, reading: Reading) -> dict[str, str]:
-    """Everything that a store's vectors depend on; two stores with the same may be asked in the same way."""
-    return {**embedder.identity(), **made_here(reading)}
-
-
-def made_here(reading: Reading) -> dict[str, str]:
-    """The part of the fingerprint that can be told without asking a model."""
-    return {
-        "chunk_size": str(reading.chunk_size),
-        "chunk_overlap": str(reading.chunk_overlap),
-        "cleaner": str(clean.VERSION),
-        "parser": pdf.version(reading.parser == "layout"),
-    }
 
 
 def find_pdfs(targets: Iterable[Path]) -> dict[Path, str]:

@@ -20,9 +20,6 @@ from folio.mupdf import pymupdf
 from folio.seen import Clock, Seen, images, line_text, lines, seen_text
 from folio.types import Page, ParsedPdf
 
-# Goes into the store's fingerprint: a change in what is read from the same file raises it.
-VERSION = 2
-
 # What is said of pages that may be read better the next time.
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
 
@@ -34,11 +31,6 @@ _STRAY_CHARACTERS = 16
 # Type smaller than this share of its line's largest marks a footnote or an affiliation.
 _SUPERSCRIPT = 0.8
 _DAMAGED = "open it in a PDF reader and save or print it to a new PDF, or fetch the file again"
-
-
-def version(layout: bool) -> str:
-    """What the store's fingerprint says of how pages were read."""
-    return f"{VERSION} with layout {regions.VERSION}" if layout else str(VERSION)
 
 
 def read_pdf(

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from folio import indexing
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
+from folio.fingerprint import Reading, fingerprint
 from folio.library import Library
 from folio.protocols import Embedder
 from folio.querylog import QueryLog
@@ -24,7 +25,7 @@ def rebuild(
     path: Path,
     files: Sequence[SourceFile],
     embedder: Embedder,
-    reading: indexing.Reading,
+    reading: Reading,
     limits: indexing.Limits,
     watch: indexing.Watch,
     *,
@@ -37,7 +38,7 @@ def rebuild(
     The caller holds the writer's place, and brings the indexes up to date afterwards.
     """
     beside = path.with_name(BESIDE)
-    library = _broken_off(beside, indexing.fingerprint(embedder, reading))
+    library = _broken_off(beside, fingerprint(embedder, reading))
     paths = frozenset(file.path for file in files)
     try:
         for old in library.files():

@@ -15,9 +15,6 @@ from folio.glance import Rect
 from folio.layout import Box, join_paragraphs, page_text
 from folio.mupdf import layout_parser
 
-# Goes into the store's fingerprint where this parser is used: a change in what comes out raises it.
-VERSION = 1
-
 # A line belongs to the region that holds this share of it at least.
 _HELD = 0.3
 # Type this long is no heading, whatever the model says.

@@ -7,8 +7,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from folio import chunk, indexing, landing, store
+from folio import chunk, landing, store
 from folio.evalset import Document
+from folio.fingerprint import Reading, fingerprint
 from folio.library import Library
 from folio.protocols import Embedder
 from folio.types import NewPaper, PageMap, Progress, SourceFile
@@ -20,7 +21,7 @@ def make(
     folder: Path,
     documents: Sequence[Document],
     embedder: Embedder,
-    reading: indexing.Reading,
+    reading: Reading,
     *,
     whole: bool = False,
     engine: store.Engine = "tantivy",
@@ -41,7 +42,7 @@ def make(
     Raises StoreBusy, DiskFull, ModelError.
     """
     # How a whole document is one passage does not depend on how papers are cut.
-    made_with = {**indexing.fingerprint(embedder, indexing.Reading(0, 0) if whole else reading), "whole": str(whole)}
+    made_with = {**fingerprint(embedder, Reading(0, 0) if whole else reading), "whole": str(whole)}
     papers = {document.id: _paper(document, reading, whole) for document in documents}
     wanted = {paper.id: (name, paper) for name, paper in papers.items() if paper.spans}
     made = folder / _key(made_with, wanted)
@@ -65,7 +66,7 @@ def make(
     return made
 
 
-def _paper(document: Document, reading: indexing.Reading, whole: bool) -> NewPaper:
+def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
     """A document as a paper of one page. Its id tells it from another document with the same text."""
     text, title = document.text, document.title
     if whole:

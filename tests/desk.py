@@ -22,7 +22,8 @@ import evaluate
 import ingest
 import query
 from config import Settings
-from folio import chunk, cli, indexing, store, workers
+from folio import chunk, cli, store, workers
+from folio.fingerprint import fingerprint
 from folio.library import Library
 from folio.support import citation
 from folio.tokens import tokenize
@@ -138,7 +139,7 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     )
     app = HashingApp(settings, lambda text: None, embedder)
     library = Library(app.library_path, create=True)
-    library.set_fingerprint(indexing.fingerprint(embedder, app.reading))
+    library.set_fingerprint(fingerprint(embedder, app.reading))
     for name, title, pages in (("otters.pdf", "On Sea Otters", OTTERS), ("glaciers.pdf", "Ice of the Alps", GLACIERS)):
         (hit,) = hits_on(*pages, file=name)
         spans = chunk.split(hit.text, app.reading.chunk_size, app.reading.chunk_overlap)

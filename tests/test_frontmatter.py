@@ -8,8 +8,9 @@ import pymupdf
 import pytest
 from pdfs import LEADING, column, save
 
+from folio.fingerprint import Reading
 from folio.frontmatter import arxiv_id
-from folio.indexing import Reading, read_paper
+from folio.indexing import read_paper
 from folio.pdf import read_pdf
 from folio.types import SourceFile
 

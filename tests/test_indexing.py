@@ -29,6 +29,7 @@ from pdfs import image_page
 from folio import indexing, store, workers
 from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
 from folio.files import sha256_file
+from folio.fingerprint import fingerprint
 from folio.indexing import Outcome
 from folio.library import Library
 from folio.types import Vectors
@@ -109,7 +110,7 @@ def test_new_papers_are_read_split_embedded_and_found(app: HashingApp) -> None:
     ]
     assert [paper.chunks for paper in library.papers()] == [outcome.chunks for outcome in outcomes]
     assert library.chunk_count() == sum(outcome.chunks for outcome in outcomes) == len(app.hashing.passages)
-    assert library.fingerprint() == indexing.fingerprint(app.hashing, app.reading)
+    assert library.fingerprint() == fingerprint(app.hashing, app.reading)
     library.close()
     assert app.verify() == []
     file, pages, text = _found(app, "how is the last block padded")
@@ -554,7 +555,7 @@ def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp
         new.finish_ingest()
     assert _found(new, "splay tree root")[0] == "trees.pdf"
     library = new.open_library()
-    assert library.fingerprint() == indexing.fingerprint(new.hashing, new.reading)
+    assert library.fingerprint() == fingerprint(new.hashing, new.reading)
     library.close()
     assert new.verify() == []
     assert not list(new.settings.VECTORSTORE_DIR.glob("rebuild*"))

@@ -11,9 +11,10 @@ from doubles import HashingEmbedder
 from ollama_models import LLAMA, Json
 from ollama_server import OllamaStandIn, closed_url
 
-from folio import chunk, evalset, indexing, landing, makeset, prompts
+from folio import chunk, evalset, landing, makeset, prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.evalset import Question
+from folio.fingerprint import Reading, fingerprint
 from folio.library import Library
 from folio.ollama import OllamaServer
 from folio.types import NewPaper, PageMap, Paper, SourceFile
@@ -42,7 +43,7 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
     """A library of papers with these pages, by the names of their files without the ending."""
     library = Library(folder / "library.sqlite", create=True)
     embedder = HashingEmbedder()
-    library.set_fingerprint(indexing.fingerprint(embedder, indexing.Reading(300, 50)))
+    library.set_fingerprint(fingerprint(embedder, Reading(300, 50)))
     for name, pages in papers.items():
         starts, text = [], ""
         for page in pages:

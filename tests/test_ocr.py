@@ -12,8 +12,9 @@ from desk import Desk
 from doubles import hashing_app
 from pdfs import image_page, save, scan
 
-from folio import indexing, ocr
+from folio import ocr
 from folio.errors import PaperError, PaperLimit
+from folio.fingerprint import made_here
 from folio.layout import Box, page_text
 from folio.pdf import read_pdf
 
@@ -219,7 +220,7 @@ def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
 
 def test_what_reads_pictures_is_not_in_the_fingerprint(tmp_path: Path) -> None:
     off, auto = hashing_app(tmp_path, OCR="off"), hashing_app(tmp_path, OCR="auto")
-    assert indexing.made_here(off.reading) == indexing.made_here(auto.reading)
+    assert made_here(off.reading) == made_here(auto.reading)
     assert (off.reading.ocr, auto.reading.ocr) == (False, True)
 
 

@@ -13,12 +13,14 @@ from doubles import hashing_app, read_here
 from folio import regions, workers
 from folio.errors import StoreMismatch
 from folio.evidence import gather
+from folio.fingerprint import LAYOUT, PARSER
 from folio.layout import Box
 from folio.library import Library
-from folio.pdf import read_pdf, version
+from folio.pdf import read_pdf
 from folio.regions import Letter, Region, text_of
 from folio.types import Chunk, Hit, PageMap, Paper
 
+WITH_LAYOUT = f"{PARSER} with layout {LAYOUT}"
 PROSE = (
     "The plots lie on wet moors between two valleys in the north of the county, and each of them was walked twice in"
     " the season, at dawn and in calm weather, by the same two observers, who wrote down what they saw and heard."
@@ -269,7 +271,7 @@ def test_a_paper_is_read_by_layout_in_a_guarded_process(paper: Path, tmp_path: P
         at = text.index(f"## {page} Results")
         assert held.pages.page_at(at) == page
         assert held.pages.page_at(text.index(TABLE, at)) == page
-    assert library.fingerprint()["parser"] == version(layout=True)
+    assert library.fingerprint()["parser"] == WITH_LAYOUT
     library.close()
 
 
@@ -280,8 +282,8 @@ def test_a_store_made_by_the_other_parser_refuses(paper: Path, tmp_path: Path, m
     with pytest.raises(StoreMismatch) as raised:
         other.run()
     assert raised.value.happened == (
-        f"The store was made with other settings: parser is {version(layout=False)} in the store and"
-        f" {version(layout=True)} now."
+        f"The store was made with other settings: parser is {PARSER} in the store and"
+        f" {WITH_LAYOUT} now."
     )
     assert raised.value.remedy.startswith("Run `python ingest.py --rebuild`")
     other.run(rebuild=True)

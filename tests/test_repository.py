@@ -24,7 +24,8 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 FLOORS = [
     "types errors",
     "protocols matching measure setforms glance",
-    "prompts files ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert mupdf",
+    "prompts files fingerprint ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert "
+    "mupdf",
     "database chatmodel exported network quantities draft late evalset labels ocr regions seen bars segments",
     "facts",
     "polarity wording asked",

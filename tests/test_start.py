@@ -35,6 +35,12 @@ NEVER = {
 
 def imported(desk: Desk, *command: str) -> set[str]:
     """The packages of the environment that a command imports, by their top-level names."""
+    names = {name.partition(".")[0] for name in modules(desk, *command)}
+    return names & {name for name in packages_distributions() if not name.startswith("_")}
+
+
+def modules(desk: Desk, *command: str) -> set[str]:
+    """Every module that a command imports."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", str(ROOT / command[0]), *command[1:]],
         env=desk.environment(),
@@ -45,8 +51,7 @@ def imported(desk: Desk, *command: str) -> set[str]:
         check=True,
     )
     lines = [line for line in ran.stderr.splitlines() if line.startswith("import time:")]
-    names = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
-    return names & {name for name in packages_distributions() if not name.startswith("_")}
+    return {line.rpartition("|")[2].strip() for line in lines}
 
 
 @pytest.mark.parametrize("script", ["query.py", "ingest.py", "evaluate.py"])
@@ -68,6 +73,11 @@ def test_sources_import_what_searches_and_nothing_else(small: Desk) -> None:
     found = imported(small, "query.py", "--sources", QUESTION)
     assert {"onnxruntime", "faiss", "tantivy"} <= found
     assert found <= SEARCHING
+
+
+def test_a_question_loads_no_room_that_reads_papers(small: Desk) -> None:
+    reading = {"folio.indexing", "folio.pdf", "folio.clean", "folio.layout", "folio.landing", "folio.workers"}
+    assert not modules(small, "query.py", QUESTION) & reading
 
 
 def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: Desk) -> None:

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from doubles import HashingEmbedder
 
-from folio import chunk, indexing, store, textstore
+from folio import chunk, store, textstore
 from folio.errors import ModelError
 from folio.evalset import Document
+from folio.fingerprint import Reading
 from folio.library import Library
 from folio.retrieve import Retriever, Weights
 from folio.types import Vectors
 
-READING = indexing.Reading(80, 10)
+READING = Reading(80, 10)
 OTTERS = (
     "Sea otters float in rafts of kelp. Their fur is dense. The diet is made of urchins, clams and crabs of the shore."
 )
@@ -131,7 +132,7 @@ def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) 
     [
         lambda folder: textstore.make(folder, DOCUMENTS[:2], HashingEmbedder(), READING),
         lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(32), READING),
-        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), indexing.Reading(90, 10)),
+        lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), Reading(90, 10)),
         lambda folder: textstore.make(folder, DOCUMENTS, HashingEmbedder(), READING, whole=True),
     ],
     ids=["documents", "embedder", "reading", "whole"],
@@ -153,4 +154,4 @@ def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:
     ]
     library.close()
     # However papers are cut, whole documents stay the same.
-    assert textstore.make(tmp_path, DOCUMENTS[:2], embedder, indexing.Reading(9, 1), whole=True) == made
+    assert textstore.make(tmp_path, DOCUMENTS[:2], embedder, Reading(9, 1), whole=True) == made
