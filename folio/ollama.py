@@ -1,7 +1,7 @@
 """The Ollama server: where it is, what it has, and what its errors mean.
 
-Chat and embedding themselves go through langchain-ollama, in chatmodel.py and embed.py. Both give its clients
-`client_kwargs`, so that nothing but the configured host is contacted, and hand what they raise to `translate`.
+Chat itself goes through langchain-ollama (chatmodel.py), embedding through the client that is under it (embed.py). Both
+are given `client_kwargs`, so that nothing but the configured host is contacted, and what they raise is `translate`d.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def is_local(url: str) -> bool:
 
 
 def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, Any]:
-    """What langchain-ollama's clients, sync and async, are made with: they speak to the configured host and no other.
+    """What the clients of ollama, sync and async, are made with: they speak to the configured host and no other.
 
     timeout_s is how many seconds the server may be silent, connect_s how many it may take to accept a connection.
     trust_env=False: no proxy and no .netrc from the environment, and no SSL_CERT_FILE either. The Ollama client follows

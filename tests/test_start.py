@@ -8,7 +8,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from desk import ROOT, Desk
+from desk import ROOT, Desk, small_papers
+from ollama_server import OllamaStandIn
 
 QUESTION = "How long is the Aletsch glacier?"
 # Packages that passages without an answer are found with; PyPI's spelling differs for some.
@@ -78,6 +79,15 @@ def test_sources_import_what_searches_and_nothing_else(small: Desk) -> None:
 def test_a_question_loads_no_room_that_reads_papers(small: Desk) -> None:
     reading = {"folio.indexing", "folio.pdf", "folio.clean", "folio.layout", "folio.landing", "folio.workers"}
     assert not modules(small, "query.py", QUESTION) & reading
+
+
+def test_sources_with_ollama_import_its_client_and_no_langchain(desk: Desk, ollama_server: OllamaStandIn) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "ollama", "OLLAMA_HOST": ollama_server.url}
+    assert desk.ingest().code == 0
+    found = imported(desk, "query.py", "--sources", QUESTION)
+    assert "ollama" in found
+    assert not {name for name in found if name.startswith("lang")}
 
 
 def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: Desk) -> None:
