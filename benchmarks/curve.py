@@ -45,13 +45,13 @@ def picture(points: Sequence[Point]) -> bytes:
         axes.plot(sizes, seconds, "o-", color=colour, label=name, linewidth=2)
         for size, second, megabyte in zip(sizes, seconds, megabytes, strict=True):
             shown = f"{second:.1f} s, {megabyte:,.0f} MB"
-            axes.annotate(shown, (size, second), (0, 8), textcoords="offset points", ha="center", fontsize=8)
+            axes.annotate(shown, (size, second), (-2, 7), textcoords="offset points", ha="right", fontsize=8)
     axes.set(xscale="log", yscale="log", xlabel="passages in the index", ylabel="seconds, whole process")
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
     axes.minorticks_off()
     low, high = min(seconds for _, _, own, _ in series for seconds in own), max(max(own) for _, _, own, _ in series)
     axes.set_ylim(low / 2, high * 2.5)
-    axes.set_xlim(min(sizes) / 2, max(sizes) * 2)
+    axes.set_xlim(min(sizes) / 4, max(sizes) * 2)
     axes.set_title("One question, from the command to the passages")
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left", frameon=False)
