@@ -12,16 +12,17 @@ made stays in --work, for the next run. The table goes to RESULTS.md, the chart 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -36,11 +37,11 @@ from benchmarks.plain import save
 from config import Settings
 from folio import indexing, store
 from folio.app import App
-from folio.chunk import chunk_id
 from folio.files import sha256_file
 from folio.fingerprint import fingerprint
 from folio.library import Library
-from folio.types import SourceFile, Vectors
+from folio.minilm import DIMENSION
+from folio.types import NewPaper, SourceFile, Vectors
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTION = "What happens when the computer loses power during an ingest?"
@@ -137,63 +138,65 @@ def in_turn(runs: int, *jobs: Callable[[], Took]) -> list[Took]:
 def model(bench: Bench) -> synthetic.Model:
     """What made stores are modelled on: the papers given, once they are ingested, else the sample and chance."""
     if not bench.papers:
-        return synthetic.model_of_nothing(384)
+        return synthetic.model_of_nothing(DIMENSION)
     folder = bench.work / "real"
-    if not (folder / "whole").exists():
-        process(["ingest.py", *map(str, bench.papers)], bench.settings(folder))
-        (folder / "whole").touch()
+    with _once(folder) as is_new:
+        if is_new:
+            process(["ingest.py", *map(str, bench.papers)], bench.settings(folder))
     return synthetic.modelled_on(folder)
 
 
 def made(bench: Bench, chunks: int, environment: Mapping[str, str], dimension: int) -> Path:
     """A store of so many passages, and the plain design's index of the same beside it; made once."""
     folder = bench.work / f"made-{chunks}"
-    if (folder / "whole").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    print(f"making a store of {chunks:,} passages", file=sys.stderr)
-    library = synthetic.make(folder, model(bench), chunks, dimension, max(1, chunks // PER_PAPER))
-    app = bench.app({**environment, "VECTORSTORE_DIR": str(folder)})
-    try:
-        library.set_fingerprint(fingerprint(app.new_embedder(), app.reading))
-        store.update_indexes(folder, library, "tantivy")
-        rows = {id: vector for ids, batch in library.vectors() for id, vector in zip(ids, batch, strict=True)}
-        passages = list(library.passages())
-        save(folder / "plain", [p.text for p in passages], np.stack([rows[p.id] for p in passages]))
-    finally:
-        library.close()
-    (folder / "whole").touch()
+    with _once(folder) as is_new:
+        if is_new:
+            print(f"making a store of {chunks:,} passages", file=sys.stderr)
+            papers = synthetic.papers(model(bench), chunks, dimension, max(1, chunks // PER_PAPER))
+            app = bench.app({**environment, "VECTORSTORE_DIR": str(folder)})
+            with closing(_filled(folder, app, ((*paper, None) for paper in papers))) as library:
+                rows = {id: vector for ids, batch in library.vectors() for id, vector in zip(ids, batch, strict=True)}
+                passages = list(library.passages())
+                save(folder / "plain", [p.text for p in passages], np.stack([rows[p.id] for p in passages]))
     return folder
 
 
 def with_files(bench: Bench) -> Path:
     """A store of MANY papers whose PDFs are there: copies of the papers given, each with a remark of its own."""
     folder = bench.work / "files"
-    if (folder / "whole").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "papers").mkdir(parents=True)
-    originals = bench.papers or [ROOT / "papers" / "folio-sample.pdf"]
-    environment = bench.settings(folder)
-    app = bench.app(environment)
-    library = Library(folder / store.LIBRARY, create=True)
-    try:
-        library.set_fingerprint(fingerprint(app.new_embedder(), app.reading))
-        library.database.rows("PRAGMA synchronous = OFF")
-        for number, (paper, vectors) in enumerate(
-            synthetic.papers(model(bench), MANY * PER_PAPER, 384, MANY)
-        ):
+    originals = bench.papers or [synthetic.SAMPLE]
+
+    def copies() -> Iterator[tuple[NewPaper, Vectors, SourceFile]]:
+        papers = synthetic.papers(model(bench), MANY * PER_PAPER, DIMENSION, MANY)
+        for number, (paper, vectors) in enumerate(papers):
             path = folder / "papers" / f"{number:04}.pdf"
             path.write_bytes(originals[number % len(originals)].read_bytes() + f"\n% {number}\n".encode())
-            paper = replace(paper, id=sha256_file(path))
-            ids = [chunk_id(paper.id, start, end) for start, end in paper.spans]
-            library.add(paper, SourceFile(str(path), path.name, paper.id), ids, vectors)
-        library.database.rows("PRAGMA synchronous = FULL")
-        store.update_indexes(folder, library, "tantivy")
-    finally:
-        library.close()
-    (folder / "whole").touch()
+            file = SourceFile(str(path), path.name, sha256_file(path))
+            yield replace(paper, id=file.sha256), vectors, file
+
+    with _once(folder) as is_new:
+        if is_new:
+            (folder / "papers").mkdir(parents=True)
+            _filled(folder, bench.app(bench.settings(folder)), copies()).close()
     return folder
+
+
+@contextmanager
+def _once(folder: Path) -> Iterator[bool]:
+    """Whether what the block makes in this folder is to be made: it is not there, or was broken off."""
+    whole = folder / "whole"
+    is_new = not whole.exists()
+    if is_new:
+        shutil.rmtree(folder, ignore_errors=True)
+    yield is_new
+    whole.touch()
+
+
+def _filled(folder: Path, app: App, papers: Iterable[tuple[NewPaper, Vectors, SourceFile | None]]) -> Library:
+    """A library of these papers that the app may ask, open, with its indexes."""
+    library = synthetic.fill(folder, fingerprint(app.new_embedder(), app.reading), papers)
+    store.update_indexes(folder, library, "tantivy")
+    return library
 
 
 # What is measured
@@ -201,7 +204,7 @@ def with_files(bench: Bench) -> Path:
 
 def helps(bench: Bench) -> Iterator[Line]:
     for script in ("query.py", "ingest.py"):
-        (took,) = in_turn(bench.runs, lambda script=script: process([script, "--help"], {}))  # type: ignore[misc]
+        (took,) = in_turn(bench.runs, partial(process, [script, "--help"], {}))
         yield Line(f"`{script} --help`", _s(took), "", "", "under 0.25 s", took.seconds < 0.25)
 
 
@@ -212,12 +215,12 @@ def sizes(bench: Bench) -> Iterator[Line]:
         with ingesting.Server(0.0) as server:
             wide = chunks == LARGE
             more = {"EMBEDDER": "ollama", "OLLAMA_HOST": server.url} if wide else {}
-            folder = made(bench, chunks, bench.settings(bench.work, **more), WIDE if wide else 384)
+            folder = made(bench, chunks, bench.settings(bench.work, **more), WIDE if wide else DIMENSION)
             environment = bench.settings(folder, **more)
             ours, plain = in_turn(
                 bench.runs,
-                lambda e=environment: process(["query.py", "--sources", QUESTION], e),  # type: ignore[misc]
-                lambda f=folder: process(["benchmarks/plain.py", "--index", str(f / "plain"), QUESTION], {}),  # type: ignore[misc]
+                partial(process, ["query.py", "--sources", QUESTION], environment),
+                partial(process, ["benchmarks/plain.py", "--index", str(folder / "plain"), QUESTION], {}),
             )
         times = plain.seconds / ours.seconds
         points.append(curve.Point(chunks, ours.seconds, plain.seconds, ours.peak_mb, plain.peak_mb))
@@ -230,7 +233,7 @@ def sizes(bench: Bench) -> Iterator[Line]:
             words = f"{ratio} times" + (", under 1 s" if chunks == SMALL else ", under 500 MB")
         yield Line(what, _s(ours), _s(plain), f"{times:.1f}", words, holds)
         if chunks == SMALL:
-            (took,) = in_turn(bench.runs, lambda e=environment: process(["query.py", QUESTION], e))  # type: ignore[misc]
+            (took,) = in_turn(bench.runs, partial(process, ["query.py", QUESTION], environment))
             what = f"`query.py`, built-in answer, {chunks:,} passages"
             yield Line(what, _s(took), "", "", "under 2 s", took.seconds < 2)
     (ROOT / "docs" / "speed.png").write_bytes(curve.picture(points))
@@ -290,7 +293,7 @@ def models(bench: Bench) -> Iterator[Line]:
 
 
 def reading(bench: Bench) -> Iterator[Line]:
-    papers = bench.papers or [ROOT / "papers" / "folio-sample.pdf"] * 20
+    papers = bench.papers or [synthetic.SAMPLE] * 20
     seen = ingesting.reading(papers, bench.runs)
     ours, bare = (f"{seen.pages / median(times):.0f} pages/s" for times in (seen.folio, seen.bare))
     what = "parse, clean and split, two processes; beside it bare `get_text`"
@@ -307,11 +310,11 @@ def embedding(bench: Bench) -> Iterator[Line]:
 def adding(bench: Bench) -> Iterator[Line]:
     folder = with_files(bench)
     environment = bench.settings(folder)
-    (nothing,) = in_turn(bench.runs, lambda: process(["ingest.py"], environment))
+    (nothing,) = in_turn(bench.runs, partial(process, ["ingest.py"], environment))
     files = sorted((folder / "papers").glob("*.pdf"))
     began = perf_counter()
     for file in files:
-        hashlib.file_digest(file.open("rb"), "sha256")
+        sha256_file(file)
     hashed = perf_counter() - began
     what = f"a second `ingest.py`, {MANY:,} papers, nothing new; beside it their hashing alone"
     yield Line(what, _s(nothing), f"{hashed:.2f} s", "", "", None)

@@ -15,7 +15,7 @@ import argparse
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -134,11 +134,19 @@ def make(folder: Path, model: Model, chunks: int, dimension: int, count: int) ->
 
     The indexes are the caller's to make (store.update_indexes), and to measure.
     """
+    made = ((paper, vectors, None) for paper, vectors in papers(model, chunks, dimension, count))
+    return fill(folder, fingerprint(dimension), made)
+
+
+def fill(
+    folder: Path, made_with: dict[str, str], papers: Iterable[tuple[NewPaper, Vectors, SourceFile | None]]
+) -> Library:
+    """The same with these papers and their files, under this fingerprint. None: a file that is not there."""
     library = Library(folder / store.LIBRARY, create=True)
-    library.set_fingerprint(fingerprint(dimension))
+    library.set_fingerprint(made_with)
     library.database.rows("PRAGMA synchronous = OFF")
-    for paper, vectors in papers(model, chunks, dimension, count):
-        add(library, paper, vectors)
+    for paper, vectors, file in papers:
+        add(library, paper, vectors, file)
     library.database.rows("PRAGMA synchronous = FULL")
     return library
 
@@ -148,11 +156,11 @@ def fingerprint(dimension: int) -> dict[str, str]:
     return {**identity(dimension), **made_here(Reading(1500, 200))}
 
 
-def add(library: Library, paper: NewPaper, vectors: Vectors) -> None:
-    """Land a paper as an ingest does."""
+def add(library: Library, paper: NewPaper, vectors: Vectors, file: SourceFile | None = None) -> None:
+    """Land a paper as an ingest does; without a file, as one of a file that is not there."""
     ids = [chunk_id(paper.id, start, end) for start, end in paper.spans]
     name = f"{paper.title}.pdf"
-    library.add(paper, SourceFile(f"/papers/{name}", name, paper.id), ids, vectors)
+    library.add(paper, file or SourceFile(f"/papers/{name}", name, paper.id), ids, vectors)
 
 
 def questions(library: Library, count: int, seed: int = 2) -> list[Asked]:

@@ -107,18 +107,16 @@ class _Model:
         _verify(sources)
         tensors = read_tensors(folder / WEIGHTS)
         content = kept.content() if kept.is_of(VERSION, sources) else None
-        if content is None:
-            content = graph(tensors, SIZES, terms)
-            kept.keep(VERSION, sources, content)
-        elif kept.sources != sources:  # the same bytes with another time: so that they are not hashed every time
-            kept.keep(VERSION, sources, content)
+        made = graph(tensors, SIZES, terms) if content is None else content
+        if content is None or kept.sources != sources:  # with other times, the same bytes would be hashed every time
+            kept.keep(VERSION, sources, made)
 
         tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         # The file cuts at 128 tokens and pads; windows are made here.
         tokenizer.no_truncation()
         tokenizer.no_padding()
         words, positions, types = (tensors[f"embeddings.{table}_embeddings.weight"] for table in TABLES)
-        return cls(tokenizer, Network(content, words, positions, types, threads))
+        return cls(tokenizer, Network(made, words, positions, types, threads))
 
     def read(self, text: str) -> tuple[Ids, list[tuple[int, int]]]:
         """The ids of a text's tokens, shape (tokens,), without [CLS] and [SEP], and where each stands in the text."""
