@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
-from threading import Thread
 from typing import TYPE_CHECKING
 
+from folio.aside import aside
 from folio.errors import UsageError
 from folio.evidence import Gathered, gather
 from folio.protocols import Answerer
@@ -36,12 +35,7 @@ class Reply:
 
 def import_aside() -> None:
     """Begin to import LangChain beside whatever else is done; who needs it waits for the rest, and has the errors."""
-
-    def work() -> None:
-        with suppress(Exception):
-            import_module("folio.chain")
-
-    Thread(target=work, daemon=True).start()
+    aside(partial(import_module, "folio.chain"))
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:

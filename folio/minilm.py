@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from folio.aside import aside
 from folio.bert import TABLES, VERSION, Sizes, graph
 from folio.errors import ModelError, ModelMissing
 from folio.exported import Kept, Source
@@ -245,12 +245,7 @@ class BuiltinEmbedder:
 
     def load_aside(self) -> None:
         """See protocols.TokenEmbedder."""
-
-        def work() -> None:
-            with suppress(Exception):
-                self._model()
-
-        threading.Thread(target=work, daemon=True).start()
+        aside(self._model)
 
     def _model(self) -> _Model:
         with self._loading:

@@ -22,7 +22,7 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 
 # A room imports only rooms of the floors above its own.
 FLOORS = [
-    "types errors",
+    "types errors aside",
     "protocols matching measure setforms glance",
     "prompts files fingerprint ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert "
     "mupdf",
