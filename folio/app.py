@@ -263,7 +263,6 @@ class App:
             )
         self.require_same_settings(library)
         embedder = self.embedder(library)
-        self.meaning.load_aside()  # while the indexes are opened and BM25 looks
         return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def retriever_over(
@@ -271,7 +270,10 @@ class App:
     ) -> Retriever:
         """A retriever as the settings have it, over a library that this embedder is known to fit."""
         weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
-        return Retriever(library, open_indexes, embedder, self.reranker(), weights)
+        reranker = self.reranker()
+        if embedder is self.meaning or isinstance(reranker, BuiltinReranker):
+            self.meaning.load_aside()  # while the indexes are opened and BM25 looks
+        return Retriever(library, open_indexes, embedder, reranker, weights)
 
     def reranker(self) -> Reranker | None:
         """Raises ModelMissing when the cross-encoder is asked for by name and is not on this computer."""

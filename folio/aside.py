@@ -8,10 +8,13 @@ from threading import Thread
 
 
 def aside(work: Callable[[], object]) -> None:
-    """Begin this beside whatever else is done. What it raises is not told: who needs it does it again, and hears."""
+    """Begin this beside whatever else is done. What it raises is not told: who needs it does it again, and hears.
+
+    A program that ends waits for it: a library that is torn down while it loads a model ends the program with a crash.
+    """
 
     def quietly() -> None:
         with suppress(Exception):
             work()
 
-    Thread(target=quietly, daemon=True).start()
+    Thread(target=quietly, daemon=False).start()

@@ -90,6 +90,22 @@ def test_sources_with_ollama_import_its_client_and_no_langchain(desk: Desk, olla
     assert not {name for name in found if name.startswith("lang")}
 
 
+def test_without_a_reranker_ollama_is_asked_and_no_model_is_loaded_here(
+    desk: Desk, ollama_server: OllamaStandIn
+) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "ollama", "OLLAMA_HOST": ollama_server.url, "RERANKER": "none"}
+    assert desk.ingest().code == 0
+    assert not {"tokenizers", "onnxruntime"} & imported(desk, "query.py", "--sources", QUESTION)
+
+
+def test_a_program_that_ends_waits_for_what_it_loads_aside() -> None:
+    # onnxruntime, torn down while it loads a model, ends the program with "terminate called".
+    program = "import time; from folio.aside import aside; aside(lambda: (time.sleep(0.3), print('loaded')))"
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "loaded\n", "")
+
+
 def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: Desk) -> None:
     found = imported(small, "query.py", QUESTION)
     assert {"onnxruntime", "langchain_core", "langchain_classic"} <= found
