@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from folio import cite, prompts
 from folio.chatmodel import ChatModel
@@ -55,11 +55,13 @@ class OllamaAnswerer:
         answer_tokens: int,
         meaning: Embedder,
         stand_in: Answerer,
+        goes_on: Callable[[], None] = lambda: None,
     ) -> None:
         """evidence_tokens: of the evidence in a prompt at most. answer_tokens: room that is kept for the answer.
 
         meaning: measures how near a sentence is to its quote. stand_in: answers where nothing of what the model wrote
-        can be shown. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
+        can be shown. goes_on: called at each piece that the model writes; what it raises ends the answer, and the
+        server's work on it. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
         """
         info = server.require_local(model)
         self._model = ChatModel(server, info.name)
@@ -69,6 +71,7 @@ class OllamaAnswerer:
         self._answer_tokens = answer_tokens
         self._meaning = meaning
         self._stand_in = stand_in
+        self._goes_on = goes_on
         self._context = 0  # tokens; the size that the model was last loaded with
         self._cut = False  # whether the model's last words were cut off at the limit
         self.notice = ""
@@ -141,6 +144,7 @@ class OllamaAnswerer:
         self._widen(_tokens(system, prompt), spare)
         done, length = "", 0
         for chunk in self._model.stream(system, prompt, context=self._context, longest=self._answer_tokens):
+            self._goes_on()
             done = done or str(chunk.response_metadata.get("done_reason") or "")
             read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
             if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest

@@ -18,6 +18,7 @@ from folio.exported import GRAPHS
 from folio.files import write_json
 from folio.fingerprint import Reading, fingerprint, made_here
 from folio.library import Library
+from folio.offline import go_offline
 from folio.ollama import OllamaServer, base_url, is_local
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
 from folio.querylog import QueryLog
@@ -31,19 +32,7 @@ if TYPE_CHECKING:
     from folio.chat import Chat
 
 
-def go_offline() -> None:
-    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted."""
-    os.environ.update(
-        HF_HUB_OFFLINE="1",
-        TRANSFORMERS_OFFLINE="1",
-        HF_HUB_DISABLE_TELEMETRY="1",
-        ORT_DISABLE_TELEMETRY="1",
-        LANGSMITH_TRACING="false",
-        LANGSMITH_TRACING_V2="false",
-        LANGCHAIN_TRACING="false",
-        LANGCHAIN_TRACING_V2="false",
-        TOKENIZERS_PARALLELISM="false",
-    )
+_ANSWERS = "answers quoted from the papers"  # what stands in for a chat model
 
 
 @dataclass(frozen=True)
@@ -81,11 +70,22 @@ class App:
         """What is built in because nothing better is ready -> what would make it better."""
         return {}
 
+    @property
+    def better(self) -> list[str]:
+        """What would make it better, as far as it has been used."""
+        return list(dict.fromkeys(self._stand_ins.values()))
+
+    def chat_models(self) -> list[str]:
+        """The models that Ollama could answer with; none where it does not run."""
+        try:
+            return self.server.chat_models()
+        except OllamaError:
+            return []
+
     def announce(self) -> None:
         """Say in one line which built-in models stand in, and what would make it better."""
         if self._stand_ins:
-            better = "; ".join(dict.fromkeys(self._stand_ins.values()))
-            self.notice(f"Built in: {', '.join(self._stand_ins)}. Better: {better}.")
+            self.notice(f"Built in: {', '.join(self._stand_ins)}. Better: {'; '.join(self.better)}.")
             self._stand_ins.clear()
 
     def embedder(self, library: Library) -> Embedder:
@@ -256,14 +256,18 @@ class App:
 
     def retriever(self, library: Library) -> Retriever:
         """Raises StoreMissing for a library without a paper, StoreMismatch, ModelError."""
+        self.require_paper(library)
+        self.require_same_settings(library)
+        embedder = self.embedder(library)
+        return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
+
+    def require_paper(self, library: Library) -> None:
+        """Raises StoreMissing for a library without a paper."""
         if not library.chunk_count():
             raise StoreMissing(
                 f"The index at {self.settings.VECTORSTORE_DIR} holds no paper yet.",
                 "Put PDFs into papers/ and run `python ingest.py`, which also says why a file gave no text.",
             )
-        self.require_same_settings(library)
-        embedder = self.embedder(library)
-        return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def retriever_over(
         self, library: Library, embedder: Embedder, open_indexes: Callable[[], store.Indexes]
@@ -302,18 +306,27 @@ class App:
         self.announce()
         return Chat(retriever, answerer, top_k=top_k, papers=papers, style=style)
 
-    def answerer(self, retriever: Retriever) -> Answerer:
-        """Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere."""
+    def answerer(
+        self, retriever: Retriever, *, model: str | None = None, goes_on: Callable[[], None] = lambda: None
+    ) -> Answerer:
+        """model: "builtin", or one that Ollama serves; None as the settings have it. goes_on: called at each word that
+        a model writes; what it raises ends the answer.
+
+        Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere.
+        """
         from folio.extract import ExtractiveAnswerer
 
         settings = self.settings
-        choice, model, tokens = settings.LLM, settings.LLM_MODEL, settings.CONTEXT_TOKENS
+        tokens = settings.CONTEXT_TOKENS
+        choice = settings.LLM if model is None else "builtin" if model == "builtin" else "ollama"
+        model = settings.LLM_MODEL if model is None else model
         extractive = ExtractiveAnswerer(self.meaning, retriever.term_weights, evidence_tokens=tokens)
         if choice == "auto":
             missing = self.missing_from_ollama(model)
             choice = "builtin" if missing else "ollama"
+            self._stand_ins.pop(_ANSWERS, None)
             if missing:
-                self._stand_ins["answers quoted from the papers"] = missing
+                self._stand_ins[_ANSWERS] = missing
         if choice == "builtin":
             return extractive
         from folio.answer import OllamaAnswerer
@@ -325,6 +338,7 @@ class App:
             answer_tokens=settings.ANSWER_TOKENS,
             meaning=self.meaning,
             stand_in=extractive,
+            goes_on=goes_on,
         )
 
     @cached_property

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain
 
 Told = Callable[[Sentence], None]
+Searched = Callable[[Sequence[Hit]], None]
 
 # Turns of a conversation whose evidence stays a candidate.
 REMEMBERED_EVIDENCE = 3
@@ -31,6 +32,10 @@ class Reply:
     answer: Answer
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
+
+
+def _nobody(_: object) -> None:
+    """Where nobody listens."""
 
 
 def import_aside() -> None:
@@ -55,14 +60,21 @@ class Chat:
         top_k: int,
         papers: Sequence[Paper] | None = None,
         style: Style = "plain",
+        rerank: bool = True,
+        turns: Sequence[Answer] = (),
     ) -> None:
-        """top_k: passages of evidence for an answer. papers: asked among these only, where they are given."""
+        """top_k: passages of evidence for an answer. papers: asked among these only, where they are given.
+
+        turns: what was said before, where an earlier conversation goes on.
+        """
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
         self._papers = papers
         self._style = style
-        self._turns: list[Answer] = []
+        self._rerank = rerank
+        self._turns = list(turns)
+        self._searched: Searched = _nobody
         self._found = Found((), {}, {})
         self._ahead: str | None = None  # the question that _found is of before the chain has asked for it
         self._clock = Stopwatch()
@@ -72,15 +84,16 @@ class Chat:
         """What embeds, reranks and answers, by the names that people see."""
         return {**self._retriever.models, "llm": self._answerer.name}
 
-    def ask(self, question: str, told: Told = lambda sentence: None) -> Reply:
-        """Answer a question from the papers; `told` gets each sentence as soon as it has passed.
+    def ask(self, question: str, told: Told = _nobody, searched: Searched = _nobody) -> Reply:
+        """Answer a question from the papers; `searched` gets what was found, `told` each sentence as it passes.
 
-        Raises UsageError for an empty question and ModelError; the conversation is then as it was before.
+        What these two raise ends the answer. Raises UsageError for an empty question and ModelError. The conversation
+        is then as it was before.
         """
         question = question.strip().encode(errors="replace").decode()  # the shell hands on bytes that are no UTF-8
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
-        self._clock = Stopwatch()
+        self._clock, self._searched = Stopwatch(), searched
         if "_chain" not in vars(self) and not self._turns:  # LangChain is still being imported, and this needs none
             self._search(question)
             self._ahead = question
@@ -115,8 +128,10 @@ class Chat:
             self._ahead = None
             return self._found.hits
         self._ahead = None
-        self._found = self._retriever.search(question, self._top_k, self._papers, remembered(self._turns))
+        also = remembered(self._turns)
+        self._found = self._retriever.search(question, self._top_k, self._papers, also, rerank=self._rerank)
         self._clock.lap("retrieve")
+        self._searched(self._found.hits)
         return self._found.hits
 
     def _gather(self, hits: Sequence[Hit]) -> Gathered:

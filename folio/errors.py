@@ -2,6 +2,7 @@
 
 FolioError                 exit code 1
 ├── UsageError             2   the command or a setting cannot be carried out as given
+│   └── NotKnown           2   no paper, page or conversation is called this
 ├── StoreError             1   the library or its indexes
 │   ├── StoreMissing           nothing has been ingested yet
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
@@ -38,6 +39,10 @@ class FolioError(Exception):
 
 class UsageError(FolioError):
     exit_code = 2
+
+
+class NotKnown(UsageError):
+    pass
 
 
 class StoreError(FolioError):

@@ -128,6 +128,13 @@ class OllamaServer:
         with self._errors("the list of models"):
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
+    def chat_models(self) -> list[str]:
+        """The names of its models that write, as far as names tell: none that embeds, none that runs elsewhere.
+
+        Raises OllamaError.
+        """
+        return sorted(name for name in self.models() if "embed" not in name.casefold() and not _is_cloud(name))
+
     def _require_listening(self) -> None:
         """Raises OllamaError where nothing listens on this computer, before httpx, which takes 0.1 s to import."""
         place = urlsplit(self.url)
@@ -339,8 +346,12 @@ def _cloud(model: str, host: str) -> CloudModel:
     )
 
 
+def _is_cloud(model: str) -> bool:
+    return model.casefold().removesuffix(":latest").endswith(("-cloud", ":cloud"))
+
+
 def _refuse_cloud_name(model: str) -> None:
-    if model.casefold().removesuffix(":latest").endswith(("-cloud", ":cloud")):
+    if _is_cloud(model):
         raise _cloud(model, "ollama.com")
 
 

@@ -52,19 +52,31 @@ class Retriever:
         self._reranker = reranker
         self._weights = weights
 
+    def beside(self, library: Library, open_indexes: Callable[[], Indexes]) -> Retriever:
+        """Another with the same models, for another thread: a library is read by one at a time."""
+        return Retriever(library, open_indexes, self.embedder, self._reranker, self._weights)
+
     @property
     def models(self) -> dict[str, str]:
         """What embeds and what reranks, by the names that people see."""
         return {"embedder": self.embedder.name, "reranker": self._reranker.name if self._reranker else "none"}
 
     def search(
-        self, question: str, top_k: int, papers: Sequence[Paper] | None = None, also: Sequence[int] = ()
+        self,
+        question: str,
+        top_k: int,
+        papers: Sequence[Paper] | None = None,
+        also: Sequence[int] = (),
+        *,
+        rerank: bool = True,
     ) -> Found:
         """The top_k passages for a question, among these papers only where they are given.
 
-        also: chunk ids that are candidates in any case, such as the evidence of earlier turns.
+        also: chunk ids that are candidates in any case, such as the evidence of earlier turns. rerank: False leaves
+        the passages in the order of the fused scores.
         """
         clock = Stopwatch()
+        reranker = self._reranker if rerank else None
         with self._library.reading() as stamp:
             if self._indexes is None or self._indexes.stamp != stamp:
                 self._indexes = self._open_indexes()
@@ -89,14 +101,14 @@ class Retriever:
             dense += zip(others, vectors.cosines(others, vector), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
             ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
-            reads = self._reranker.reads if self._reranker else 0
+            reads = reranker.reads if reranker else 0
             first = len(fused) if reads is None else max(reads, top_k)
-            kept = (c for place, c in enumerate(fused) if place < first or (self._reranker and c.chunk_id in known))
+            kept = (c for place, c in enumerate(fused) if place < first or (reranker and c.chunk_id in known))
             hits = self._read(list(kept))
             weights = self.term_weights(question)
             clock.lap("read")
-        if self._reranker is not None and hits:
-            hits = reranked(self._reranker, question, hits, weights)
+        if reranker is not None and hits:
+            hits = reranked(reranker, question, hits, weights)
             clock.lap("rerank")
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return Found(tuple(hits[:top_k]), clock.laps, ranked)

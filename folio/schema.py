@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Style
+from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Sentence, Style
 
 SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "answer.schema.json"
 
@@ -25,11 +25,13 @@ Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description=
 _DIGITS = 4  # of a score, behind the point
 
 
-class _Object(BaseModel):
+class Strict(BaseModel):
+    """An object with these fields and no other."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class CitationJson(_Object):
+class CitationJson(Strict):
     """Words of a paper, and where they stand."""
 
     paper: Sha256
@@ -54,7 +56,7 @@ class CitationJson(_Object):
     """As it is printed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
 
 
-class SentenceJson(_Object):
+class SentenceJson(Strict):
     """One sentence of the answer with what it stands on."""
 
     text: Annotated[str, Field(min_length=1)]
@@ -65,7 +67,7 @@ class SentenceJson(_Object):
     """What another paper says that does not agree with it."""
 
 
-class EvidenceJson(_Object):
+class EvidenceJson(Strict):
     """Text that the answerer was given, and could cite by its number."""
 
     number: FromOne
@@ -78,9 +80,10 @@ class EvidenceJson(_Object):
     text: str
 
 
-class HitJson(_Object):
+class HitJson(Strict):
     """A passage found for the question."""
 
+    paper: Sha256
     file: str
     title: str
     pages: Pages
@@ -103,7 +106,7 @@ _REFUSED_OR_CITED: JsonDict = {
 }
 
 
-class AnswerJson(_Object):
+class AnswerJson(Strict):
     """A question that was answered, or refused: a refusal has one wording, no sentence and no citation."""
 
     model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
@@ -130,7 +133,7 @@ class AnswerJson(_Object):
     timings_ms: Timings
 
 
-class PassagesJson(_Object):
+class PassagesJson(Strict):
     """A question asked with `--sources`: passages and no answer."""
 
     question: str
@@ -140,7 +143,7 @@ class PassagesJson(_Object):
     timings_ms: Timings
 
 
-class ErrorJson(_Object):
+class ErrorJson(Strict):
     """A question of a batch that could not be answered."""
 
     question: str
@@ -150,7 +153,7 @@ class ErrorJson(_Object):
     """What to do about it."""
 
 
-class StatsJson(_Object):
+class StatsJson(Strict):
     """What `--stats` prints: what is in the store and what was asked of it."""
 
     papers: Count
@@ -178,15 +181,7 @@ def answer_json(
         style=answer.style,
         answer=answer.text,
         refused=answer.refused,
-        sentences=[
-            SentenceJson(
-                text=sentence.text,
-                section=sentence.section,
-                citations=[_citation(citation) for citation in sentence.citations],
-                against=[_citation(citation) for citation in sentence.against],
-            )
-            for sentence in answer.sentences
-        ],
+        sentences=[sentence_json(sentence) for sentence in answer.sentences],
         dropped_sentences=answer.dropped,
         notice=answer.notice,
         citations=[_citation(citation) for citation in answer.citations],
@@ -194,6 +189,16 @@ def answer_json(
         hits=[_hit(hit) for hit in hits],
         models=dict(models),
         timings_ms=dict(timings_ms),
+    )
+
+
+def sentence_json(sentence: Sentence) -> SentenceJson:
+    """One sentence of an answer, as it is within the whole."""
+    return SentenceJson(
+        text=sentence.text,
+        section=sentence.section,
+        citations=[_citation(citation) for citation in sentence.citations],
+        against=[_citation(citation) for citation in sentence.against],
     )
 
 
@@ -243,6 +248,7 @@ def _evidence(evidence: Evidence) -> EvidenceJson:
 
 def _hit(hit: Hit) -> HitJson:
     return HitJson(
+        paper=hit.paper.id,
         file=hit.paper.file,
         title=hit.paper.title,
         pages=hit.pages,

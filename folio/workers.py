@@ -11,10 +11,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from itertools import chain, islice
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from folio.errors import PaperError, PaperLimit
 
@@ -116,6 +116,47 @@ def run_guarded(
                     yield item, _outcome(future, timeout_s, memory_mb)
     finally:
         _stop(pool)
+
+
+class Standing(Generic[ItemT, ResultT]):
+    """One guarded worker that stays for the next item, for work that comes now and then and is waited for."""
+
+    def __init__(self, function: Callable[[ItemT], ResultT], *, timeout_s: float, memory_mb: int) -> None:
+        """See run_guarded."""
+        self._function = function
+        self._timeout_s = timeout_s
+        self._memory_mb = memory_mb
+        self._thread = ThreadPoolExecutor(1, "standing")  # a worker does not outlive the thread that started it
+        self._pool: ProcessPool | None = None
+
+    def run(self, item: ItemT) -> ResultT:
+        """function(item), once those that came before are done. Raises PaperError. Any thread may call it."""
+        result = self._thread.submit(self._run, item).result()
+        if isinstance(result, PaperError):
+            raise result
+        return result
+
+    def close(self) -> None:
+        """Stop the worker; what is waiting is done first."""
+        self._thread.submit(self._end).result()
+        self._thread.shutdown()
+
+    def _run(self, item: ItemT) -> ResultT | PaperError:
+        for tries in range(1, _TRIES + 1):
+            if self._pool is None or not self._pool.active:
+                self._end()
+                self._pool = _pool(1)
+            work = (self._function, item, self._timeout_s, self._memory_mb)
+            future: ProcessFuture[ResultT | PaperError] = self._pool.schedule(_guarded, work, timeout=self._timeout_s)
+            wait([future])
+            if tries == _TRIES or not isinstance(future.exception(), BrokenExecutor):
+                break
+        return _outcome(future, self._timeout_s, self._memory_mb)
+
+    def _end(self) -> None:
+        if self._pool is not None:
+            _stop(self._pool)
+            self._pool = None
 
 
 def _drain(items: list[tuple[ItemT, int]]) -> Iterator[tuple[ItemT, int]]:

@@ -30,15 +30,24 @@ PARTLY = "The model found no evidence for a part of the question."
 
 @pytest.fixture
 def make(ollama_server: OllamaStandIn) -> Make:
-    def answerer(model: str = "llama3.1:8b", *, timeout_s: float = 5, url: str = "", **sizes: int) -> OllamaAnswerer:
-        sizes = {"evidence_tokens": 6000, "answer_tokens": 768, **sizes}
+    def answerer(
+        model: str = "llama3.1:8b",
+        *,
+        timeout_s: float = 5,
+        url: str = "",
+        evidence_tokens: int = 6000,
+        answer_tokens: int = 768,
+        goes_on: Callable[[], None] = lambda: None,
+    ) -> OllamaAnswerer:
         meaning = HashingEmbedder(256)
         return OllamaAnswerer(
             OllamaServer(url or ollama_server.url, timeout_s),
             model,
-            **sizes,
+            evidence_tokens=evidence_tokens,
+            answer_tokens=answer_tokens,
             meaning=meaning,
-            stand_in=ExtractiveAnswerer(meaning, even_weights, evidence_tokens=sizes["evidence_tokens"]),
+            stand_in=ExtractiveAnswerer(meaning, even_weights, evidence_tokens=evidence_tokens),
+            goes_on=goes_on,
         )
 
     return answerer
@@ -132,6 +141,25 @@ def test_a_sentence_is_told_before_the_model_has_ended(ollama_server: OllamaStan
     answer = make().sentences("What?", evidence_on(f"{FLOAT} {EAT}"))
     assert told(next(answer)) == (FLOAT, [(1, FLOAT)])
     answer.close()  # type: ignore[attr-defined]  # as a person stops it; nothing is left open, or a warning would fail this
+
+
+def test_what_goes_on_raises_ends_an_answer_that_has_no_end(make: Make, ollama_server: OllamaStandIn) -> None:
+    class LeftError(Exception):
+        pass
+
+    calls = 0
+
+    def goes_on() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            raise LeftError
+
+    ollama_server.reply = [FLOAT]
+    ollama_server.faults.endless = "nothing"
+    with pytest.raises(LeftError):
+        list(make(goes_on=goes_on).sentences("How do otters float?", evidence_on(FLOAT)))
+    assert calls == 20
 
 
 def test_the_same_words_give_the_same_answer(ollama_server: OllamaStandIn, make: Make) -> None:

@@ -95,6 +95,41 @@ def test_a_follow_up_is_put_behind_the_subject_of_what_it_follows_up_on(start: S
     assert LENGTH not in reply.answer.text
 
 
+def test_an_earlier_conversation_goes_on(start: Start) -> None:
+    earlier = start()
+    turns = [earlier.ask(LENGTH).answer]
+    follow_up = "And what thickness has its ice at the Konkordiaplatz?"
+    expected = earlier.ask(follow_up).answer
+    chat = start()
+    resumed = Chat(chat._retriever, chat._answerer, top_k=3, turns=turns)
+    assert resumed.ask(follow_up).answer == expected
+    assert len(turns) == 1
+
+
+def test_what_was_found_is_told_once_and_before_the_sentences(start: Start) -> None:
+    heard: list[object] = []
+    chat = start()
+    for question in (LENGTH, THICK):  # the first is searched for before the chain is there
+        reply = chat.ask(question, lambda sentence: heard.append(sentence), lambda hits: heard.append(tuple(hits)))
+        assert heard == [reply.hits, *reply.answer.sentences]
+        heard.clear()
+
+
+def test_who_no_longer_listens_ends_the_answer_and_the_conversation_is_as_before(start: Start) -> None:
+    class LeftError(Exception):
+        pass
+
+    def leave(_: object) -> None:
+        raise LeftError
+
+    chat = start()
+    with pytest.raises(LeftError):
+        chat.ask(LENGTH, leave)
+    with pytest.raises(LeftError):
+        chat.ask(LENGTH, searched=leave)
+    assert chat._turns == []
+
+
 def test_a_new_conversation_forgets(start: Start) -> None:
     chat = start()
     chat.ask(LENGTH)

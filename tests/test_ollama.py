@@ -104,6 +104,14 @@ def test_models_and_their_full_names(ollama_server: OllamaStandIn) -> None:
     assert "LLM=builtin" in down.value.remedy
 
 
+def test_models_that_write_are_told_by_their_names(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+    assert {"llama3.1:8b", "nomic-embed-text:latest"} < set(server.models())
+    assert server.chat_models() == sorted(server.chat_models())
+    assert "llama3.1:8b" in server.chat_models()
+    assert not [name for name in server.chat_models() if "embed" in name or "cloud" in name]
+
+
 def test_describe(ollama_server: OllamaStandIn) -> None:
     server = OllamaServer(ollama_server.url)
     ollama_server.models[MINILM.name] = MINILM

@@ -22,7 +22,7 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 
 # A room imports only rooms of the floors above its own.
 FLOORS = [
-    "types errors aside",
+    "types errors aside offline",
     "protocols matching measure setforms glance",
     "prompts files fingerprint ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert "
     "mupdf",
@@ -32,15 +32,15 @@ FLOORS = [
     "binding dispute",
     "pdf draw clean chunk embed minilm crossencoder workers library querylog vectors lexical fuse rerank evidence "
     "support",
-    "store cite original landing",
+    "store cite original landing pages",
     "indexing retrieve",
-    "rebuild textstore followup",
+    "rebuild textstore followup readers",
     "answer extract bridge makeset gold",
     "chain",
     "chat",
     "trial",
     "app",
-    "cli schema bench plot",
+    "cli schema bench plot shelf",
     "show doctor report",
     "view",
     "converse",

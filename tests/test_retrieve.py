@@ -27,6 +27,24 @@ PASSAGES = {
 Make = Callable[..., Retriever]
 
 
+def test_one_question_may_go_without_the_reranker_that_there_is(make: Make) -> None:
+    reranker = PrefersA("warden", None)
+    found = make(reranker, 9).search(ICE, 3, rerank=False)
+    assert found.hits == make(candidates=9).search(ICE, 3).hits
+    assert (reranker.given, "rerank" in found.timings_ms, "reranked" in found.ranked) == ([], False, False)
+
+
+def test_another_beside_it_shares_its_models_and_finds_the_same(app: HashingApp, make: Make) -> None:
+    first = make(PrefersA("warden", None), 9)
+    library = app.open_library()
+    try:
+        second = first.beside(library, lambda: app.open_indexes(library))
+        assert second.search(ICE, 3).hits == first.search(ICE, 3).hits
+        assert (second.embedder, second.models) == (first.embedder, first.models)
+    finally:
+        library.close()
+
+
 class PrefersA:
     """A reranker that puts the passages with a word first."""
 

@@ -105,6 +105,7 @@ def test_an_answer_in_json() -> None:
         },
     ]
     assert found["hits"][1] == {
+        "paper": MELT_PAPER.id,
         "file": "melt.pdf",
         "title": "Melt",
         "pages": [1, 1],

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from folio.errors import PaperError, PaperLimit
-from folio.workers import run_guarded
+from folio.workers import Standing, run_guarded
 
 _ROOT = Path(__file__).parents[1]
 
@@ -172,7 +172,7 @@ def _lives(pid: int) -> bool:
 
 _PARENT = """
 import sys
-from folio.workers import run_guarded
+from folio.workers import Standing, run_guarded
 from test_workers import work
 if __name__ == "__main__":
     items = ["who 1", "mark " + sys.argv[1], "sleep 300", "sleep 301"]
@@ -229,3 +229,50 @@ def test_a_future_of_the_callers_own_is_told_of_while_no_item_is_done() -> None:
     own.clear()
     found = list(results)
     assert [result and result[0] for result in found] == ["sleep 1", "item 1"]
+
+
+# A worker that stays
+
+
+@pytest.fixture
+def standing() -> Iterator[Standing[str, str]]:
+    worker = Standing(work, timeout_s=1.5, memory_mb=512)
+    yield worker
+    worker.close()
+
+
+def test_a_worker_that_stays_does_one_item_after_the_other_in_one_process(standing: Standing[str, str]) -> None:
+    first, second = standing.run("who"), standing.run("who")
+    assert first == second
+    assert int(first) != os.getpid()
+
+
+def test_many_threads_may_wait_for_a_worker_that_stays(standing: Standing[str, str]) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(standing.run, "abcdefgh")) == list("ABCDEFGH")
+
+
+@pytest.mark.parametrize(
+    ("item", "happened"),
+    [
+        ("abort", "SIGABRT"),
+        ("kill", "killed"),
+        ("sleep 60", "longer than 1.5 s"),
+        ("refuse", "torn"),
+        ("fail", "no such"),
+    ],
+)
+def test_what_goes_wrong_is_told_and_the_next_item_is_done(
+    standing: Standing[str, str], item: str, happened: str
+) -> None:
+    with pytest.raises(PaperError, match=happened):
+        standing.run(item)
+    assert standing.run("next") == "NEXT"
+
+
+def test_a_worker_that_stays_is_gone_when_it_is_closed() -> None:
+    worker = Standing(work, timeout_s=30, memory_mb=512)
+    pid = int(worker.run("who"))
+    worker.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,207 @@
+"""The papers' own files, for people who do not see the disk: where one is, a PDF put in, a paper taken out."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path, PurePath
+from tempfile import NamedTemporaryFile
+from threading import Lock
+from typing import BinaryIO
+
+from folio import store
+from folio.app import App
+from folio.errors import NotKnown, PaperError
+from folio.files import no_space, sha256_file
+from folio.indexing import Outcome, Watch
+from folio.library import Library
+from folio.types import SourceFile
+
+# Papers that were taken out, in PAPERS_DIR; an ingest passes hidden folders over.
+REMOVED = ".removed"
+_UPLOAD = ".upload-"
+_LONGEST_NAME = 200  # bytes, the ending not counted: file systems take 255
+_PIECE = 2**20  # bytes
+# A PDF says what it is in its first kilobyte (ISO 32000-1, Annex H, implementation note 13).
+_MARK, _MARK_WITHIN = b"%PDF-", 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A paper that is no longer in the index."""
+
+    file: str
+    kept_at: str | None  # where its file was moved to, within PAPERS_DIR; None where it was left alone
+
+
+class Shelf:
+    """Any number of threads may use it; papers are put in and taken out one at a time."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._folder = app.settings.PAPERS_DIR
+        self._writing = Lock()
+        self._hashed: dict[tuple[str, int, int], str] = {}  # path, size and time -> SHA-256
+
+    def pdf(self, library: Library, paper: str) -> Path:
+        """The file of the paper with this id, as it was ingested.
+
+        Raises NotKnown for an id that is not here, PaperError for a file that is gone or has changed since.
+        """
+        known = [Path(file.path) for file in library.files() if file.sha256 == paper]
+        if not known:
+            raise NotKnown("There is no such paper in the index.", "Look it up in the list of papers.")
+        for path in known:
+            with suppress(OSError):
+                if self._sha256(path) == paper:
+                    return path
+        raise PaperError(
+            f"The file {known[0].name} is gone or has changed since it was ingested.",
+            "Put it back where it was, or run `python ingest.py` again.",
+        )
+
+    def take_in(self, upload: BinaryIO, name: str) -> SourceFile:
+        """Put a PDF into PAPERS_DIR, under its own name or one like it; the same file is not kept twice.
+
+        Raises PaperError for what is no PDF, DiskFull.
+        """
+        head = upload.read(_MARK_WITHIN)
+        if _MARK not in head:
+            raise PaperError("The file is not a PDF.", "Choose the PDF itself.")
+        with no_space(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=self._folder, prefix=_UPLOAD, suffix=".pdf", delete=False) as beside:
+                try:
+                    beside.write(head)
+                    while piece := upload.read(_PIECE):
+                        beside.write(piece)
+                    beside.flush()
+                    os.fsync(beside.fileno())
+                except BaseException:
+                    Path(beside.name).unlink(missing_ok=True)
+                    raise
+        path = self._placed(Path(beside.name), _safe(name))
+        return SourceFile(str(path), path.name, sha256_file(path))
+
+    def ingest(self, file: SourceFile, watch: Watch) -> Outcome:
+        """Read a file that was taken in into the index; one that gives no text is not kept, nor a second of a paper.
+
+        Raises PaperError for that one, StoreBusy, StoreMismatch, ModelError, DiskFull.
+        """
+        path = Path(file.path)
+        try:
+            with self._places():
+                if other := self._same(file):
+                    path.unlink(missing_ok=True)
+                    return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
+                outcomes = list(self._app.ingest([file], watch, retry=frozenset([file.path])))
+                (outcome,) = [outcome for outcome in outcomes if outcome.file.path == file.path]
+                if outcome.status == "failed":
+                    self._forget_failure(file.path)
+                else:
+                    self._app.finish_ingest()
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        if outcome.status == "failed":
+            path.unlink(missing_ok=True)
+            happened, remedy, *_ = outcome.notes
+            raise PaperError(happened, remedy)
+        return outcome
+
+    def remove(self, paper: str) -> Removed:
+        """Take a paper out of the index. Its file moves to .removed in PAPERS_DIR, or else the next ingest would bring
+        it back; one that lies elsewhere is left alone.
+
+        Raises NotKnown for an id that is not here, StoreBusy.
+        """
+        with self._places():
+            library = self._app.open_library()
+            try:
+                files = [file for file in library.files() if file.sha256 == paper]
+                if not files:
+                    raise NotKnown("There is no such paper in the index.", "Look it up in the list of papers.")
+                for file in files:
+                    library.drop(file.path)
+            finally:
+                library.close()
+            kept = [moved for file in files if (moved := self._moved(Path(file.path)))]
+            self._app.finish_ingest()
+        return Removed(files[0].name, kept[0] if kept else None)
+
+    @contextmanager
+    def _places(self) -> Iterator[None]:
+        """The one place for a writer, in this process and among all."""
+        with self._writing, store.writing(self._app.settings.VECTORSTORE_DIR):
+            yield
+
+    def _same(self, file: SourceFile) -> SourceFile | None:
+        """Another file of the same paper, where it is in the index and on the disk."""
+        if not self._app.library_path.exists():
+            return None
+        library = self._app.open_library()
+        try:
+            others = (other for other in library.files() if other.sha256 == file.sha256 and other.path != file.path)
+            return next((other for other in others if Path(other.path).is_file()), None)
+        finally:
+            library.close()
+
+    def _forget_failure(self, path: str) -> None:
+        library = self._app.open_library()
+        try:
+            library.forget_failure(path)
+        finally:
+            library.close()
+
+    def _sha256(self, path: Path) -> str:
+        found = path.stat()
+        key = (str(path), found.st_size, found.st_mtime_ns)
+        if key not in self._hashed:
+            self._hashed[key] = sha256_file(path)
+        return self._hashed[key]
+
+    def _placed(self, beside: Path, name: str) -> Path:
+        """Give a file its name, or the next one that is free, never another file's; that of the same file is taken."""
+        for path in _names(self._folder, name):
+            try:
+                path.touch(exist_ok=False)  # nobody else gets this name now
+            except FileExistsError:
+                if sha256_file(path) == sha256_file(beside):
+                    beside.unlink()
+                    return path
+                continue
+            beside.replace(path)
+            return path
+        raise AssertionError("names never run out")
+
+    def _moved(self, path: Path) -> str | None:
+        """Where a file of PAPERS_DIR was moved to, relative to it."""
+        if not path.is_relative_to(self._folder.absolute()) or not path.is_file():
+            return None
+        folder = self._folder / REMOVED
+        folder.mkdir(exist_ok=True)
+        place = next(place for place in _names(folder, path.name) if not place.exists())
+        path.replace(place)
+        return f"{REMOVED}/{place.name}"
+
+
+def _safe(name: str) -> str:
+    """A file's name without a folder and without what a file system or a terminal could take amiss."""
+    last = PurePath(name.replace("\\", "/")).name
+    kept = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", last))
+    stem = re.sub(r"\.pdf$", "", re.sub(r'[<>:"|?*]', "_", kept), flags=re.I)
+    stem = " ".join(stem.split()).strip(". ").encode(errors="replace")[:_LONGEST_NAME].decode(errors="ignore")
+    return f"{stem or 'paper'}.pdf"
+
+
+def _names(folder: Path, name: str) -> Iterator[Path]:
+    """A name, then "name (2)", "name (3)" and so on."""
+    yield folder / name
+    plain = PurePath(name)
+    for number in count(2):
+        yield folder / f"{plain.stem} ({number}){plain.suffix}"

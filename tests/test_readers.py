@@ -1,0 +1,89 @@
+"""Retrievers for many askers: a library each, models shared, a new store noticed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from desk import shelf
+from doubles import HashingApp
+
+from folio.errors import StoreMismatch, StoreMissing
+from folio.library import Library
+from folio.readers import Readers
+
+QUESTION = "What length has the Aletsch glacier?"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> HashingApp:
+    return shelf(tmp_path)
+
+
+@pytest.fixture
+def readers(app: HashingApp) -> Iterator[Readers]:
+    made = Readers(app.library_path, app.retriever, app.open_indexes)
+    yield made
+    made.close()
+
+
+def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(readers: Readers) -> None:
+    with readers.one() as first, readers.one() as second:
+        assert first.library is not second.library
+        assert first.retriever is not second.retriever
+        assert first.retriever.embedder is second.retriever.embedder
+        assert first.retriever.search(QUESTION, 3).hits == second.retriever.search(QUESTION, 3).hits
+
+
+def test_a_reader_is_kept_for_the_next_question(readers: Readers) -> None:
+    with readers.one() as first:
+        pass
+    with readers.one() as again:
+        assert again is first
+
+
+def test_what_a_question_broke_is_not_used_again(readers: Readers) -> None:
+    with pytest.raises(LookupError), readers.one() as first:
+        raise LookupError
+    with readers.one() as second:
+        assert second.library is not first.library
+        assert second.retriever.search(QUESTION, 3).hits
+
+
+def test_many_threads_find_the_same(readers: Readers) -> None:
+    def find(_: int) -> list[int]:
+        with readers.one() as reader:
+            return [hit.chunk.id for hit in reader.retriever.search(QUESTION, 3).hits]
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(find, range(64)))
+    assert found == [found[0]] * 64
+
+
+def test_a_store_that_is_put_in_the_place_of_another_is_read(app: HashingApp, readers: Readers, tmp_path: Path) -> None:
+    with readers.one() as before:
+        assert before.library.chunk_count()
+    folder = app.settings.VECTORSTORE_DIR
+    shutil.rmtree(folder)
+    with pytest.raises(StoreMissing), readers.one():
+        pass
+    other = shelf(tmp_path / "other")
+    shutil.copytree(other.settings.VECTORSTORE_DIR, folder)
+    with readers.one() as after:
+        assert after.library is not before.library
+        assert after.retriever.search(QUESTION, 1).hits[0].paper.file == "glaciers.pdf"
+
+
+def test_a_store_that_was_made_anew_with_another_model_is_refused_and_not_asked_with_the_old_one(
+    app: HashingApp, readers: Readers
+) -> None:
+    with readers.one():
+        pass
+    library = Library(app.library_path)
+    library.set_fingerprint({**library.fingerprint(), "embedder": "another"})
+    library.close()
+    with pytest.raises(StoreMismatch, match="embedder is another in the store"), readers.one():
+        pass
