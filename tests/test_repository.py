@@ -23,7 +23,7 @@ ROOMS = sorted((ROOT / "folio").glob("*.py"))
 # A room imports only rooms of the floors above its own.
 FLOORS = [
     "types errors aside offline",
-    "protocols matching measure setforms glance",
+    "protocols matching measure setforms glance guard",
     "prompts files fingerprint ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert "
     "mupdf",
     "database chatmodel exported network quantities draft late evalset labels ocr regions seen bars segments",

@@ -1,0 +1,605 @@
+"""What the guard lets through to a small app behind it, what it refuses, and with which headers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+
+import pytest
+
+from folio.guard import ALWAYS, POLICIES, Allowed, ASGIApp, Guard, Message, Receive, Scope, Send, is_loopback
+
+HERE = Allowed("127.0.0.1", 8420)
+TOKEN = "a-token-of-24-characters"
+IN_THE_OFFICE = Allowed("192.168.1.5", 8420, TOKEN, ("tower",))
+HOST = ("host", "127.0.0.1:8420")
+JSON = ("content-type", "application/json")
+LIMIT = 20
+
+
+@dataclass(frozen=True)
+class Response:
+    """What came back, a piece of the body for each message."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    pieces: list[bytes]
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def refusal(self) -> dict[str, str]:
+        """The JSON of an error, which must be of the one shape."""
+        found: dict[str, str] = json.loads(b"".join(self.pieces))
+        assert self.all("content-type") == ["application/json"]
+        assert self.all("content-length") == [str(len(b"".join(self.pieces)))]
+        assert list(found) == ["error", "remedy"]
+        assert all(sentence.endswith(".") for sentence in found.values())
+        return found
+
+
+@dataclass
+class Behind:
+    """An app that says what it read; what reached it is in `requests`, what it was told to read in `bodies`."""
+
+    status: int = 200
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    left: bool = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.requests.append(f"{scope['method']} {scope['path']}")
+        more = True
+        while more:
+            message = await receive()
+            self.left = message["type"] == "http.disconnect"
+            self.bodies.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": b"served"})
+
+
+def guarded(app: ASGIApp, allowed: Allowed = HERE) -> Guard:
+    return Guard(app, allowed, lambda path: 1000 if path == "/papers" else LIMIT)
+
+
+def ask(
+    app: ASGIApp, method: str, target: str, *headers: tuple[str, str], pieces: Iterable[bytes] = (b"",)
+) -> Response:
+    """A request as a server hands it to an app: nothing is added to the headers or put right."""
+    path, _, query = target.partition("?")
+    scope: Scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+    }
+    waiting, sent = list(pieces), list[Message]()
+
+    async def receive() -> Message:
+        if not waiting:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def serve() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(serve())
+    start, *rest = sent
+    assert start["type"] == "http.response.start"
+    assert {message["type"] for message in rest} == {"http.response.body"}
+    found = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"]]
+    return Response(start["status"], found, [message["body"] for message in rest])
+
+
+def outcome(allowed: Allowed, method: str, *headers: tuple[str, str]) -> int:
+    """The status of a request, which reached the app if and only if it is 200."""
+    behind = Behind()
+    response = ask(guarded(behind, allowed), method, "/chat", *headers)
+    assert bool(behind.requests) == (response.status == 200)
+    if response.status != 200:
+        assert response.refusal
+    return response.status
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost")),
+        *((host, False) for host in ("", "0.0.0.0", "::", "192.168.1.5", "localhost.", "example.org", "127.0.0.1.x")),
+    ],
+)
+def test_loopback_addresses(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "url"),
+    [
+        (HERE, "http://127.0.0.1:8420/"),
+        (Allowed("::1", 80), "http://[::1]:80/"),
+        (Allowed("tower.example", 1), "http://tower.example:1/"),
+        (Allowed("0.0.0.0", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
+        (Allowed("::", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
+    ],
+)
+def test_url_is_what_a_person_opens(allowed: Allowed, url: str) -> None:
+    assert allowed.url == url
+
+
+# Host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8420", "localhost:8420", "LOCALHOST:8420", "[::1]:8420"])
+def test_host_of_this_computer_is_served(host: str) -> None:
+    assert outcome(HERE, "GET", ("host", host)) == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("", "evil.example", "evil.example:8420", "127.0.0.1", "localhost:80", "127.0.0.1:8421", "127.0.0.1:84200"),
+        *("localhost.:8420", "127.0.0.1.:8420", "localhost:", "localhost:8420:8420", "localhost:8420,evil.example"),
+        *("user@localhost:8420", "evil.example@localhost:8420", "localhost:8420@evil.example", "http://localhost:8420"),
+        *("localhost:8420/", "localhost:8420 ", "local host:8420", "127.0.0.1:+8420", "127.0.0.1:\xb28420", "::1:8420"),
+        *("0.0.0.0:8420", "[::]:8420", "192.168.1.5:8420", "127.1:8420", "2130706433:8420", "tower:8420", "[::1:8420"),
+        *("127.0.0.1.evil.example:8420", "localhost.evil.example:8420", "evil.localhost:8420"),
+        *("[::ffff:127.0.0.1]:8420", "[::1]x:8420", "\xe9vil:8420"),
+    ],
+)
+def test_another_host_is_refused(host: str) -> None:
+    assert outcome(HERE, "GET", ("host", host)) == 403
+
+
+def test_host_must_come_once() -> None:
+    assert outcome(HERE, "GET") == 403
+    assert outcome(HERE, "GET", HOST, HOST) == 403
+    assert outcome(HERE, "GET", HOST, ("Host", "evil.example")) == 403
+
+
+def test_without_a_port_a_host_is_that_of_port_80() -> None:
+    assert outcome(Allowed("127.0.0.1", 80), "GET", ("host", "localhost")) == 200
+    assert outcome(Allowed("127.0.0.1", 80), "GET", ("host", "localhost:80")) == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((host, 200) for host in ("192.168.1.5:8420", "tower:8420", "Tower:8420", "10.0.0.9:8420", "[fd00::7]:8420")),
+        *((host, 403) for host in ("evil.example:8420", "192.168.1.5", "tower.:8420", "1.2.3:8420", "[fd00:8420")),
+    ],
+)
+def test_elsewhere_the_host_is_a_known_name_or_an_address_in_numbers(host: str, status: int) -> None:
+    assert outcome(IN_THE_OFFICE, "GET", ("host", host), ("authorization", f"Bearer {TOKEN}")) == status
+
+
+def test_a_name_that_the_server_is_bound_to_is_known() -> None:
+    allowed = Allowed("Tower.example", 8420, TOKEN)
+    assert outcome(allowed, "GET", ("host", "tower.example:8420"), ("authorization", f"Bearer {TOKEN}")) == 200
+
+
+# Origin and Sec-Fetch
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8420", "localhost:8420", "[::1]:8420"])
+def test_own_page_may_ask(method: str, host: str) -> None:
+    origin = ("origin", f"http://{host}")
+    assert outcome(HERE, method, ("host", host), origin, ("sec-fetch-site", "same-origin")) == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("null", "", "http://evil.example", "https://127.0.0.1:8420", "http://127.0.0.1", "http://127.0.0.1:3000"),
+        *("http://127.0.0.1:8420/", "http://127.0.0.1:8420.evil.example", "http://user@127.0.0.1:8420", "file://"),
+        *("http://localhost:8420", "http://[::1]:8420", "127.0.0.1:8420", "http://127.0.0.1:8420 http://evil.example"),
+    ],
+)
+def test_page_of_another_origin_is_refused(method: str, origin: str) -> None:
+    assert outcome(HERE, method, HOST, ("origin", origin)) == 403
+
+
+def test_origin_must_come_once() -> None:
+    origin = ("origin", "http://127.0.0.1:8420")
+    assert outcome(HERE, "POST", HOST, origin, origin) == 403
+
+
+def test_elsewhere_a_page_of_another_address_on_the_same_port_is_refused() -> None:
+    headers = (("host", "192.168.1.5:8420"), ("authorization", f"Bearer {TOKEN}"))
+    assert outcome(IN_THE_OFFICE, "POST", *headers, ("origin", "http://192.168.1.5:8420")) == 200
+    assert outcome(IN_THE_OFFICE, "POST", *headers, ("origin", "http://192.168.1.66:8420")) == 403
+
+
+def test_program_that_is_no_browser_may_ask() -> None:
+    assert {outcome(HERE, method, HOST) for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS")} == {200}
+
+
+@pytest.mark.parametrize(
+    ("method", "site", "mode", "dest", "status"),
+    [
+        # The page itself: typed, then what it loads and asks
+        ("GET", "none", "navigate", "document", 200),
+        ("GET", "same-origin", "no-cors", "image", 200),
+        ("POST", "same-origin", "cors", "empty", 200),
+        ("DELETE", "none", "cors", "empty", 200),
+        # A link on another site, or on another server's page here
+        ("GET", "cross-site", "navigate", "document", 200),
+        ("GET", "same-site", "navigate", "document", 200),
+        # What else another site's page can do
+        ("HEAD", "cross-site", "navigate", "document", 403),
+        ("POST", "cross-site", "navigate", "document", 403),
+        ("GET", "cross-site", "navigate", "iframe", 403),
+        ("GET", "cross-site", "navigate", "embed", 403),
+        ("GET", "cross-site", "no-cors", "image", 403),
+        ("GET", "cross-site", "no-cors", "script", 403),
+        ("GET", "cross-site", "cors", "empty", 403),
+        ("GET", "same-site", "no-cors", "image", 403),
+        ("GET", "cross-site", "cors", "document", 403),
+        ("POST", "same-site", "no-cors", "empty", 403),
+        ("DELETE", "cross-site", "cors", "empty", 403),
+        ("OPTIONS", "cross-site", "cors", "empty", 403),
+        # A word that no standard has
+        ("POST", "near-by", "cors", "empty", 403),
+    ],
+)
+def test_where_a_browser_says_that_a_request_is_from(method: str, site: str, mode: str, dest: str, status: int) -> None:
+    sent = (("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest))
+    assert outcome(HERE, method, HOST, *sent) == status
+
+
+def test_another_site_is_refused_whatever_origin_it_sends() -> None:
+    sent = (("origin", "http://127.0.0.1:8420"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "cors"))
+    assert outcome(HERE, "POST", HOST, *sent) == 403
+
+
+def test_where_it_is_from_cannot_be_said_twice() -> None:
+    sites = (("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site"))
+    assert outcome(HERE, "POST", HOST, *sites) == 403
+
+
+def test_preflight_of_another_site_gets_no_leave() -> None:
+    asked = (("origin", "http://evil.example"), ("access-control-request-method", "DELETE"))
+    response = ask(guarded(Behind()), "OPTIONS", "/chat", HOST, *asked)
+    assert response.status == 403
+    assert not [name for name, _ in response.headers if name.startswith("access-control-")]
+
+
+# The token
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (("authorization", f"Bearer {TOKEN}"), 200),
+        (("authorization", f"bearer {TOKEN}"), 200),
+        (("cookie", f"folio_token={TOKEN}"), 200),
+        (("cookie", f"theme=dark; folio_token={TOKEN}; x=y"), 200),
+        (("authorization", "Bearer another-token-of-24-chars"), 401),
+        (("authorization", f"Bearer {TOKEN}x"), 401),
+        (("authorization", f"Bearer {TOKEN[:-1]}"), 401),
+        (("authorization", "Bearer \xfctoken"), 401),
+        (("authorization", "Bearer "), 401),
+        (("authorization", f"Basic {TOKEN}"), 401),
+        (("authorization", TOKEN), 401),
+        (("cookie", "folio_token="), 401),
+        (("cookie", f"other={TOKEN}"), 401),
+        (("cookie", f"xfolio_token={TOKEN}"), 401),
+        (("x-token", TOKEN), 401),
+    ],
+)
+def test_token_is_needed_where_there_is_one(header: tuple[str, str], status: int) -> None:
+    assert outcome(IN_THE_OFFICE, "GET", ("host", "tower:8420"), header) == status
+
+
+def test_without_the_token_the_answer_says_how_it_is_given() -> None:
+    response = ask(guarded(Behind(), IN_THE_OFFICE), "GET", "/papers", ("host", "tower:8420"))
+    assert response.status == 401
+    assert response.all("www-authenticate") == ["Bearer"]
+    assert response.refusal == {
+        "error": "This needs the token that Folio was started with.",
+        "remedy": "Open http://192.168.1.5:8420/?token=... with it, or send it as `Authorization: Bearer ...`.",
+    }
+    assert TOKEN not in str(response)
+
+
+def test_opening_the_page_with_the_token_leaves_it_in_a_cookie() -> None:
+    behind = Behind()
+    response = ask(guarded(behind, IN_THE_OFFICE), "GET", f"/?token={TOKEN}", ("host", "tower:8420"))
+    assert (response.status, response.all("location"), b"".join(response.pieces)) == (303, ["/"], b"")
+    (line,) = response.all("set-cookie")
+    cookie = SimpleCookie(line)["folio_token"]
+    assert (cookie.value, cookie["path"], cookie["samesite"], cookie["httponly"]) == (TOKEN, "/", "Strict", True)
+    assert (cookie["domain"], cookie["max-age"], cookie["expires"]) == ("", "", "")
+    assert behind.requests == []
+    followed = ask(guarded(behind, IN_THE_OFFICE), "GET", "/", ("host", "tower:8420"), ("cookie", line.split(";")[0]))
+    assert followed.status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("GET", "/?token=wrong-token-of-24-characters"),
+        ("GET", "/?token="),
+        ("GET", f"/papers?token={TOKEN}"),
+        ("POST", f"/?token={TOKEN}"),
+    ],
+)
+def test_token_in_an_address_opens_the_page_and_nothing_else(method: str, target: str) -> None:
+    response = ask(guarded(Behind(), IN_THE_OFFICE), method, target, ("host", "tower:8420"))
+    assert (response.status, response.all("set-cookie")) == (401, [])
+
+
+def test_token_in_an_address_does_not_help_another_host_or_site() -> None:
+    guard = guarded(Behind(), IN_THE_OFFICE)
+    assert ask(guard, "GET", f"/?token={TOKEN}", ("host", "evil.example:8420")).status == 403
+    framed = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe"))
+    assert ask(guard, "GET", f"/?token={TOKEN}", ("host", "tower:8420"), *framed).status == 403
+
+
+def test_without_a_token_an_address_with_one_is_the_apps() -> None:
+    assert ask(guarded(Behind()), "GET", f"/?token={TOKEN}", HOST).status == 200
+
+
+# Bodies
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+@pytest.mark.parametrize(
+    ("types", "status"),
+    [
+        (["application/json"], 200),
+        (["Application/JSON; charset=utf-8"], 200),
+        (["multipart/form-data; boundary=x"], 200),
+        # What a page of any site can post without asking first, the last without a type at all (a Blob)
+        (["text/plain"], 415),
+        (["text/plain; application/json"], 415),
+        (["application/x-www-form-urlencoded"], 415),
+        ([], 415),
+        (["application/jsonp"], 415),
+        (["application/json, text/plain"], 415),
+        (["application/json", "text/plain"], 415),
+    ],
+)
+def test_body_is_json_or_a_form_with_a_file(method: str, types: list[str], status: int) -> None:
+    headers = [("content-type", kind) for kind in types]
+    assert outcome(HERE, method, HOST, ("content-length", "2"), *headers) == status
+    assert outcome(HERE, method, HOST, ("transfer-encoding", "chunked"), *headers) == status
+
+
+def test_request_without_a_body_needs_no_type() -> None:
+    assert outcome(HERE, "POST", HOST) == 200
+    assert outcome(HERE, "POST", HOST, ("content-length", "0")) == 200
+
+
+def test_body_that_says_it_is_too_large_is_not_read() -> None:
+    behind = Behind()
+    response = ask(guarded(behind), "POST", "/chat", HOST, JSON, ("content-length", str(LIMIT + 1)), pieces=[b"x" * 21])
+    assert response.status == 413
+    assert response.refusal == {
+        "error": "The request is larger than the 20 bytes that are taken here.",
+        "remedy": "Send less; for a paper, the setting MAX_FILE_MB says how large it may be.",
+    }
+    assert behind.requests == []
+
+
+@pytest.mark.parametrize("length", ["-1", "+5", "0x10", "5 ", "5, 5", "", "9" * 5000, "\xb2"])
+def test_length_that_is_no_number_is_refused(length: str) -> None:
+    assert outcome(HERE, "POST", HOST, JSON, ("content-length", length)) == 400
+
+
+def test_largest_of_two_lengths_counts() -> None:
+    assert outcome(HERE, "POST", HOST, JSON, ("content-length", "1"), ("content-length", "21")) == 413
+
+
+def test_body_of_the_most_bytes_reaches_the_app_whole() -> None:
+    behind, pieces = Behind(), [b"0123456789", b"", b"abcdefghij"]
+    response = ask(guarded(behind), "POST", "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
+    assert (response.status, response.pieces, behind.bodies) == (200, [b"served"], pieces)
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_body_that_grows_too_large_is_cut_off_before_the_app_has_it(method: str) -> None:
+    behind, pieces = Behind(), [b"0123456789", b"abcdefghij", b"!", b"more"]
+    response = ask(guarded(behind), method, "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
+    assert response.status == 413
+    assert response.refusal["error"].startswith("The request is larger")
+    assert b"".join(behind.bodies) == b"0123456789abcdefghij"
+    assert behind.left
+
+
+def test_body_larger_than_it_said_is_cut_off() -> None:
+    behind = Behind()
+    response = ask(guarded(behind), "POST", "/chat", HOST, JSON, ("content-length", "5"), pieces=[b"x" * 21])
+    assert (response.status, behind.bodies) == (413, [b""])
+
+
+def test_each_path_has_its_own_limit() -> None:
+    form = ("content-type", "multipart/form-data; boundary=x")
+    sent = (HOST, form, ("content-length", "1000"))
+    assert ask(guarded(Behind()), "POST", "/papers", *sent, pieces=[b"x" * 1000]).status == 200
+    assert ask(guarded(Behind()), "POST", "/chat", *sent, pieces=[b"x" * 1000]).status == 413
+
+
+def test_app_that_fails_when_it_is_cut_off_does_no_harm() -> None:
+    async def reads(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        raise RuntimeError("The client has left.")
+
+    response = ask(guarded(reads), "POST", "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=[b"x" * 21])
+    assert response.status == 413
+
+
+def test_answer_that_has_begun_ends_where_the_body_grows_too_large() -> None:
+    async def echoes(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        message: Message = {"more_body": True}
+        while message.get("more_body"):
+            message = await receive()
+            await send({"type": "http.response.body", "body": message.get("body", b""), "more_body": True})
+
+    sent = (HOST, JSON, ("transfer-encoding", "chunked"))
+    response = ask(guarded(echoes), "POST", "/chat", *sent, pieces=[b"x" * 20, b"y" * 20, b"z"])
+    assert (response.status, response.pieces) == (200, [b"x" * 20])
+
+
+# Headers
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (200, [HOST]),
+        (404, [HOST]),
+        (500, [HOST]),
+        (403, [("host", "evil.example")]),
+        (403, [HOST, ("origin", "null")]),
+        (401, [("host", "tower:8420")]),
+        (415, [HOST, ("content-length", "2")]),
+        (413, [HOST, JSON, ("content-length", "21")]),
+        (400, [HOST, ("content-length", "x")]),
+    ],
+)
+def test_every_answer_has_the_headers(status: int, headers: list[tuple[str, str]]) -> None:
+    behind = Behind(status=status if headers == [HOST] else 200)
+    response = ask(guarded(behind, IN_THE_OFFICE if status == 401 else HERE), "POST", "/chat", *headers)
+    assert response.status == status
+    expected = {**ALWAYS, "content-security-policy": POLICIES["/"], "cache-control": "no-store"}
+    assert {name: response.all(name) for name in expected} == {name: [value] for name, value in expected.items()}
+
+
+def test_headers_are_those_that_were_chosen() -> None:
+    response = ask(guarded(Behind()), "GET", "/", HOST)
+    assert dict(response.headers) == {
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "x-frame-options": "DENY",
+        "permissions-policy": "camera=(), microphone=(), geolocation=()",
+        "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    }
+
+
+def test_app_chooses_how_long_an_answer_is_kept_and_nothing_else_of_this() -> None:
+    headers = [(b"Cache-Control", b"max-age=60"), (b"X-Frame-Options", b"SAMEORIGIN"), (b"folio-marked", b"1,0")]
+    response = ask(guarded(Behind(headers=headers)), "GET", "/", HOST)
+    assert [value for name, value in response.headers if name.lower() == "cache-control"] == ["max-age=60"]
+    assert [value for name, value in response.headers if name.lower() == "x-frame-options"] == ["DENY"]
+    assert response.all("folio-marked") == ["1,0"]
+
+
+@pytest.mark.parametrize(
+    ("path", "policy"),
+    [("/", "/"), ("/docs", "/docs"), ("/docs/", "/docs"), ("/docs/x.js", "/docs"), ("/docsx", "/"), ("*", "/")],
+)
+def test_policy_is_that_of_the_path(path: str, policy: str) -> None:
+    response = ask(guarded(Behind()), "GET", path, HOST)
+    assert response.all("content-security-policy") == [POLICIES[policy]]
+
+
+@pytest.mark.parametrize("path", sorted(POLICIES))
+def test_no_policy_lets_scripts_in_from_elsewhere_or_from_html(path: str) -> None:
+    rules = dict(rule.split(" ", 1) for rule in POLICIES[path].split("; "))
+    assert (rules["default-src"], rules["script-src"], rules["connect-src"]) == ("'none'", "'self'", "'self'")
+    assert rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
+
+
+def test_failure_is_told_with_the_headers_and_reaches_the_server() -> None:
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+        raise RuntimeError("a secret")
+
+    raised: list[RuntimeError] = []
+
+    async def server(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await guarded(fails)(scope, receive, send)
+        except RuntimeError as error:
+            raised.append(error)
+
+    response = ask(server, "GET", "/", HOST)
+    assert [str(error) for error in raised] == ["a secret"]
+    assert response.status == 500
+    assert response.refusal == {
+        "error": "Something in Folio failed.",
+        "remedy": "The terminal that it runs in says what; please report it.",
+    }
+    assert response.all("content-security-policy") == [POLICIES["/"]]
+
+
+def test_failure_in_the_middle_of_an_answer_reaches_the_server() -> None:
+    async def breaks(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        ask(guarded(breaks), "GET", "/", HOST)
+
+
+# Streams, and what is no request
+
+
+def test_each_piece_of_an_answer_arrives_before_the_next_is_made() -> None:
+    arrived = asyncio.Event()
+    log: list[str] = []
+
+    async def streams(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for number in range(3):
+            log.append(f"made {number}")
+            await send({"type": "http.response.body", "body": b"%d" % number, "more_body": number < 2})
+            await arrived.wait()
+            arrived.clear()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            log.append(f"arrived {message['body'].decode()}")
+            arrived.set()
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"[::1]:8420")]}
+    asyncio.run(guarded(streams)(scope, receive, send))
+    assert log == [f"{what} {number}" for number in range(3) for what in ("made", "arrived")]
+
+
+def test_app_is_told_when_the_client_leaves() -> None:
+    behind = Behind()
+    ask(guarded(behind), "GET", "/", HOST, pieces=[])
+    assert behind.left
+
+
+def test_websocket_is_refused_and_lifespan_passed_on() -> None:
+    reached: list[str] = []
+    sent: list[Message] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.append(scope["type"])
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    for kind in ("websocket", "lifespan"):
+        asyncio.run(guarded(app)({"type": kind, "path": "/", "headers": [(b"host", b"localhost:8420")]}, receive, send))
+    assert reached == ["lifespan"]
+    assert sent == [{"type": "websocket.close", "code": 1008}]
