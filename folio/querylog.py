@@ -73,8 +73,9 @@ class QueryLog:
         # What is deleted is overwritten: people ask about private papers.
         self._rows("PRAGMA secure_delete = ON")
 
-    def add(self, entry: LogEntry) -> None:
-        """Write a question down. Half of a surrogate pair, which SQLite cannot hold, becomes U+FFFD."""
+    def add(self, entry: LogEntry) -> int:
+        """Write a question down; returns the number of its row. Half of a surrogate pair, which SQLite cannot hold,
+        becomes U+FFFD."""
         values = (
             *(entry.asked, entry.question, entry.standalone_question, json.dumps(entry.chunks), entry.answer),
             *(_json([astuple(source) for source in entry.sources]), _json(entry.timings_ms)),
@@ -85,6 +86,7 @@ class QueryLog:
             self._rows(f"INSERT INTO queries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *map(_storable, values))
             added: int = self._rows("SELECT last_insert_rowid()")[0][0]
         self._newest = added
+        return added
 
     def last(self) -> LogEntry | None:
         """The last question that was added here; before there is one, the last that anyone asked."""
@@ -99,6 +101,13 @@ class QueryLog:
         if marked is None:
             raise UsageError("The log has no question to mark.", 'Ask one: python query.py "What is ...?"')
         return marked
+
+    def mark_row(self, row: int, feedback: Feedback) -> None:
+        """Say of the question in this row how good its answer was. Raises UsageError when the log does not have it."""
+        with self._writing():
+            found = self._rows("UPDATE queries SET feedback = ? WHERE id = ? RETURNING id", feedback, row)
+        if not found:
+            raise UsageError("The question is no longer in the log.", "Ask it again.")
 
     def counts(self) -> LogCounts:
         with self._database.snapshot():

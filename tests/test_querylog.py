@@ -151,6 +151,30 @@ def test_feedback_on_a_question_that_could_not_be_written_down_is_for_no_other(
     assert _questions(path) == [(ENTRY.question, "")]
 
 
+def test_any_question_can_be_marked_by_its_row(log: QueryLog, path: Path) -> None:
+    first, second = log.add(replace(ENTRY, question="0?")), log.add(replace(ENTRY, question="1?"))
+    assert first != second
+    log.mark_row(first, "bad")
+    assert _questions(path) == [("0?", "bad"), ("1?", "")]
+    log.mark_row(second, "bad")
+    log.mark_row(first, "good")
+    assert _questions(path) == [("0?", "good"), ("1?", "bad")]
+    other = Library(path)
+    QueryLog(other.database).mark_row(first, "bad")  # whoever added it
+    other.close()
+    assert _questions(path) == [("0?", "bad"), ("1?", "bad")]
+
+
+def test_a_question_that_was_forgotten_cannot_be_marked(log: QueryLog, path: Path) -> None:
+    row = log.add(ENTRY)
+    with pytest.raises(UsageError, match="no longer in the log"):
+        log.mark_row(row + 1, "good")
+    log.clear()
+    with pytest.raises(UsageError, match="no longer in the log"):
+        log.mark_row(row, "good")
+    assert _questions(path) == []
+
+
 # Numbers
 
 
