@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio import show
+from folio.answered import log_entry
 from folio.cli import complain, errors, one_line, output, say
 from folio.errors import FolioError
-from folio.querylog import Feedback, LogEntry, LoggedSource, QueryLog
+from folio.querylog import Feedback, QueryLog
+from folio.references import Source, by_page, sources
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -93,20 +95,9 @@ class Asker:
 
     def _write_down(self, reply: Reply, asked: str) -> None:
         """Log a question; where that fails it is told, and the answer stands."""
-        answer = reply.answer
-        entry = LogEntry(
-            asked,
-            answer.question,
-            answer.standalone_question,
-            tuple(hit.chunk.id for evidence in answer.evidence for hit in evidence.hits),
-            answer.text,
-            tuple(LoggedSource(c.paper.id, c.paper.file, c.page, c.quote) for c in answer.citations),
-            dict(reply.timings_ms),
-            self._chat.models["llm"],
-        )
         try:
             self._log = self._log or self._app.query_log(self._library)
-            self._log.add(entry)
+            self._log.add(log_entry(reply, asked, self._chat.models["llm"]))
         except (FolioError, OSError) as error:
             reason = error.happened if isinstance(error, FolioError) else error.strerror or str(error)
             say(f"The question could not be written to the log: {reason}")
@@ -120,13 +111,13 @@ class Asker:
 
     def verify(self, reply: Reply, number: int | None = None) -> int:
         """Show the cited pages of an answer, or the page of that source alone. Raises FolioError."""
-        sources = show.sources(reply.answer.citations)
-        if number is not None and not 1 <= number <= len(sources):
-            say(f"The sources of the last answer go up to {len(sources)}." if sources else NOTHING_CITED)
+        cited = sources(reply.answer.citations)
+        if number is not None and not 1 <= number <= len(cited):
+            say(f"The sources of the last answer go up to {len(cited)}." if cited else NOTHING_CITED)
             return 0
         if number is not None:
-            return look_up(self._app, self._library, sources[number - 1 : number], first=number)
-        return look_up(self._app, self._library, sources)
+            return look_up(self._app, self._library, cited[number - 1 : number], first=number)
+        return look_up(self._app, self._library, cited)
 
     def converse(self) -> int:
         """A chat until /quit or the end of the input."""
@@ -191,18 +182,18 @@ def verify_logged(app: App, library: Library) -> int:
 
         raise UsageError("Nothing has been asked yet.", 'Ask: python query.py --verify "What is ...?"')
     show.show_question(output(), entry.question)
-    parts = (show.Source(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
-    return look_up(app, library, show.by_page(parts))
+    parts = (Source(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
+    return look_up(app, library, by_page(parts))
 
 
-def look_up(app: App, library: Library, sources: Sequence[show.Source], first: int = 1) -> int:
+def look_up(app: App, library: Library, cited: Sequence[Source], first: int = 1) -> int:
     """Show these pages, numbered from `first`; 1 when one cannot be shown. Raises UsageError."""
     from folio import view
 
-    if not sources:
+    if not cited:
         say(NOTHING_CITED)
         return 0
-    return view.verify(sources, library.files(), app.settings.PDF_VIEWER, app.limits(1), first)
+    return view.verify(cited, library.files(), app.settings.PDF_VIEWER, app.limits(1), first)
 
 
 def write_json(value: BaseModel) -> None:

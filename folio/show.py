@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
@@ -11,56 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.cli import one_line, plain
+from folio.references import reference, sources
 from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from folio.schema import StatsJson
-
-MOST_NAMES = 3  # of a paper's authors
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A cited page with the quotes that stand on it."""
-
-    paper: str  # SHA-256 of its file
-    file: str
-    title: str
-    page: int
-    label: str
-    quotes: tuple[tuple[str, float], ...]  # with the support that they give
-
-    @property
-    def where(self) -> str:
-        """Its page as people write it: "p. 7", "p. 7 (printed iv)"."""
-        return f"p. {self.page}" if self.label in ("", str(self.page)) else f"p. {self.page} (printed {self.label})"
-
-
-def sources(citations: Iterable[Citation]) -> tuple[Source, ...]:
-    """Every cited page once, in the order of the answer."""
-    return by_page(
-        Source(
-            cited.paper.id,
-            cited.paper.file,
-            cited.paper.title,
-            cited.page,
-            cited.label,
-            ((cited.quote, cited.support),),
-        )
-        for cited in citations
-    )
-
-
-def by_page(parts: Iterable[Source]) -> tuple[Source, ...]:
-    """Every page once, where it is first, with all of its quotes."""
-    pages: dict[tuple[str, int], Source] = {}
-    for part in parts:
-        known = pages.setdefault((part.paper, part.page), part)
-        quotes = tuple({**dict(known.quotes), **dict(part.quotes)}.items())
-        pages[part.paper, part.page] = replace(known, quotes=quotes)
-    return tuple(pages.values())
 
 
 def show_question(console: Console, question: str) -> None:
@@ -117,21 +73,7 @@ def show_references(console: Console, citations: Iterable[Citation]) -> None:
         pages.setdefault(citation.paper, set()).add(citation.page)
     console.print("\nKey references", style="bold")
     for paper, cited in pages.items():
-        console.print(Text(_reference(paper, sorted(cited))))
-
-
-def _reference(paper: Paper, pages: Sequence[int]) -> str:
-    """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3"."""
-    *others, last = paper.authors or ("",)
-    who = f"{', '.join(others)} and {last}" if others else last
-    if len(paper.authors) > MOST_NAMES:
-        who = f"{paper.authors[0]} et al."
-    when = f"({paper.year})" if paper.year else ""
-    parts = [" ".join(filter(None, [who, when])), paper.title]
-    said = "".join(f"{part.rstrip('.')}. " for part in parts if part.strip())
-    place = f"arXiv:{paper.arxiv}" if paper.arxiv else paper.file
-    listed = ", ".join(map(str, pages))
-    return one_line(f"{said}{place}, {'p.' if len(pages) == 1 else 'pp.'} {listed}")
+        console.print(Text(one_line(reference(paper, sorted(cited)))))
 
 
 def show_evidence(console: Console, evidence: Sequence[Evidence]) -> None:

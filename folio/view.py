@@ -19,7 +19,7 @@ from folio import draw, workers
 from folio.cli import complain, one_line, output, plain, say
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
-from folio.show import Source
+from folio.references import Source
 from folio.types import SourceFile
 
 if TYPE_CHECKING:

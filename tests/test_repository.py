@@ -26,8 +26,9 @@ FLOORS = [
     "protocols matching measure setforms glance guard",
     "prompts files fingerprint ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert "
     "mupdf",
-    "database chatmodel exported network quantities draft late evalset labels ocr regions seen bars segments",
-    "facts",
+    "database chatmodel exported network quantities draft late evalset labels ocr regions seen bars segments "
+    "references",
+    "facts export",
     "polarity wording asked",
     "binding dispute",
     "pdf draw clean chunk embed minilm crossencoder workers library querylog vectors lexical fuse rerank evidence "
@@ -39,7 +40,7 @@ FLOORS = [
     "chain",
     "chat",
     "trial",
-    "app",
+    "app answered",
     "cli schema bench plot shelf",
     "show doctor report",
     "view",

@@ -155,19 +155,6 @@ def test_hits_are_numbered_by_rank() -> None:
     )
 
 
-def test_pages_are_joined_wherever_they_come_from() -> None:
-    assert show.by_page(
-        [
-            show.Source("a", "a.pdf", "", 1, "", (("one", 1.0),)),
-            show.Source("b", "b.pdf", "", 1, "", (("two", 1.0),)),
-            show.Source("a", "a.pdf", "", 1, "", (("three", 0.5), ("one", 1.0))),
-        ]
-    ) == (
-        show.Source("a", "a.pdf", "", 1, "", (("one", 1.0), ("three", 0.5))),
-        show.Source("b", "b.pdf", "", 1, "", (("two", 1.0),)),
-    )
-
-
 def test_stats_are_a_table() -> None:
     stats = StatsJson(
         papers=12, chunks=3456, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0

@@ -19,7 +19,7 @@ from folio import cli, view, workers
 from folio.draw import page_png
 from folio.errors import UsageError
 from folio.indexing import Limits
-from folio.show import Source
+from folio.references import Source
 from folio.types import SourceFile
 
 if sys.platform == "win32":

@@ -1,0 +1,152 @@
+"""What an answer cites, to be listed: pages with their quotes, papers as references, papers as BibTeX. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from folio.markdown import printable
+from folio.tokens import STOP_WORDS
+from folio.types import Citation, Paper
+
+MOST_NAMES = 3  # of a paper's authors
+_OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
+# An organisation, which BibTeX would take apart.
+_IN_PARTS = re.compile(r",|\band\b", re.I)
+# What means something to LaTeX, or looks otherwise in its oldest encoding of type. BibTeX counts the braces that have a
+# backslash too, so that one without the other would end the field elsewhere.
+_LATEX = str.maketrans(
+    {
+        **{char: f"\\{char}" for char in "$&#_%"},
+        "\\": r"\textbackslash{}",
+        "{": r"\textbraceleft{}",
+        "}": r"\textbraceright{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+    }
+)
+# Letters that Unicode does not take apart into a plain one and its mark.
+_PLAIN_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited page with the quotes that stand on it."""
+
+    paper: str  # SHA-256 of its file
+    file: str
+    title: str
+    page: int
+    label: str
+    quotes: tuple[tuple[str, float], ...]  # with the support that they give
+
+    @property
+    def where(self) -> str:
+        """Its page as people write it: "p. 7", "p. 7 (printed iv)"."""
+        return _where(self.page, self.label)
+
+
+def sources(citations: Iterable[Citation]) -> tuple[Source, ...]:
+    """Every cited page once, in the order of the answer."""
+    return by_page(
+        Source(
+            cited.paper.id,
+            cited.paper.file,
+            cited.paper.title,
+            cited.page,
+            cited.label,
+            ((cited.quote, cited.support),),
+        )
+        for cited in citations
+    )
+
+
+def by_page(parts: Iterable[Source]) -> tuple[Source, ...]:
+    """Every page once, where it is first, with all of its quotes."""
+    pages: dict[tuple[str, int], Source] = {}
+    for part in parts:
+        known = pages.setdefault((part.paper, part.page), part)
+        quotes = tuple({**dict(known.quotes), **dict(part.quotes)}.items())
+        pages[part.paper, part.page] = replace(known, quotes=quotes)
+    return tuple(pages.values())
+
+
+def reference(paper: Paper, pages: Sequence[int]) -> str:
+    """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3"; pages: physical, if any."""
+    *others, last = paper.authors or ("",)
+    who = f"{', '.join(others)} and {last}" if others else last
+    if len(paper.authors) > MOST_NAMES:
+        who = f"{paper.authors[0]} et al."
+    when = f"({paper.year})" if paper.year else ""
+    place = f"arXiv:{paper.arxiv}" if paper.arxiv else paper.file
+    return reference_line(" ".join(filter(None, [who, when])), paper.title, place, pages)
+
+
+def reference_line(who: str, title: str, place: str, pages: Sequence[int]) -> str:
+    """The same from its parts, each of which may be empty but the place."""
+    said = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title) if part.strip())
+    listed = ", ".join(map(str, pages))
+    on_pages = f", {'p.' if len(pages) == 1 else 'pp.'} {listed}" if pages else ""
+    return " ".join(f"{said}{place}{on_pages}".split())
+
+
+def bibtex(paper: Paper, page: int | None = None) -> str:
+    """A paper as a BibTeX entry, with what is known of it; page: physical, the one that is cited.
+
+    The fields for arXiv are those of https://info.arxiv.org/help/hypertex/bibstyles/index.html. Any other paper is
+    found by its file, as nothing tells where it was published. Letters stay as they are, in UTF-8; the key is ASCII.
+    """
+    place = [] if paper.arxiv else [paper.file]
+    if page is not None:
+        place.append(_where(page, paper.pages.label(page)))
+    title = _latex(paper.title)
+    fields = {
+        "author": " and ".join(_bibtex_authors(paper.authors)),
+        "title": f"{{{title}}}" if title else "",  # a second pair of braces keeps its capitals
+        "year": str(paper.year or ""),
+        "eprint": _latex(paper.arxiv),
+        "archivePrefix": "arXiv" if paper.arxiv else "",
+        "note": ", ".join(map(_latex, place)),
+    }
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    return f"@misc{{{_bibtex_key(paper)},\n{lines}}}\n"
+
+
+def _bibtex_authors(authors: Sequence[str]) -> list[str]:
+    named = [_OTHERS.sub("", author) for author in authors]
+    written = [f"{{{_latex(name)}}}" if _IN_PARTS.search(name) else _latex(name) for name in named]
+    more = ["others"] if any(_OTHERS.search(author) for author in authors) else []
+    return [*filter(None, written), *more]
+
+
+def _bibtex_key(paper: Paper) -> str:
+    """The first author's last name, the year and the title's first word that tells something: "otter2021sea"."""
+    names = _OTHERS.sub("", paper.authors[0]).split() if paper.authors else []
+    family = _ascii(names[-1]) if names else ""
+    words = (word for word in re.findall(r"\w+", paper.title) if word.lower() not in STOP_WORDS)
+    first = next((plain for word in words if (plain := _ascii(word))), "")
+    if family or first:
+        return f"{family}{paper.year or ''}{first}"
+    return _ascii(paper.key) or f"paper{paper.id[:8]}"
+
+
+def _ascii(text: str) -> str:
+    """Its letters and digits, small and without their marks."""
+    plain = unicodedata.normalize("NFKD", text).lower().translate(_PLAIN_LETTERS)
+    return "".join(char for char in plain if char.isascii() and char.isalnum())
+
+
+def _latex(text: str) -> str:
+    """On one line, and meaning itself in LaTeX."""
+    return " ".join(printable(text).split()).translate(_LATEX)
+
+
+def _where(page: int, label: str) -> str:
+    return f"p. {page}" if label in ("", str(page)) else f"p. {page} (printed {label})"

@@ -1,0 +1,172 @@
+"""A conversation as Markdown: what it says, and that nothing in it does more than be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from answers import ANSWER, HITS, LENGTH, MODELS, OTHERWISE, REFUSED, REPORT, TIMINGS, cite, evidence_of, paper_of
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from folio.export import markdown
+from folio.markdown import printable
+from folio.schema import answer_json
+from folio.types import Answer, Sentence
+
+
+def reply(answer: Answer) -> dict[str, Any]:
+    """As the web API gives it, as far as it is shown."""
+    return {**answer_json(answer, HITS, MODELS, TIMINGS).model_dump(mode="json"), "message": answer.question}
+
+
+def test_a_conversation_with_its_citations() -> None:
+    noted = replace(ANSWER, notice="The answer was cut.")
+    assert markdown("How long is it?", [reply(noted), reply(REFUSED)]) == (
+        "# How long is it?\n\n"
+        "## How long is the Aletsch glacier?\n\n"
+        "It is 23 kilometres long and lies in the Alps. [1] Its tongue retreats by 40 metres each year. [2]"
+        " **But [3] says otherwise.**\n\n"
+        "Note: The answer was cut.\n\n"
+        "### Sources\n\n"
+        "1. alps/ice.pdf, p. 1 (printed iv). Ice of the Alps\n\n"
+        "   > “The Aletsch glacier has a length of 23 kilometres.”\n\n"
+        "   > “It lies in the Bernese Alps.” (support 0.62)\n\n"
+        "2. alps/ice.pdf, p. 2. Ice of the Alps\n\n"
+        "   > “Its tongue retreats by 40 metres each year.”\n\n"
+        "3. melt.pdf, p. 1. Melt\n\n"
+        "   > “The tongue of the Aletsch glacier retreats by 50 metres each year.”\n\n"
+        "## Who painted it?\n\n"
+        "*Not found in the provided papers.*\n\n"
+        "## Key references\n\n"
+        "- Ice of the Alps. alps/ice.pdf, pp. 1, 2\n"
+        "- Melt. melt.pdf, p. 1\n"
+    )
+
+
+def test_a_report_has_its_headings() -> None:
+    lines = markdown("Ice", [reply(REPORT)]).splitlines()
+    assert [line for line in lines if line.startswith(("#", "- ", "It "))] == [
+        "# Ice",
+        "## How long is the Aletsch glacier?",
+        "### Summary",
+        "- It is 23 kilometres long. [1]",
+        "- It melts. [2, 3]",
+        "### Analysis",
+        "It lies in the Alps. [1]",
+        "#### Size",
+        "It has a length of 23 kilometres. [1]",
+        "#### Melt",
+        "It becomes shorter. [2] **But [3] says otherwise.**",
+        "### Sources",
+        "## Key references",
+        "- Ice of the Alps. alps/ice.pdf, pp. 1, 2",
+        "- Melt. melt.pdf, p. 1",
+    ]
+
+
+def test_several_pages_say_otherwise() -> None:
+    disputed = replace(ANSWER, sentences=(Sentence("It grows.", (LENGTH,), (OTHERWISE, ANSWER.citations[2])),))
+    assert "It grows. [1] **But [2, 3] say otherwise.**\n" in markdown("Ice", [reply(disputed)])
+
+
+def test_a_conversation_of_refusals_lists_nothing() -> None:
+    assert markdown("Who?", [reply(REFUSED)]) == (
+        "# Who?\n\n## Who painted it?\n\n*Not found in the provided papers.*\n"
+    )
+
+
+# Nothing in it does more than be read
+
+GFM = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+HARMLESS = {"heading", "paragraph", "blockquote", "ordered_list", "bullet_list", "list_item", "inline", "text"}
+HARMLESS |= {"text_special", "strong", "em"}
+
+
+def tokens(text: str) -> Iterator[Token]:
+    for token in GFM.parse(text):
+        yield token
+        yield from token.children or ()
+
+
+def saying(text: str) -> Answer:
+    """An answer where everything says this: question, sentence, section, file, title and quote."""
+    paper, stands = paper_of(f"{text}.pdf", f"A passage, {text} it says.", title=text)
+    evidence = evidence_of(1, paper, stands)
+    cited = cite(evidence, stands.strip())
+    sentences = (Sentence(text, (cited,), (cited,), f"Analysis/{text}"), Sentence(text, (cited,), (), "Summary"))
+    return Answer(text, text, sentences, (evidence,), notice=text)
+
+
+def shown(text: str) -> str:
+    """How a text is to be read: on one line, without what cannot be seen."""
+    return " ".join(printable(text).split())
+
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "![x](https://example.com/a.png)",
+    "[1]: https://example.com",
+    "<https://example.com>",
+    "`code` and ```fence```",
+    "# A heading",
+    "Setext\n===",
+    "a\n\n---\n\nb",
+    "> a quote",
+    "- an item",
+    "+ an item",
+    "* an item",
+    "12. an item",
+    "3) an item",
+    "a **bold** _word_ ~~gone~~",
+    "| a | b |\n|---|---|\n| 1 | 2 |",
+    "&lt;b&gt; &#60; R&D",
+    "    indented code",
+    "\tx",
+    "back\\slash \\[x](y)",
+    "ends with a backslash \\",
+    "[^1] and $x$",
+    "%%",
+]
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_nothing_that_is_said_becomes_active(text: str) -> None:
+    written = markdown(text, [reply(saying(text))])
+    found = list(tokens(written))
+    assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
+    assert [token.tag for token in found if token.type == "heading_open"] == "h1 h2 h3 h4 h3 h3 h2".split()
+    assert sum(token.type == "list_item_open" for token in found) == 3  # of the summary, the sources, the references
+    assert sum(token.type == "blockquote_open" for token in found) == 1
+    lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
+    wanted = shown(text)
+    assert wanted in lines  # the title
+    assert f"{wanted} [1] But [1] says otherwise." in lines
+    assert f"“A passage, {wanted} it says.”" in lines
+    assert f"Note: {wanted}" in lines
+
+
+@given(st.text(st.sampled_from("a1 \n\t#*_-+=.:)(![]<>`\\|~&;/\"'"), min_size=1).filter(str.strip))
+def test_whatever_is_said_is_shown_as_it_is(text: str) -> None:
+    found = list(tokens(markdown(text, [reply(saying(text))])))
+    assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
+    lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
+    assert {shown(text), f"Note: {shown(text)}", f"{shown(text)} [1]"} <= lines
+
+
+def test_an_address_is_no_link_where_addresses_become_links() -> None:
+    written = markdown("x", [reply(saying("See https://example.com and www.example.com"))])
+    assert "https://" not in written  # https\:// is shown alike
+    assert "www." not in written
+
+
+def test_nothing_steers_a_terminal_that_the_file_is_shown_in() -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\x9b31mred\u202e\u2028new"
+    written = markdown(evil, [reply(saying(evil))])
+    assert [char for char in written if not char.isprintable() and char != "\n"] == []
