@@ -78,7 +78,8 @@ class Settings(BaseSettings):
 
     # What is kept, what is opened
     QUERY_LOG: bool = True
-    """Whether questions and their answers are written to the log in the index, for --stats and --feedback."""
+    """Whether questions and their answers are written to the log in the index, for --stats and --feedback; and whether
+    conversations of the web app are kept there."""
     PDF_VIEWER: str = "auto"
     """What opens a cited page: auto takes a viewer that is there; none draws the page; or a command with {file} and,
     for the page, {page}."""

@@ -7,7 +7,7 @@
     python query.py --sources "zero trust"                   passages only, no language model
     python query.py --batch questions.txt --json             one question a line, one JSON object a line
     python query.py --feedback bad                           what the last answer was worth
-    python query.py --forget                                 nothing of what was asked stays in the log
+    python query.py --forget                                 nothing of what was asked is kept
     python query.py --doctor                                 what is ready, and what mends the rest
 """
 
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--json", action="store_true", help="print JSON, one object a line, and nothing else")
     found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
     found.add_argument("--feedback", choices=["good", "bad"], help="mark the last question in the log")
-    found.add_argument("--forget", action="store_true", help="forget every question in the log, and what chats noted")
+    found.add_argument("--forget", action="store_true", help="forget questions, conversations, and what chats noted")
     found.add_argument("--stats", action="store_true", help="show what is in the index and what was asked")
     found.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from folio import show
 from folio.answered import log_entry
 from folio.cli import complain, errors, one_line, output, say
+from folio.conversations import Conversations
 from folio.errors import FolioError
 from folio.querylog import Feedback, QueryLog
 from folio.references import Source, by_page, sources
@@ -90,7 +91,7 @@ class Asker:
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
-            count = f"{answer.dropped} sentence{'s' * (answer.dropped > 1)}"
+            count = _counted(answer.dropped, "sentence")
             say(f"{count} that no passage supports {'was' if answer.dropped == 1 else 'were'} left out.")
 
     def _write_down(self, reply: Reply, asked: str) -> None:
@@ -168,10 +169,17 @@ def mark(log: QueryLog, feedback: Feedback) -> None:
 
 
 def forget(app: App, library: Library) -> None:
-    """Forget every question of the log, and the lines typed in chats. Raises StoreError."""
+    """Forget every question of the log, every conversation, and the lines typed in chats. Raises StoreError."""
+    with closing(Conversations.open(app.library_path)) as kept:
+        conversations = kept.clear()
     questions = app.query_log(library).clear()
     _history(app).unlink(missing_ok=True)
-    output().print(f"Forgotten: {questions:,} question{'s' * (questions != 1)}, and the lines typed in chats.")
+    counts = f"{_counted(questions, 'question')}, {_counted(conversations, 'conversation')}"
+    output().print(f"Forgotten: {counts}, and the lines typed in chats.")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def verify_logged(app: App, library: Library) -> int:

@@ -13,6 +13,8 @@ from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreM
 from folio.files import disk_full
 
 DAMAGED = "Run `python ingest.py --rebuild`: it sets the damaged file aside and reads your PDFs again."
+# In the place of a path: a database that is gone when it is closed
+MEMORY = Path(":memory:")
 # Seconds to wait for another process's transaction; one takes far less than a second.
 PATIENCE_S = 30
 # What SQLite says of a file that is sound, and out of reach
@@ -80,6 +82,23 @@ CREATE INDEX papers_about ON papers(id, title, authors, year, starts, labels, le
 -- So that nobody counts them
 INSERT INTO meta SELECT 'chunks', count(*) FROM chunks;
 """,
+    """
+CREATE TABLE conversations (
+    id TEXT PRIMARY KEY, title TEXT NOT NULL,
+    begun TEXT NOT NULL, updated TEXT NOT NULL -- ISO times in UTC
+);
+CREATE TABLE turns (
+    id INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,            -- in the conversation, from 1
+    asked TEXT NOT NULL,               -- ISO time in UTC
+    reply TEXT NOT NULL,               -- JSON: what people saw
+    memory TEXT NOT NULL,              -- JSON: what a follow-up needs (remember.py)
+    query INTEGER REFERENCES queries(id) ON DELETE SET NULL,
+    UNIQUE (conversation, place)
+);
+CREATE INDEX turns_query ON turns(query);
+""",
 )
 
 
@@ -135,6 +154,8 @@ class Database:
         # whoever opens it next begins again.
         with self.transaction():
             found = self._version()  # another process may have been faster
+            if found:
+                self._sqlite.execute("SELECT 1 FROM meta")  # fails in a file of another program, which is left as it is
             for step in STEPS[found:]:
                 for statement in step.split(";"):
                     self._sqlite.execute(statement)
@@ -208,6 +229,18 @@ class Database:
         finally:
             self.rows(f"PRAGMA busy_timeout = {int(PATIENCE_S * 1000)}")
 
+    def overwrite_deleted(self) -> None:
+        """What is deleted from now on is overwritten in the file: people ask about private papers."""
+        self.rows("PRAGMA secure_delete = ON")
+
+    def empty_log(self, seconds: float) -> None:
+        """Take out of the write-ahead log what has been deleted, and is in it still.
+
+        Where another process reads from it for longer than this, it goes when that one closes.
+        """
+        with self.waiting_at_most(seconds):
+            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
     @contextmanager
     def attached(self, other: Path, name: str) -> Iterator[None]:
         """Another database's tables can be read under a name."""
@@ -247,3 +280,8 @@ class Database:
             raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
         except sqlite3.DatabaseError as error:
             raise StoreDamaged(f"The library {self._path} is damaged: {error}.", DAMAGED) from error
+
+
+def storable(text: str) -> str:
+    """A text that has bytes in UTF-8, as SQLite wants it: half of a surrogate pair becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

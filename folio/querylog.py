@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from folio.database import Database
+from folio.database import Database, storable
 from folio.errors import UsageError
 
 Feedback = Literal["good", "bad"]
@@ -70,8 +70,7 @@ class QueryLog:
         self._database = database
         self._rows = database.rows
         self._newest: int | None = None  # the last that was added here: another process may ask of the same library
-        # What is deleted is overwritten: people ask about private papers.
-        self._rows("PRAGMA secure_delete = ON")
+        database.overwrite_deleted()
 
     def add(self, entry: LogEntry) -> int:
         """Write a question down; returns the number of its row. Half of a surrogate pair, which SQLite cannot hold,
@@ -83,7 +82,7 @@ class QueryLog:
         )
         self._newest = 0  # no row's id: feedback on a question that cannot be written down is for no other one
         with self._writing():
-            self._rows(f"INSERT INTO queries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *map(_storable, values))
+            self._rows(f"INSERT INTO queries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *map(storable, values))
             added: int = self._rows("SELECT last_insert_rowid()")[0][0]
         self._newest = added
         return added
@@ -125,15 +124,21 @@ class QueryLog:
             questions: int = self._rows("SELECT count(*) FROM queries")[0][0]
             self._rows("DELETE FROM queries")
         self._newest = None
-        # The write-ahead log has them still. Where another process reads from it, it goes when that one closes.
-        with self._database.waiting_at_most(PATIENCE_S):
-            self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._database.empty_log(PATIENCE_S)
         return questions
 
-    def take_over(self, other: Path) -> None:
-        """Add all questions of another library's log. Raises StoreError where it has none that can be read."""
+    def take_over(self, other: Path) -> int:
+        """Add all questions of another library's log; returns what has been added to the number of each row.
+
+        Raises StoreError where it has none that can be read.
+        """
         with self._database.attached(other, "other"), self._database.transaction():
-            self._rows(f"INSERT INTO main.queries ({_COLUMNS}) SELECT {_COLUMNS} FROM other.queries ORDER BY id")
+            shift: int = self._rows("SELECT coalesce(max(id), 0) FROM main.queries")[0][0]
+            self._rows(
+                f"INSERT INTO main.queries (id, {_COLUMNS}) SELECT id + ?, {_COLUMNS} FROM other.queries ORDER BY id",
+                shift,
+            )
+        return shift
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -151,8 +156,3 @@ def _entry(row: tuple[Any, ...]) -> LogEntry:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _storable(text: str) -> str:
-    """A text that has bytes in UTF-8."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

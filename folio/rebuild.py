@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from folio import indexing
+from folio.conversations import Conversations
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
 from folio.fingerprint import Reading, fingerprint
 from folio.library import Library
@@ -105,15 +106,21 @@ def _broken_off(beside: Path, fingerprint: dict[str, str]) -> Library:
 
 
 def _take_over(path: Path, beside: Path, aside: Path | None = None) -> None:
-    """aside: a library that cannot be read, but whose log of questions perhaps can."""
+    """aside: a library that cannot be read, but whose questions and conversations perhaps can."""
     library = Library(path, create=True)
     try:
-        log = QueryLog(library.database)
-        log.counts()  # raises where the log is damaged, which taking over the papers would not mend
-        library.replace_with(beside)
-        if aside is not None:
-            with suppress(StoreError):
-                log.take_over(aside)
+        with closing(Conversations.open(path)) as conversations:
+            log = QueryLog(library.database)
+            # These raise where something is damaged that taking over the papers would not mend.
+            log.counts()
+            conversations.listed()
+            library.replace_with(beside)
+            if aside is not None:
+                shift = None
+                with suppress(StoreError):
+                    shift = log.take_over(aside)
+                with suppress(StoreError):
+                    conversations.take_over(aside, shift)
     finally:
         library.close()
 

@@ -9,8 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from answers import REFUSED
 from desk import Desk, Ran
 from ollama_server import OllamaStandIn
+
+from folio.conversations import Conversations
 
 LENGTH = "How long is the Aletsch glacier?"
 NOWHERE = "Who painted the ceiling of the Sistine chapel in Rome?"
@@ -88,13 +91,18 @@ def test_a_log_that_cannot_be_written_costs_no_answer(filled: Desk) -> None:
 
 def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: Desk) -> None:
     history = filled.store / "chat_history"
-    assert filled.query("--forget") == Ran(0, "Forgotten: 0 questions, and the lines typed in chats.\n", "")
+    nothing = "Forgotten: 0 questions, 0 conversations, and the lines typed in chats.\n"
+    assert filled.query("--forget") == Ran(0, nothing, "")
     filled.query(LENGTH)
-    assert filled.query("--forget").out == "Forgotten: 1 question, and the lines typed in chats.\n"
+    assert filled.query("--forget").out == "Forgotten: 1 question, 0 conversations, and the lines typed in chats.\n"
     history.write_text(f"\n+{LENGTH}\n", encoding="utf-8")
     for _ in range(2):
         filled.query(LENGTH)
-    assert filled.query("--forget") == Ran(0, "Forgotten: 2 questions, and the lines typed in chats.\n", "")
+    with closing(Conversations.open(filled.store / "library.sqlite")) as conversations:
+        conversations.add(conversations.begin(), {}, REFUSED, None)
+        forgotten = "Forgotten: 2 questions, 1 conversation, and the lines typed in chats.\n"
+        assert filled.query("--forget") == Ran(0, forgotten, "")
+        assert conversations.listed() == ()
     assert log_of(filled) == [0, 0, 0, 0]
     assert not history.exists()
     assert filled.query("--feedback", "good").code == 2

@@ -703,7 +703,9 @@ def test_an_older_library_takes_over_a_new_one_and_a_new_one_an_older(old: Path,
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs processes that can be killed")
-@pytest.mark.parametrize("at", ["ALTER TABLE papers", "CREATE TABLE queries", "PRAGMA user_version =", "COMMIT"])
+@pytest.mark.parametrize(
+    "at", ["ALTER TABLE papers", "CREATE TABLE queries", "CREATE TABLE turns", "PRAGMA user_version =", "COMMIT"]
+)
 def test_a_kill_while_an_older_file_is_brought_up_to_date_leaves_it_as_it_was(old: Path, at: str) -> None:
     columns = _columns(old)
     code = f"""

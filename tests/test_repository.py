@@ -33,8 +33,8 @@ FLOORS = [
     "binding dispute",
     "pdf draw clean chunk embed minilm crossencoder workers library querylog vectors lexical fuse rerank evidence "
     "support",
-    "store cite original landing pages",
-    "indexing retrieve",
+    "store cite original landing pages remember",
+    "indexing retrieve conversations",
     "rebuild textstore followup readers",
     "answer extract bridge makeset gold",
     "chain",

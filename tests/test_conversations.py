@@ -1,0 +1,471 @@
+"""Conversations: what was said comes back, to many at once, in whatever store there is, and is forgotten for good."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from answers import ANSWER, REFUSED, REPORT
+from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+
+from folio import store, workers
+from folio.conversations import Conversations, Turn
+from folio.database import STEPS, Database
+from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
+from folio.library import Library
+from folio.querylog import LogEntry, QueryLog
+from folio.types import Answer
+
+ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (), "It is.", (), {}, "by hand")
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+
+
+def asking(question: str) -> Answer:
+    return replace(REFUSED, question=question)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store" / store.LIBRARY
+
+
+@pytest.fixture
+def library(path: Path) -> Iterator[Library]:
+    opened = Library(path, create=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["on disk", "in memory"])
+def kept(request: pytest.FixtureRequest, path: Path) -> Iterator[Conversations]:
+    """What is kept in a library, and what is kept nowhere."""
+    if request.param == "on disk":
+        request.getfixturevalue("library")
+    with closing(Conversations.open(path if request.param == "on disk" else None)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def written(library: Library, path: Path) -> Iterator[Conversations]:
+    """What is kept in a library."""
+    with closing(Conversations.open(path)) as opened:
+        yield opened
+
+
+# What was said comes back
+
+
+def test_nothing_is_there_before_the_first_turn(kept: Conversations) -> None:
+    ids = {kept.begin() for _ in range(100)}
+    assert len(ids) == 100
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{16}", id) for id in ids)
+    assert kept.listed() == ()
+    with pytest.raises(NotKnown):
+        kept.turns(ids.pop())
+
+
+def test_turns_come_back_in_their_order(kept: Conversations) -> None:
+    one, two = kept.begin(), kept.begin()
+    said: dict[str, Any] = {"answer": "Größe \ud83d 🦀 'x'", "hits": [{"score": 0.1, "pages": [1, 2]}], "none": None}
+    assert kept.add(one, {**said, "turn": 1}, ANSWER, None) == 1
+    assert kept.add(two, {"answer": "other"}, REFUSED, None) == 1
+    assert kept.add(one, {"answer": "more", "turn": 2}, REPORT, None) == 2
+    first, second = kept.turns(one)
+    assert ISO.fullmatch(first.asked)
+    assert first == Turn(1, first.asked, {**said, "turn": 1}, None, None)
+    assert second == Turn(2, second.asked, {"answer": "more", "turn": 2}, None, None)
+    assert [turn.reply for turn in kept.turns(two)] == [{"answer": "other"}]
+
+
+def test_the_list_has_the_latest_first(kept: Conversations) -> None:
+    ids = [kept.begin() for _ in range(3)]
+    for number, id in enumerate([*ids, ids[0]]):
+        kept.add(id, {}, asking(f"Question\n{number}?"), None)
+    assert [(found.id, found.title, found.turns) for found in kept.listed()] == [
+        (ids[0], "Question 0?", 2),
+        (ids[2], "Question 2?", 1),
+        (ids[1], "Question 1?", 1),
+    ]
+    assert all(ISO.fullmatch(found.updated) for found in kept.listed())
+    assert [kept.require(id) for id in (ids[0], ids[2], ids[1])] == list(kept.listed())
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("x" * 80, "x" * 80),
+        ("x" * 81, "x" * 79 + "…"),
+        ("Why " + "x" * 77, "Why…"),
+        ("word " * 16, ("word " * 16).strip()),
+        ("word " * 17, ("word " * 16).strip() + "…"),
+        ("words " * 30, ("words " * 13).strip() + "…"),
+        ("氷" * 100, "氷" * 79 + "…"),
+        ("half \ud83d of a pair", "half \ufffd of a pair"),
+    ],
+)
+def test_a_title_is_cut_between_words(kept: Conversations, question: str, title: str) -> None:
+    kept.add(kept.begin(), {}, asking(question), None)
+    assert kept.listed()[0].title == title
+    assert len(title) <= 80
+
+
+def test_what_is_not_there_is_not_known(kept: Conversations) -> None:
+    id = kept.begin()
+    kept.add(id, {}, ANSWER, None)
+    other = kept.begin()
+    unknown: list[Callable[[], object]] = [
+        lambda: kept.require(other),
+        lambda: kept.turns(other),
+        lambda: kept.remove(other),
+        lambda: kept.query(other, 1),
+        lambda: kept.query(id, 2),
+        lambda: kept.query(id, 0),
+        lambda: kept.mark(other, 1, "good"),
+        lambda: kept.mark(id, 2, "good"),
+    ]
+    for ask in unknown:
+        with pytest.raises(NotKnown, match="There is no such conversation") as caught:
+            ask()
+        assert caught.value.remedy
+    assert kept.turns(id)[0].reply == {}
+
+
+# Answers, for follow-ups
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    """The whole tool over three papers."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    made = hashing_app(tmp_path, LLM="builtin")
+    for subject in ("lattices", "sponges", "trees"):
+        make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
+    made.run()
+    return made
+
+
+def test_a_conversation_can_be_gone_on_with(app: HashingApp, tmp_path: Path) -> None:
+    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+        chat = app.chat(library, top_k=2, paper=None)
+        id = kept.begin()
+        asked = "What does a sponge do with its input?", "Who painted it?", "How are trees balanced after an insertion?"
+        answers = [chat.ask(question).answer for question in asked]
+        for answer in answers:
+            kept.add(id, {}, answer, None)
+        assert [turn.answer for turn in kept.turns(id, library)] == answers
+        assert [turn.answer for turn in kept.turns(id)] == [None] * 3
+        (tmp_path / "papers" / "trees.pdf").unlink()
+        app.run(prune=True)
+        without = [turn.answer for turn in kept.turns(id, library)]
+        assert without[0] == answers[0]
+        assert without[2] is None
+
+
+# Its row in the log of questions, and how good it was
+
+
+def test_a_turn_knows_its_row_in_the_log(library: Library, written: Conversations) -> None:
+    log, id = QueryLog(library.database), written.begin()
+    log.add(ENTRY)
+    rows = [log.add(ENTRY), None, log.add(ENTRY)]
+    for row in rows:
+        written.add(id, {}, ANSWER, row)
+    assert [turn.query for turn in written.turns(id)] == rows
+    assert [written.query(id, place) for place in (1, 2, 3)] == rows
+    log.clear()
+    log.add(ENTRY)  # gets the number of one that is gone
+    assert [turn.query for turn in written.turns(id)] == [None] * 3
+    assert written.add(id, {}, ANSWER, rows[0]) == 4  # the log was cleared before this was written down
+    assert written.query(id, 4) is None
+    assert library.check() == []
+
+
+def test_a_mark_is_in_the_reply(kept: Conversations) -> None:
+    id = kept.begin()
+    for _ in range(2):
+        kept.add(id, {"answer": "\ud83d", "feedback": ""}, ANSWER, None)
+    kept.mark(id, 2, "good")
+    assert [turn.reply["feedback"] for turn in kept.turns(id)] == ["", "good"]
+    kept.mark(id, 2, "bad")
+    assert kept.turns(id)[1].reply == {"answer": "\ud83d", "feedback": "bad"}
+
+
+# Forgotten
+
+
+def test_a_conversation_is_forgotten_and_the_others_stay(kept: Conversations) -> None:
+    ids = [kept.begin() for _ in range(3)]
+    for id in ids:
+        kept.add(id, {}, ANSWER, None)
+        kept.add(id, {}, ANSWER, None)
+    kept.remove(ids[1])
+    assert [found.id for found in kept.listed()] == [ids[2], ids[0]]
+    with pytest.raises(NotKnown):
+        kept.turns(ids[1])
+    assert kept.clear() == 2
+    assert kept.clear() == 0
+    assert kept.listed() == ()
+
+
+@pytest.mark.parametrize("forget", [Conversations.clear, lambda kept: kept.remove(kept.listed()[0].id)])
+def test_what_is_forgotten_is_gone_from_the_disk(
+    library: Library, written: Conversations, path: Path, forget: Callable[[Conversations], object]
+) -> None:
+    id = written.begin()
+    for _ in range(50):
+        written.add(id, {"answer": "Nordwand " * 2000}, asking("Is the merger with Nordwand private?"), None)
+    assert b"Nordwand" in b"".join(part.read_bytes() for part in path.parent.iterdir())
+    forget(written)
+    assert not [part.name for part in path.parent.iterdir() if b"Nordwand" in part.read_bytes()]
+    assert library.check() == []
+
+
+def test_what_was_forgotten_while_it_was_answered_stays_so(kept: Conversations) -> None:
+    id = kept.begin()
+    kept.add(id, {"turn": 1}, ANSWER, None)
+    kept.remove(id)
+    with pytest.raises(NotKnown, match="was deleted, or has gone on"):
+        kept.add(id, {"turn": 2}, ANSWER, None)
+    assert kept.listed() == ()
+    kept.add(id, {"turn": 1}, ANSWER, None)
+    with pytest.raises(NotKnown, match="was deleted, or has gone on"):
+        kept.add(id, {"turn": 1}, ANSWER, None)
+    assert kept.require(id).turns == 1
+
+
+def test_in_memory_they_go_with_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(Conversations.open(None)) as one, closing(Conversations.open(None)) as two:
+        id = one.begin()
+        one.add(id, {"answer": "x"}, ANSWER, 7)
+        assert two.listed() == ()
+        assert one.query(id, 1) is None  # there is no log
+    assert list(tmp_path.iterdir()) == []
+    assert one.listed() == ()
+
+
+# Many at once
+
+
+def test_many_threads_may_write_and_read(kept: Conversations) -> None:
+    errors: list[BaseException] = []
+
+    def talk(name: str) -> None:
+        try:
+            id = kept.begin()
+            for place in range(1, 13):
+                assert kept.add(id, {"said": f"{name} {place}", "turn": place}, asking(name), None) == place
+                kept.mark(id, place, "good")
+                assert [turn.reply["said"] for turn in kept.turns(id)] == [f"{name} {n}" for n in range(1, place + 1)]
+                assert id in {found.id for found in kept.listed()}
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=talk, args=[f"thread {number}"]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert sorted((found.title, found.turns) for found in kept.listed()) == [(f"thread {n}", 12) for n in range(8)]
+
+
+def test_another_program_sees_what_is_written(written: Conversations, path: Path) -> None:
+    with closing(Conversations.open(path)) as other:
+        id = written.begin()
+        written.add(id, {"answer": "here"}, ANSWER, None)
+        assert [turn.reply for turn in other.turns(id)] == [{"answer": "here"}]
+        assert other.add(id, {"answer": "there"}, ANSWER, None) == 2
+        assert [turn.reply["answer"] for turn in written.turns(id)] == ["here", "there"]
+        assert other.clear() == 1
+        assert written.listed() == ()
+
+
+def test_a_long_transaction_of_another_program_is_not_waited_for(
+    written: Conversations, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folio.conversations.PATIENCE_S", 0.1)
+    id = written.begin()
+    written.add(id, {}, ANSWER, None)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    writes: list[Callable[[], object]] = [
+        lambda: written.add(id, {}, ANSWER, None),
+        lambda: written.mark(id, 1, "good"),
+        lambda: written.remove(id),
+        written.clear,
+    ]
+    began = time.monotonic()
+    for write in writes:
+        with pytest.raises(StoreBusy):
+            write()
+    assert time.monotonic() - began < 10
+    assert written.require(id).turns == 1  # reading goes on
+    other.execute("ROLLBACK")
+    other.close()
+    assert written.add(id, {}, ANSWER, None) == 2
+
+
+# Beside the papers
+
+
+def test_a_conversation_changes_nothing_about_the_papers(library: Library, written: Conversations) -> None:
+    with library.reading() as before:
+        counts = library.counts()
+    id = written.begin()
+    written.add(id, {}, ANSWER, None)
+    written.mark(id, 1, "good")
+    written.remove(id)
+    with library.reading() as after:
+        assert after == before
+        assert library.counts() == counts
+    assert library.check() == []
+
+
+def test_a_store_that_is_not_there_yet(path: Path) -> None:
+    with closing(Conversations.open(path)) as kept:
+        id = kept.begin()
+        assert kept.listed() == ()
+        assert kept.clear() == 0
+        for ask in (kept.require, kept.turns, kept.remove):
+            with pytest.raises(NotKnown):
+                ask(id)
+        with pytest.raises(StoreMissing):
+            kept.add(id, {}, ANSWER, None)
+        assert not path.parent.exists()
+        Library(path, create=True).close()
+        assert kept.listed() == ()
+        kept.add(id, {}, ANSWER, None)
+        assert [found.id for found in kept.listed()] == [id]
+
+
+def test_a_store_that_was_replaced_or_deleted_is_opened_anew(written: Conversations, path: Path) -> None:
+    id = written.begin()
+    written.add(id, {}, ANSWER, None)
+    shutil.move(path.parent, path.parents[1] / "away")
+    assert written.listed() == ()
+    with pytest.raises(StoreMissing):
+        written.add(id, {}, ANSWER, None)
+    Library(path, create=True).close()
+    assert written.listed() == ()
+    other = written.begin()
+    written.add(other, {}, ANSWER, None)
+    assert [found.id for found in written.listed()] == [other]
+    shutil.rmtree(path.parent)
+    shutil.move(path.parents[1] / "away", path.parent)
+    assert [found.id for found in written.listed()] == [id]
+
+
+def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("folio.database.STEPS", STEPS[:3])
+        old = Database(path, (("epoch", "of old"), ("generation", "7")), create=True)
+        QueryLog(old).add(ENTRY)
+        old.close()
+    with closing(Conversations.open(path)) as kept:
+        id = kept.begin()
+        kept.add(id, {"answer": "x"}, ANSWER, 1)
+        assert kept.query(id, 1) == 1
+    with closing(Library(path)) as library:
+        assert QueryLog(library.database).last() == ENTRY
+        with library.reading() as stamp:
+            assert (stamp.epoch, stamp.generation) == ("of old", 7)
+        assert library.database.rows("PRAGMA user_version") == [(len(STEPS),)]
+        assert library.check() == []
+
+
+# Rebuilding
+
+
+@pytest.fixture
+def talked(app: HashingApp) -> str:
+    """The id of a conversation about the papers: two turns, the second marked; before them one question in the log."""
+    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+        log, id = QueryLog(library.database), kept.begin()
+        log.add(ENTRY)
+        chat = app.chat(library, top_k=2, paper=None)
+        for question in ("What does a sponge do with its input?", "How are trees balanced after an insertion?"):
+            kept.add(id, {"message": question}, chat.ask(question).answer, log.add(replace(ENTRY, question=question)))
+        kept.mark(id, 2, "bad")
+    return id
+
+
+def assert_is_there(app: HashingApp, id: str) -> None:
+    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+        assert [(found.id, found.turns) for found in kept.listed()] == [(id, 2)]
+        first, second = kept.turns(id, library)
+        assert first.reply == {"message": "What does a sponge do with its input?"}
+        assert second.reply == {"message": "How are trees balanced after an insertion?", "feedback": "bad"}
+        assert [turn.answer.question for turn in (first, second) if turn.answer] == [
+            "What does a sponge do with its input?",
+            "How are trees balanced after an insertion?",
+        ]
+        log = dict(library.database.rows("SELECT id, question FROM queries"))
+        assert [log.get(turn.query) for turn in (first, second)] == [turn.reply["message"] for turn in (first, second)]
+
+
+def test_conversations_stay_when_the_store_is_made_again(app: HashingApp, talked: str, tmp_path: Path) -> None:
+    app.repair()
+    assert_is_there(app, talked)
+    other = hashing_app(tmp_path, HashingEmbedder(name="other"), LLM="builtin")
+    other.run(rebuild=True)
+    assert_is_there(other, talked)
+    assert other.verify() == []
+
+
+@pytest.mark.parametrize("damage", ["PRAGMA user_version = 99", "ALTER TABLE vectors RENAME TO lost"])
+def test_conversations_are_saved_from_a_library_that_is_set_aside(app: HashingApp, talked: str, damage: str) -> None:
+    with sqlite3.connect(app.library_path) as tamper:
+        tamper.execute(damage)
+    tamper.close()
+    notices: list[str] = []
+    HashingApp(app.settings, notices.append, app.hashing).run(rebuild=True)
+    assert [notice for notice in notices if "set aside" in notice]
+    assert_is_there(app, talked)
+    assert app.verify() == []
+
+
+@pytest.mark.parametrize(("lost", "left"), [("turns", (3, 0)), ("queries", (0, 1))])
+def test_of_log_and_conversations_one_is_saved_without_the_other(
+    app: HashingApp, talked: str, lost: str, left: tuple[int, int]
+) -> None:
+    with sqlite3.connect(app.library_path) as tamper:
+        tamper.execute(f"DROP TABLE {lost}")
+    tamper.close()
+    HashingApp(app.settings, lambda notice: None, app.hashing).run(rebuild=True)
+    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+        assert (QueryLog(library.database).counts().questions, len(kept.listed())) == left
+        if left[1]:
+            assert [turn.query for turn in kept.turns(talked)] == [None, None]
+    assert app.verify() == []
+
+
+def test_conversations_that_cannot_be_read_are_not_taken_over(written: Conversations, tmp_path: Path) -> None:
+    id = written.begin()
+    written.add(id, {}, ANSWER, None)
+    none = tmp_path / "none.sqlite"
+    sqlite3.connect(none).execute("CREATE TABLE bookmarks (url TEXT)").connection.close()
+    with pytest.raises(StoreDamaged):
+        written.take_over(none, None)
+    assert [found.id for found in written.listed()] == [id]
+
+
+def test_questions_taken_over_keep_their_conversations(library: Library, written: Conversations, path: Path) -> None:
+    log = QueryLog(library.database)
+    log.add(ENTRY)
+    other = path.parents[1] / "other.sqlite"
+    with closing(Library(other, create=True)) as elsewhere, closing(Conversations.open(other)) as theirs:
+        id = theirs.begin()
+        theirs.add(id, {}, ANSWER, QueryLog(elsewhere.database).add(replace(ENTRY, question="theirs")))
+    written.take_over(other, log.take_over(other))
+    row = written.query(id, 1)
+    assert library.database.rows("SELECT question FROM queries WHERE id = ?", row) == [("theirs",)]

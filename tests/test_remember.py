@@ -1,0 +1,193 @@
+"""An answer that was kept is the same answer again, or none where its papers no longer say that."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from answers import ANSWER, ICE_PAPER, ICE_TEXT, MELT_PAPER, MELT_TEXT, REFUSED, REPORT
+from doubles import hashing_app, make_pdf, read_here
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folio import workers
+from folio.library import Library
+from folio.remember import memory_of, recalled
+from folio.types import (
+    Answer,
+    Chunk,
+    Citation,
+    Evidence,
+    Hit,
+    NewPaper,
+    PageMap,
+    Paper,
+    Sentence,
+    SourceFile,
+    Style,
+    Vectors,
+)
+
+TEXTS = {ICE_PAPER.id: ICE_TEXT, MELT_PAPER.id: MELT_TEXT}
+PAPERS = (ICE_PAPER, MELT_PAPER)
+
+
+def land(library: Library, paper: Paper, text: str) -> None:
+    """A paper as one passage."""
+    new = NewPaper(
+        paper.id, paper.title, paper.authors, paper.year, text, paper.pages, ((0, len(text)),), arxiv=paper.arxiv
+    )
+    vector: Vectors = np.zeros((1, 4), dtype=np.float32)
+    library.add(new, SourceFile(f"/papers/{paper.file}", paper.file, paper.id), [PAPERS.index(paper) + 1], vector)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Holds both papers that the answers are made from."""
+    made = Library(tmp_path_factory.mktemp("store") / "library.sqlite", create=True)
+    land(made, ICE_PAPER, ICE_TEXT)
+    land(made, MELT_PAPER, MELT_TEXT)
+    yield made
+    made.close()
+
+
+def test_the_papers_are_those_of_the_answers(library: Library) -> None:
+    assert library.papers() == [ICE_PAPER, MELT_PAPER]
+
+
+@pytest.mark.parametrize("answer", [ANSWER, REPORT, REFUSED, replace(ANSWER, dropped=3, notice="It was cut.")])
+def test_an_answer_comes_back_as_it_was(library: Library, answer: Answer) -> None:
+    assert recalled(memory_of(answer), library) == answer
+
+
+def test_no_text_of_a_paper_is_kept_twice() -> None:
+    kept = memory_of(replace(ANSWER, sentences=(replace(ANSWER.sentences[0], text="Said."),)))
+    assert not [word for word in ("length", "Bernese", "tongue") if word in kept]
+    assert kept.isascii()
+
+
+# Whatever an answer is made of
+
+
+@st.composite
+def spans(draw: st.DrawFn, within: tuple[int, int]) -> tuple[int, int]:
+    start = draw(st.integers(within[0], within[1] - 1))
+    return start, draw(st.integers(start + 1, within[1]))
+
+
+SCORES = st.floats(allow_nan=False, allow_infinity=False)
+WORDS = st.text(st.characters(), max_size=40)  # halves of surrogate pairs too
+
+
+@st.composite
+def pieces(draw: st.DrawFn, number: int) -> Evidence:
+    """Evidence, and hits that it need not wholly hold."""
+    paper = draw(st.sampled_from(PAPERS))
+    text = TEXTS[paper.id]
+    hits = []
+    for start, end in draw(st.lists(spans((0, len(text))), min_size=1, max_size=3)):
+        chunk = Chunk(draw(st.integers(0, 2**63 - 1)), paper.id, start, end)
+        dense, lexical = draw(st.none() | SCORES), draw(st.none() | SCORES)
+        hits.append(Hit(chunk, paper, text[start:end], draw(SCORES), dense, lexical))
+    start, end = draw(spans((0, len(text))))
+    return Evidence(number, paper, start, end, text[start:end], tuple(hits))
+
+
+@st.composite
+def citations(draw: st.DrawFn, evidence: list[Evidence]) -> Citation:
+    """From one word of the evidence to another on the same page."""
+    source = draw(st.sampled_from(evidence))
+    page_at, text = source.paper.pages.page_at, TEXTS[source.paper.id]
+    words = [word.span() for word in re.compile(r"\S+").finditer(text, source.start, source.end)]
+    start, _ = draw(st.sampled_from(words))
+    _, end = draw(st.sampled_from([word for word in words if word[0] >= start and page_at(word[0]) == page_at(start)]))
+    support = draw(st.floats(0, 1, exclude_min=True))
+    return Citation(source.paper, start, end, text[start:end], source.number, support)
+
+
+@st.composite
+def whole_answers(draw: st.DrawFn) -> Answer:
+    evidence = [draw(pieces(number)) for number in range(1, draw(st.integers(0, 3)) + 1)]
+    quotable = [e for e in evidence if e.text.strip()]
+    cited, against = (st.lists(citations(quotable), min_size=least, max_size=2).map(tuple) for least in (1, 0))
+    said = st.builds(Sentence, WORDS.filter(str.strip), cited, against, WORDS)
+    sentences = draw(st.lists(said, max_size=3)) if quotable else []
+    style: Style = draw(st.sampled_from(["plain", "report"]))
+    question, alone, notice, dropped = draw(WORDS), draw(WORDS), draw(WORDS), draw(st.integers(0, 9))
+    return Answer(question, alone, tuple(sentences), tuple(evidence), dropped, notice, style)
+
+
+@given(whole_answers())
+def test_any_answer_comes_back_as_it_was(library: Library, answer: Answer) -> None:
+    assert recalled(memory_of(answer), library) == answer
+
+
+def test_answers_of_the_whole_tool_come_back_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app = hashing_app(tmp_path, LLM="builtin")
+    for subject in ("lattices", "sponges", "trees"):
+        make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
+    app.run()
+    opened = app.open_library()
+    answered = []
+    for style in ("plain", "report"):
+        chat = app.chat(opened, top_k=4, paper=None, style=style)
+        for question in ("How are trees balanced after an insertion?", "What does a sponge absorb?", "Who wrote it?"):
+            answered.append(chat.ask(question).answer)
+    assert [recalled(memory_of(answer), opened) for answer in answered] == answered
+    assert sum(not answer.refused for answer in answered) > 1
+    opened.close()
+
+
+# A library that has changed
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path / "other" / "library.sqlite", create=True)
+    land(made, ICE_PAPER, ICE_TEXT)
+    yield made
+    made.close()
+
+
+def test_an_answer_is_gone_with_one_of_its_papers(other: Library) -> None:
+    memory = memory_of(ANSWER)
+    assert recalled(memory, other) is None
+    assert recalled(memory_of(REFUSED), other) == REFUSED  # made from the first paper alone
+    land(other, MELT_PAPER, MELT_TEXT)
+    assert recalled(memory, other) == ANSWER
+    other.drop(f"/papers/{ICE_PAPER.file}")
+    assert recalled(memory, other) is None
+
+
+@pytest.mark.parametrize("text", [MELT_TEXT.replace("50", "60"), MELT_TEXT[:-3], f" {MELT_TEXT}", "x"])
+def test_an_answer_is_gone_where_its_paper_is_read_otherwise(other: Library, text: str) -> None:
+    land(other, MELT_PAPER, text)
+    assert recalled(memory_of(ANSWER), other) is None
+
+
+def test_an_answer_is_gone_where_a_page_ends_within_its_quote(other: Library) -> None:
+    other.drop(f"/papers/{ICE_PAPER.file}")
+    again = replace(ICE_PAPER, pages=PageMap((0, 10), ("", "")))
+    vector: Vectors = np.zeros((1, 4), dtype=np.float32)
+    new = NewPaper(again.id, again.title, again.authors, again.year, ICE_TEXT, again.pages, ((0, len(ICE_TEXT)),))
+    other.add(new, SourceFile("/papers/again.pdf", "again.pdf", again.id), [1], vector)
+    land(other, MELT_PAPER, MELT_TEXT)
+    assert recalled(memory_of(ANSWER), other) is None
+
+
+def test_a_paper_that_only_has_another_name_is_the_same(other: Library) -> None:
+    other.link([SourceFile("/papers/renamed.pdf", "renamed.pdf", ICE_PAPER.id)], gone=[f"/papers/{ICE_PAPER.file}"])
+    again = recalled(memory_of(REFUSED), other)
+    assert again is not None
+    assert [evidence.paper.file for evidence in again.evidence] == ["renamed.pdf"]
+    assert again.evidence[0].text == ICE_TEXT
+
+
+def test_the_memory_of_an_answer_is_small() -> None:
+    assert len(json.dumps(memory_of(ANSWER))) < 1500
