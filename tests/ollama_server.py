@@ -73,6 +73,7 @@ class OllamaStandIn(OllamaModels):
         super().__init__(dimension, reply, count_tokens)
         self.faults = Faults()
         self.stopping = threading.Event()
+        self.left = 0  # clients that closed the connection before the end of an answer
         self._requests: list[Request] = []
         self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.stand_in = self
@@ -125,8 +126,10 @@ class _Server(ThreadingHTTPServer):
     stand_in: OllamaStandIn
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no event; anything else is a fault of this file and is printed."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """A client that hung up is counted; anything else is a fault of this file and is printed."""
+        if isinstance(sys.exception(), ConnectionError):
+            self.stand_in.left += 1
+        else:
             super().handle_error(request, client_address)
 
 

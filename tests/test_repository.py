@@ -42,9 +42,9 @@ FLOORS = [
     "trial",
     "app answered",
     "cli schema bench plot shelf",
-    "show doctor report",
-    "view",
-    "converse",
+    "show doctor report webschema",
+    "view service",
+    "converse web",
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 # (importer, imported) on one floor, each with its reason.

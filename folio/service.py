@@ -1,0 +1,334 @@
+"""What people ask of Folio through the web, many at once: search, answers, conversations, papers, their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from typing import Protocol
+
+from folio import store
+from folio.answered import log_entry
+from folio.app import App
+from folio.aside import aside
+from folio.chat import Chat, import_aside
+from folio.conversations import Conversations
+from folio.draw import PagePicture
+from folio.errors import ModelError, NotKnown, StoreMissing, UsageError
+from folio.export import markdown
+from folio.library import Library
+from folio.pages import Pages, PageView
+from folio.readers import Reader, Readers
+from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
+from folio.shelf import Removed, Shelf
+from folio.types import Answer, Paper
+from folio.webschema import (
+    ChatReply,
+    ChatRequest,
+    Conversation,
+    ConversationList,
+    ConversationSummary,
+    FailureJson,
+    Feedback,
+    Health,
+    PaperDetails,
+    PaperJson,
+    PaperList,
+    Retrieved,
+    SearchReply,
+    SearchRequest,
+    StoreJson,
+    paper_details,
+    paper_json,
+)
+
+DPI = 150  # of a page's picture: 1240 pixels across A4, sharp at twice the width of a column
+
+
+class Listener(Protocol):
+    """Told how an answer goes on. What it raises ends the answer."""
+
+    def retrieved(self, found: Retrieved) -> None: ...
+
+    def sentence(self, sentence: SentenceJson) -> None: ...
+
+    def goes_on(self) -> None:
+        """Called often while a model writes."""
+        ...
+
+
+class Busy(UsageError):
+    """A conversation is still answering."""
+
+
+class Service:
+    """Any number of threads may call; what takes long holds up nobody else."""
+
+    def __init__(self, app: App) -> None:
+        settings = app.settings
+        self._app = app
+        self.shelf = Shelf(app)
+        self._readers = Readers(app.library_path, app.retriever, app.open_indexes)
+        self._conversations = Conversations.open(app.library_path if settings.QUERY_LOG else None)
+        self._pages = Pages(timeout_s=settings.PARSE_TIMEOUT_S, memory_mb=settings.PARSE_MEMORY_MB)
+        self._answering: set[str] = set()
+        self._lock = Lock()
+
+    def warm_up(self) -> None:
+        """Load, beside whatever else is done, what the first question needs."""
+        import_aside()
+        aside(self.health)
+
+    def close(self) -> None:
+        self._pages.close()
+        self._readers.close()
+        self._conversations.close()
+
+    # What there is
+
+    def health(self) -> Health:
+        """What is in the store, and what works on it. Raises StoreMismatch, StoreDamaged."""
+        settings = self._app.settings
+        facts, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
+        with suppress(StoreMissing), self._readers.one() as reader:
+            models |= reader.retriever.models
+            with suppress(ModelError):
+                models["llm"] = self._app.answerer(reader.retriever).name
+            made_with = reader.made_with
+            counts = reader.library.counts()
+            with reader.library.reading() as stamp:
+                generation = stamp.generation
+            facts = StoreJson(
+                folder=str(settings.VECTORSTORE_DIR),
+                papers=counts["papers"],
+                chunks=counts["chunks"],
+                bytes=store.size(settings.VECTORSTORE_DIR),
+                generation=generation,
+            )
+        return Health(
+            status="ready" if facts else "empty",
+            store=facts,
+            fingerprint=made_with,
+            models=models,
+            better=self._app.better,
+            chat_models=self._app.chat_models(),
+            logged=settings.QUERY_LOG,
+            max_file_mb=settings.MAX_FILE_MB,
+        )
+
+    def papers(self) -> PaperList:
+        """Every paper, and every file that gave none; empty before the first."""
+        try:
+            library = self._app.open_library()
+        except StoreMissing:
+            return PaperList(papers=[], failures=[])
+        try:
+            added = library.added()
+            failures = library.failures()
+            return PaperList(
+                papers=[paper_json(paper, added[paper.id]) for paper in library.papers() if paper.id in added],
+                failures=[FailureJson(file=f.file.name, error=f.happened, remedy=f.remedy) for f in failures],
+            )
+        finally:
+            library.close()
+
+    def paper(self, paper: str) -> PaperDetails:
+        """Raises NotKnown."""
+        with self._library() as library:
+            (found,) = _known(library, [paper])
+            return paper_details(found, library.added()[paper])
+
+    def added(self, paper: str) -> PaperJson:
+        """A paper as it is listed. Raises NotKnown."""
+        with self._library() as library:
+            (found,) = _known(library, [paper])
+            return paper_json(found, library.added()[paper])
+
+    def pdf(self, paper: str) -> Path:
+        """Raises NotKnown, PaperError."""
+        with self._library() as library:
+            return self.shelf.pdf(library, paper)
+
+    def picture(self, paper: str, page: int, quotes: Sequence[str]) -> PagePicture:
+        """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
+        with self._library() as library:
+            (found,) = _known(library, [paper])
+            if not 1 <= page <= found.page_count:
+                raise NotKnown(f"The paper has no page {page}.", f"Its last one is {found.page_count}.")
+            path = self.shelf.pdf(library, paper)
+        return self._pages.picture(PageView(path, page, tuple(quotes), DPI))
+
+    def remove(self, paper: str) -> Removed:
+        """Raises NotKnown, StoreBusy."""
+        return self.shelf.remove(paper)
+
+    # What is asked
+
+    def search(self, asked: SearchRequest) -> SearchReply:
+        """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
+        began = perf_counter()
+        with self._readers.one() as reader:
+            papers = _known(reader.library, asked.papers) or None
+            found = reader.retriever.search(_storable(asked.query), asked.top_k, papers, rerank=asked.use_reranker)
+            passages = passages_json(asked.query, found.hits, reader.retriever.models, found.timings_ms)
+        return SearchReply(
+            query=asked.query, hits=passages.hits, models=passages.models, elapsed_ms=_milliseconds(began)
+        )
+
+    def require_answerable(self, asked: ChatRequest) -> None:
+        """Raises what can be told before anything is looked for: NotKnown, Busy, StoreMissing, StoreMismatch."""
+        with self._library() as library:
+            self._app.require_paper(library)
+            self._app.require_same_settings(library)
+            _known(library, asked.papers)
+        if asked.conversation is not None:
+            with self._lock:
+                if asked.conversation in self._answering:
+                    raise _busy()
+            self._conversations.require(asked.conversation)
+
+    def ask(self, asked: ChatRequest, listener: Listener) -> ChatReply:
+        """One answer; it is kept when it is whole.
+
+        Raises NotKnown, Busy, StoreMissing, StoreMismatch and ModelError; and what the listener raises.
+        """
+        began = perf_counter()
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        conversation = asked.conversation or self._conversations.begin()
+        with self._one_at_a_time(conversation), self._readers.one() as reader:
+            before = self._conversations.turns(conversation, reader.library) if asked.conversation else ()
+            chat = self._chat(reader, asked, listener, [turn.answer for turn in before if turn.answer is not None])
+            models = chat.models
+            reply = chat.ask(
+                asked.message,
+                lambda sentence: listener.sentence(sentence_json(sentence)),
+                lambda hits: listener.retrieved(
+                    Retrieved(
+                        conversation=conversation,
+                        turn=len(before) + 1,
+                        hits=passages_json(asked.message, hits, models, {}).hits,
+                        elapsed_ms=_milliseconds(began),
+                    )
+                ),
+            )
+            listener.goes_on()
+            said = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
+            made = ChatReply(
+                message=asked.message,
+                answer=said.answer,
+                refused=said.refused,
+                sources_used=list(dict.fromkeys(citation.file for citation in said.citations)),
+                citations=said.citations,
+                elapsed_ms=_milliseconds(began),
+                conversation=conversation,
+                turn=len(before) + 1,
+                standalone_question=said.standalone_question,
+                sentences=said.sentences,
+                dropped_sentences=said.dropped_sentences,
+                notice=said.notice,
+                style=said.style,
+                models=models,
+                hits=said.hits,
+            )
+            row = None
+            if self._app.settings.QUERY_LOG:
+                row = self._app.query_log(reader.library).add(log_entry(reply, at, models["llm"]))
+            self._conversations.add(conversation, made.model_dump(), reply.answer, row)
+            return made
+
+    def _chat(self, reader: Reader, asked: ChatRequest, listener: Listener, turns: Sequence[Answer]) -> Chat:
+        papers = _known(reader.library, asked.papers) or None
+        return Chat(
+            reader.retriever,
+            self._app.answerer(reader.retriever, model=asked.model, goes_on=listener.goes_on),
+            top_k=asked.top_k or self._app.settings.TOP_K,
+            papers=papers,
+            style=asked.style,
+            rerank=asked.use_reranker,
+            turns=turns,
+        )
+
+    def mark(self, conversation: str, turn: int, feedback: Feedback) -> None:
+        """Raises NotKnown, and UsageError for a question that is not in the log."""
+        row = self._conversations.query(conversation, turn)
+        if row is None:
+            raise UsageError("The question is not in the log.", "QUERY_LOG=true keeps questions from now on.")
+        with self._library() as library:
+            self._app.query_log(library).mark_row(row, feedback)
+        self._conversations.mark(conversation, turn, feedback)
+
+    # Conversations
+
+    def conversations(self) -> ConversationList:
+        return ConversationList(
+            conversations=[
+                ConversationSummary(id=found.id, title=found.title, updated=found.updated, turns=found.turns)
+                for found in self._conversations.listed()
+            ]
+        )
+
+    def conversation(self, conversation: str) -> Conversation:
+        """Raises NotKnown."""
+        found = self._conversations.require(conversation)
+        turns = self._conversations.turns(conversation)
+        return Conversation(
+            id=found.id,
+            title=found.title,
+            updated=found.updated,
+            turns=[ChatReply.model_validate(turn.reply) for turn in turns],
+        )
+
+    def forget(self, conversation: str) -> None:
+        """Raises NotKnown."""
+        self._conversations.remove(conversation)
+
+    def markdown(self, conversation: str) -> str:
+        """A conversation with its citations. Raises NotKnown."""
+        found = self._conversations.require(conversation)
+        return markdown(found.title, [turn.reply for turn in self._conversations.turns(conversation)])
+
+    @contextmanager
+    def _one_at_a_time(self, conversation: str) -> Iterator[None]:
+        """A follow-up to what has not been said yet would be answered as if it had never been asked."""
+        with self._lock:
+            if conversation in self._answering:
+                raise _busy()
+            self._answering.add(conversation)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answering.discard(conversation)
+
+    @contextmanager
+    def _library(self) -> Iterator[Library]:
+        library = self._app.open_library()
+        try:
+            yield library
+        finally:
+            library.close()
+
+
+def _known(library: Library, ids: Sequence[str]) -> list[Paper]:
+    """The papers of these ids. Raises NotKnown for one that is not here."""
+    wanted = list(dict.fromkeys(ids))
+    papers = library.papers_by_id(wanted)
+    if len(papers) < len(wanted):
+        raise NotKnown("There is no such paper in the index.", "Look it up in the list of papers.")
+    return papers
+
+
+def _busy() -> Busy:
+    return Busy("This conversation is still answering.", "Wait for the answer, or stop it.")
+
+
+def _milliseconds(began: float) -> float:
+    return round((perf_counter() - began) * 1000, 2)
+
+
+def _storable(text: str) -> str:
+    """JSON may hold halves of surrogate pairs, which have no bytes in UTF-8."""
+    return text.encode(errors="replace").decode()

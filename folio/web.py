@@ -1,0 +1,405 @@
+"""The web API and the page, over one service: what comes over HTTP, and what goes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import FastAPI, Query, Request, UploadFile
+from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.staticfiles import StaticFiles
+from fastapi.telemetry import TelemetryConfig
+from pydantic import BaseModel
+from sse_starlette import EventSourceResponse
+from starlette.exceptions import HTTPException
+
+from folio.app import App
+from folio.errors import (
+    DiskFull,
+    FolioError,
+    ModelError,
+    NotKnown,
+    PaperError,
+    StoreBusy,
+    StoreMismatch,
+    StoreMissing,
+    UsageError,
+)
+from folio.guard import Allowed, Guard
+from folio.indexing import Outcome
+from folio.schema import SentenceJson, Sha256
+from folio.service import Busy, Service
+from folio.types import SourceFile
+from folio.webschema import (
+    ChatReply,
+    ChatRequest,
+    Citations,
+    Conversation,
+    ConversationId,
+    ConversationList,
+    ErrorBody,
+    FeedbackRequest,
+    Health,
+    IngestProgress,
+    PaperDetails,
+    PaperList,
+    RemovedJson,
+    Retrieved,
+    Saved,
+    SearchReply,
+    SearchRequest,
+    TakenIn,
+    event,
+)
+
+PAGE = Path(__file__).resolve().parent / "page"
+# Answers that are worked on at once; more wait. Everything else has threads of its own, and never waits for an answer.
+ANSWERING = 8
+# Each error with its status, the most special first.
+STATUSES: tuple[tuple[type[FolioError], int], ...] = (
+    (NotKnown, 404),
+    (Busy, 409),
+    (UsageError, 400),
+    (StoreMissing, 409),
+    (StoreMismatch, 409),
+    (StoreBusy, 409),
+    (DiskFull, 507),
+    (PaperError, 422),
+    (ModelError, 503),
+)
+
+logger = logging.getLogger(__name__)
+
+Tell = Callable[[str, BaseModel], None]
+
+
+class Gone(Exception):
+    """The client has left: nobody waits for the answer any more."""
+
+
+class _Client:
+    """Who waits for something long: told how it goes on, from the thread that works on it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
+        self._gone = Event()
+
+    def tell(self, kind: str, value: BaseModel) -> None:
+        """Send an event; one who has left gets none."""
+        if not self._gone.is_set():
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event(kind, value))
+
+    def goes_on(self) -> None:
+        """Raises Gone."""
+        if self._gone.is_set():
+            raise Gone
+
+    def retrieved(self, found: Retrieved) -> None:
+        self.goes_on()
+        self.tell("retrieved", found)
+
+    def sentence(self, sentence: SentenceJson) -> None:
+        self.goes_on()
+        self.tell("sentence", sentence)
+
+    def leave(self) -> None:
+        self._gone.set()
+
+    async def events(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
+        """What is told while a thread works. One who stops listening has left."""
+        working = asyncio.ensure_future(to_thread.run_sync(self._work, work, limiter=slots))
+        try:
+            while (told := await self._events.get()) is not None:
+                yield told
+        finally:
+            self.leave()
+            _still_working.add(working)
+            working.add_done_callback(_still_working.discard)
+
+    def _work(self, work: Callable[[], None]) -> None:
+        try:
+            self.goes_on()  # whoever left while others were before it needs no answer
+            work()
+        except Gone:
+            pass
+        except FolioError as error:
+            self.tell("error", _body(error))
+        except Exception:
+            logger.exception("A request failed.")
+            self.tell("error", _FAULT)
+        finally:
+            self._loop.call_soon_threadsafe(self._events.put_nowait, None)
+
+
+# Threads that have not yet noticed that their client left: asyncio itself keeps no hold of them.
+_still_working: set[asyncio.Future[None]] = set()
+_FAULT = ErrorBody(error="Folio itself failed at this.", remedy="Try again; the terminal of serve.py tells more.")
+
+# FastAPI would send traces, with what failed in them, to wherever the environment says.
+_NO_TELEMETRY: TelemetryConfig = {
+    "auto_configure": False,
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+}
+# Errors where what is answered else is no JSON.
+_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": "What happened, and what to do.", "content": _ERROR} for status in ("4XX", "5XX")
+}
+
+
+def _stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """How a stream of events is described: each of these kinds, its data an object in JSON."""
+    told = {
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "enum": [*kinds, "error"]},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+        "required": ["event", "data"],
+    }
+    return {200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": told}}}, **_ERRORS}
+
+
+def make_web(app: App, allowed: Allowed) -> FastAPI:
+    """The whole of it over one store, behind the guard."""
+    service = Service(app)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        service.warm_up()
+        yield
+        await to_thread.run_sync(service.close)
+
+    web = FastAPI(
+        title="Folio",
+        description="Questions to a folder of PDF papers, answered with a page for every sentence.",
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        responses={"4XX": {"model": ErrorBody}, "5XX": {"model": ErrorBody}},
+        telemetry=_NO_TELEMETRY,
+    )
+    _handle_errors(web)
+    _answers(web, service)
+    _conversations(web, service)
+    _papers(web, service)
+    _page(web)
+    largest = app.settings.MAX_FILE_MB * 10**6
+    web.add_middleware(Guard, allowed=allowed, limit=lambda path: largest + _ROOM if path == "/papers" else _ROOM)
+    return web
+
+
+# Bytes of a request's body: of the largest question with all its papers, and of what stands around an uploaded file
+_ROOM = 10**7
+
+
+def _answers(web: FastAPI, service: Service) -> None:
+    slots = CapacityLimiter(ANSWERING)
+
+    @web.get("/health")
+    def health() -> Health:
+        """What is in the store, which models are in use, and what would make it better."""
+        return service.health()
+
+    @web.post("/search")
+    def search(asked: SearchRequest) -> SearchReply:
+        """Passages for a query, without an answer: no language model is called."""
+        return service.search(asked)
+
+    @web.post("/chat")
+    async def chat(request: Request, asked: ChatRequest) -> ChatReply:
+        """An answer with its citations, whole. A client that leaves ends it."""
+        client = _Client()
+        working = asyncio.ensure_future(to_thread.run_sync(service.ask, asked, client, limiter=slots))
+        while not (await asyncio.wait([working], timeout=_LOOK_S))[0]:
+            if await request.is_disconnected():
+                client.leave()
+        return working.result()
+
+    told = _stream("retrieved", "sentence", "citations", "done")
+
+    @web.post("/chat/stream", response_class=EventSourceResponse, responses=told)
+    async def chat_stream(asked: ChatRequest) -> EventSourceResponse:
+        """The same as it comes: `retrieved`, each `sentence`, `citations`, `done` with the whole; or `error`."""
+        await to_thread.run_sync(service.require_answerable, asked)
+        client = _Client()
+
+        def work() -> None:
+            reply = service.ask(asked, client)
+            client.tell("citations", Citations(citations=reply.citations))
+            client.tell("done", reply)
+
+        return EventSourceResponse(client.events(work, slots))
+
+    @web.post("/feedback", status_code=204)
+    def feedback(given: FeedbackRequest) -> None:
+        """What an answer was worth."""
+        service.mark(given.conversation, given.turn, given.feedback)
+
+
+# Seconds between looks whether a client is still there
+_LOOK_S = 0.5
+
+
+def _conversations(web: FastAPI, service: Service) -> None:
+    @web.get("/conversations")
+    def conversations() -> ConversationList:
+        return service.conversations()
+
+    @web.get("/conversations/{conversation}")
+    def conversation(conversation: ConversationId) -> Conversation:
+        return service.conversation(conversation)
+
+    @web.delete("/conversations/{conversation}", status_code=204)
+    def forget(conversation: ConversationId) -> None:
+        service.forget(conversation)
+
+    @web.get(
+        "/conversations/{conversation}/markdown", response_class=PlainTextResponse, responses=_kind("text/markdown")
+    )
+    def markdown(conversation: ConversationId) -> Response:
+        """The conversation as Markdown, with its citations."""
+        headers = {"Content-Disposition": f'attachment; filename="folio-{conversation}.md"'}
+        return Response(service.markdown(conversation), media_type="text/markdown", headers=headers)
+
+
+def _papers(web: FastAPI, service: Service) -> None:
+    one_at_a_time = CapacityLimiter(1)
+
+    @web.get("/papers")
+    def papers() -> PaperList:
+        return service.papers()
+
+    @web.post("/papers", response_class=EventSourceResponse, responses=_stream("saved", "progress", "done"))
+    async def add(file: UploadFile) -> EventSourceResponse:
+        """Put a PDF in: `saved`, `progress`, `done`; or `error`. It is read even when the client leaves."""
+        taken = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
+        client = _Client()
+
+        def work() -> None:
+            client.tell("saved", Saved(file=taken.name))
+            outcome = service.shelf.ingest(taken, _Watch(client.tell))
+            paper = service.added(taken.sha256)
+            client.tell("done", TakenIn(status=outcome.status, paper=paper, notes=list(outcome.notes)))
+
+        return EventSourceResponse(client.events(work, one_at_a_time))
+
+    @web.get("/papers/{paper}")
+    def paper(paper: Sha256) -> PaperDetails:
+        """A paper, with what is needed to cite it."""
+        return service.paper(paper)
+
+    @web.delete("/papers/{paper}")
+    def remove(paper: Sha256) -> RemovedJson:
+        """Take a paper out of the index. Its file is kept."""
+        removed = service.remove(paper)
+        return RemovedJson(file=removed.file, kept_at=removed.kept_at)
+
+    @web.get("/pdf/{paper}", response_class=FileResponse, responses=_kind("application/pdf"))
+    def pdf(paper: Sha256) -> FileResponse:
+        """The PDF itself, whole or in ranges."""
+        path = service.pdf(paper)
+        return FileResponse(
+            path, media_type="application/pdf", filename=path.name, content_disposition_type="inline"
+        )
+
+    @web.get("/papers/{paper}/pages/{page}.png", response_class=Response, responses=_kind("image/png"))
+    def picture(
+        paper: Sha256,
+        page: Annotated[int, InPath(ge=1, le=10**6)],
+        quote: Annotated[list[Annotated[str, Query(max_length=20_000)]], Query(max_length=50)] = [],  # noqa: B006
+    ) -> Response:
+        """A page as a picture, quotes marked in yellow. `Folio-Marked` tells of each whether it is: 1 or 0."""
+        found = service.picture(paper, page, quote)
+        marked = ",".join(str(int(each)) for each in found.found)
+        headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
+        return Response(found.png, media_type="image/png", headers=headers)
+
+
+class _Watch:
+    """An ingest of one file, told as events."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._done = 0
+
+    def hashed(self, file: Path) -> None: ...
+
+    def planned(self, files: Sequence[SourceFile]) -> None:
+        self._tell("progress", IngestProgress(stage="reading", done=0, of=len(files)))
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
+        self._done += chunks
+        self._tell("progress", IngestProgress(stage="embedding", done=self._done, of=of))
+
+    def done(self, outcome: Outcome) -> None: ...
+
+
+def _page(web: FastAPI) -> None:
+    @web.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(PAGE / "index.html")
+
+    @web.get("/docs", include_in_schema=False)
+    def docs() -> FileResponse:
+        return FileResponse(PAGE / "docs.html")
+
+    web.mount("/assets", StaticFiles(directory=PAGE))
+    web.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]))
+
+
+def _kind(media_type: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"description": "As it is.", "content": {media_type: {"schema": {"type": "string"}}}}, **_ERRORS}
+
+
+def _body(error: FolioError) -> ErrorBody:
+    return ErrorBody(error=error.happened, remedy=error.remedy)
+
+
+def _handle_errors(web: FastAPI) -> None:
+    """Every error in one shape."""
+
+    def answered(status: int, body: ErrorBody) -> JSONResponse:
+        return JSONResponse(body.model_dump(), status)
+
+    @web.exception_handler(FolioError)
+    async def folio(_: Request, error: FolioError) -> Response:
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+        return answered(status, _body(error))
+
+    @web.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        said = f"{place}: {first['msg']}."
+        return answered(422, ErrorBody(error=said, remedy="/docs tells what is taken."))
+
+    @web.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> Response:
+        said = _HTTP.get(error.status_code, str(error.detail))
+        response = answered(error.status_code, ErrorBody(error=said, remedy="/docs tells what there is."))
+        response.headers.update(error.headers or {})
+        return response
+
+    @web.exception_handler(Gone)
+    async def gone(_: Request, error: Gone) -> Response:
+        return Response(status_code=499)  # nobody reads it
+
+    @web.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        return answered(500, _FAULT)
+
+
+_HTTP = {404: "There is nothing at this address.", 405: "This address does not take that method."}

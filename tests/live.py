@@ -1,0 +1,74 @@
+"""The web server at work in a thread, over real connections, and a store for it with the built-in models."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import uvicorn
+from doubles import NullWatch
+
+from config import Settings
+from folio import indexing, store
+from folio.app import App
+from folio.guard import Allowed
+from folio.web import make_web
+
+LIMIT_S = 60
+
+
+class Live:
+    """A server at a free port of the loopback address, in a thread."""
+
+    def __init__(self, app: App) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        port = self._socket.getsockname()[1]
+        web = make_web(app, Allowed(host="127.0.0.1", port=port))
+        self._server = uvicorn.Server(uvicorn.Config(web, log_level="error", lifespan="on"))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self.url = f"http://127.0.0.1:{port}"
+
+    def __enter__(self) -> Live:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(LIMIT_S)
+        self._socket.close()
+        assert not self._thread.is_alive()
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=LIMIT_S, trust_env=False)
+
+
+def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
+    """The tool with its built-in models over the papers of a folder, all of them ingested; settings by name."""
+    settings = Settings(
+        _env_file=None,  # type: ignore[call-arg]
+        PAPERS_DIR=papers,
+        VECTORSTORE_DIR=folder / "store",
+        INGESTED_JSON=folder / "ingested.json",
+        MODELS_DIR=folder / "models",
+        CROSS_ENCODER="nobody/has-this",
+        **{"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin", **chosen},  # type: ignore[arg-type]
+    )
+    app = App(settings, lambda text: None)
+    with store.writing(settings.VECTORSTORE_DIR):
+        files, _ = indexing.hash_files(indexing.find_pdfs([papers]), NullWatch())
+        assert all(outcome.status == "added" for outcome in app.ingest(files, NullWatch(), jobs=1, retry=frozenset()))
+        app.finish_ingest()
+    return app
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for what must come to hold."""
+    for _ in range(LIMIT_S * 50):
+        if holds():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never came to hold")

@@ -1,0 +1,128 @@
+"""The web API over real connections: clients that come at once, clients that leave, one slow answer among others."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from desk import small_papers
+from doubles import hashing_app, read_here
+from live import LIMIT_S, Live, builtin_app, until
+from ollama_server import OllamaStandIn
+
+from folio import workers
+
+LENGTH, SLEEP = "What length has the Aletsch glacier?", "How do sea otters sleep?"
+IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: OllamaStandIn) -> Iterator[Live]:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    chosen: dict[str, Any] = {"LLM": "builtin", "RERANKER": "builtin", "CHUNK_SIZE": 300, "CHUNK_OVERLAP": 50}
+    app = hashing_app(tmp_path, OLLAMA_HOST=ollama_server.url, **chosen)
+    small_papers(app.settings.PAPERS_DIR)
+    app.run()
+    with Live(app) as made:
+        yield made
+
+
+def endless(server: OllamaStandIn) -> None:
+    """The model's answer would take minutes."""
+    server.faults.endless, server.faults.between_pieces_s = "nothing", 0.02
+
+
+def slowly(model: str = "llama3.1:8b", **more: Any) -> dict[str, Any]:
+    return {"message": LENGTH, "model": model, **more}
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
+def test_a_client_that_leaves_ends_its_answer_and_leaves_no_trace(
+    live: Live, ollama_server: OllamaStandIn, path: str
+) -> None:
+    endless(ollama_server)
+    with live.client() as client:
+        began = threading.Event()
+
+        def ask() -> None:
+            with httpx.stream("POST", f"{live.url}{path}", json=slowly(), timeout=LIMIT_S, trust_env=False) as response:
+                for _ in response.iter_lines():
+                    began.set()
+                    return
+
+        if path == "/chat":
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{live.url}{path}", json=slowly(), timeout=1.0, trust_env=False)
+        else:
+            ask()
+            assert began.is_set()
+        until(lambda: ollama_server.left)
+        assert client.get("/conversations").json() == {"conversations": []}
+        assert client.post("/chat", json={"message": SLEEP}).status_code == 200
+
+
+def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(
+    live: Live, ollama_server: OllamaStandIn
+) -> None:
+    with live.client() as client:
+        conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
+        endless(ollama_server)
+        body = slowly(conversation=conversation)
+        with httpx.stream("POST", f"{live.url}/chat/stream", json=body, timeout=LIMIT_S, trust_env=False):
+            until(lambda: ollama_server.bodies("/api/chat"))
+            for path in ("/chat", "/chat/stream"):
+                busy = client.post(path, json={"message": SLEEP, "conversation": conversation})
+                assert busy.status_code == 409
+                assert "still answering" in busy.json()["error"]
+            assert client.post("/chat", json={"message": SLEEP}).json()["sources_used"] == ["otters.pdf"]
+            assert client.post("/search", json={"query": SLEEP}).status_code == 200
+            assert client.get("/papers").status_code == 200
+            assert client.get("/health").status_code == 200
+            assert not ollama_server.left  # it is still at it
+        until(lambda: ollama_server.left)
+
+        def free() -> bool:
+            return client.post("/chat", json={"message": SLEEP, "conversation": conversation}).status_code == 200
+
+        until(free)
+        turns = client.get(f"/conversations/{conversation}").json()["turns"]
+        assert [turn["message"] for turn in turns] == [LENGTH, SLEEP]
+
+
+@pytest.mark.slow
+def test_fifty_clients_at_once_each_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
+    asked = {
+        "ice": (LENGTH, "And how thick is its ice at the Konkordiaplatz?", "alps/glaciers.pdf", "800 metres"),
+        "fur": ("How dense is the fur of a sea otter?", "And what does it eat?", "otters.pdf", "a quarter of its own"),
+    }
+
+    def talk(url: str, number: int) -> tuple[str, str]:
+        question, follow_up, file, fact = asked["ice" if number % 2 else "fur"]
+        with httpx.Client(base_url=url, timeout=LIMIT_S * 2, trust_env=False) as client:
+            mine = question + " " * number  # nobody else's, and means the same
+            first = client.post("/chat", json={"message": mine})
+            assert first.status_code == 200, first.text
+            reply = first.json()
+            assert reply["sources_used"][0] == file
+            streamed = client.post("/chat/stream", json={"message": follow_up, "conversation": reply["conversation"]})
+            done = json.loads(streamed.text.replace("\r\n", "\n").rpartition("event: done\ndata: ")[2])
+            assert (done["conversation"], done["turn"]) == (reply["conversation"], 2)
+            assert fact in done["answer"]
+            kept = client.get(f"/conversations/{reply['conversation']}").json()
+            assert [turn["message"] for turn in kept["turns"]] == [mine, follow_up]
+            return reply["conversation"], kept["title"]
+
+    with Live(app) as live, ThreadPoolExecutor(50) as clients:
+        talks = list(clients.map(partial(talk, live.url), range(50)))
+        assert len({conversation for conversation, _ in talks}) == 50
+        listed = httpx.get(f"{live.url}/conversations", trust_env=False).json()["conversations"]
+        assert {(one["id"], one["title"]) for one in listed} == set(talks)

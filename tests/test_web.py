@@ -1,0 +1,414 @@
+"""The web API: what each request gives, in what order it streams, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import GLACIERS, OTTERS, small_papers, write_pdf
+from doubles import hashing_app, read_here
+from fastapi.testclient import TestClient
+from ollama_server import OllamaStandIn
+
+from folio import workers
+from folio.guard import Allowed
+from folio.types import REFUSAL
+from folio.web import make_web
+
+LENGTH = "What length has the Aletsch glacier?"
+THICK = "And what thickness has its ice at the Konkordiaplatz?"
+IS_LONG = "The Aletsch glacier has a length of 23 kilometres"
+NOBODY = "0" * 64
+
+Open = Callable[..., TestClient]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens a client of the API over a store in this folder; settings by name."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    clients: list[TestClient] = []
+
+    def client(*, papers: bool = True, **settings: Any) -> TestClient:
+        chosen = {"LLM": "builtin", "RERANKER": "builtin", "CHUNK_SIZE": 300, "CHUNK_OVERLAP": 50, **settings}
+        app = hashing_app(tmp_path, **chosen)
+        app.settings.PAPERS_DIR.mkdir(exist_ok=True)
+        if papers and not app.library_path.exists():
+            small_papers(app.settings.PAPERS_DIR)
+            app.run()
+        web = make_web(app, Allowed(host="127.0.0.1", port=8420))
+        made = TestClient(web, base_url="http://127.0.0.1:8420", raise_server_exceptions=False)
+        clients.append(made)
+        return made.__enter__()
+
+    yield client
+    for made in clients:
+        made.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(opened: Open) -> TestClient:
+    return opened()
+
+
+def said(client: TestClient, message: str, **more: Any) -> dict[str, Any]:
+    response = client.post("/chat", json={"message": message, **more})
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def events(text: str) -> list[tuple[str, dict[str, Any]]]:
+    found = []
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if fields:
+            found.append((fields["event"], json.loads(fields["data"])))
+    return found
+
+
+def refusal(response: Any, status: int) -> str:
+    """What happened, of an error in the one shape that errors have."""
+    assert response.status_code == status, response.text
+    body = response.json()
+    assert body.keys() == {"error", "remedy"}
+    assert body["remedy"]
+    happened: str = body["error"]
+    return happened
+
+
+def papers(client: TestClient) -> dict[str, dict[str, Any]]:
+    return {paper["file"]: paper for paper in client.get("/papers").json()["papers"]}
+
+
+# What there is
+
+
+def test_health_of_a_store(client: TestClient) -> None:
+    found = client.get("/health").json()
+    assert found["status"] == "ready"
+    assert found["store"]["papers"] == 2
+    assert found["fingerprint"]["embedder"] == "hashing"
+    assert found["models"] == {"embedder": "hashing", "reranker": "built in", "llm": "extractive (built in)"}
+    assert (found["chat_models"], found["logged"]) == ([], True)
+
+
+def test_before_the_first_paper_all_is_empty_and_says_what_to_do(opened: Open) -> None:
+    client = opened(papers=False)
+    assert client.get("/health").json().items() >= {"status": "empty", "store": None}.items()
+    assert client.get("/papers").json() == {"papers": [], "failures": []}
+    assert client.get("/conversations").json() == {"conversations": []}
+    for path, body in (("/chat", {"message": "x"}), ("/chat/stream", {"message": "x"}), ("/search", {"query": "x"})):
+        assert "There is no index" in refusal(client.post(path, json=body), 409)
+
+
+def test_what_would_make_it_better_is_told(opened: Open) -> None:
+    client = opened(LLM="auto", RERANKER="auto", CROSS_ENCODER="nobody/has-this")
+    better = client.get("/health").json()["better"]
+    assert better == ["`make models` fetches nobody/has-this", "start Ollama, then `ollama pull llama3.1:8b`"]
+
+
+# Search
+
+
+def test_search_finds_passages_with_their_pages(client: TestClient) -> None:
+    found = client.post("/search", json={"query": LENGTH, "top_k": 2}).json()
+    assert (len(found["hits"]), found["hits"][0]["pages"][0]) == (2, 1)
+    assert found["hits"][0]["file"] == "alps/glaciers.pdf"
+    assert found["hits"][0]["paper"] == papers(client)["alps/glaciers.pdf"]["id"]
+    assert found["query"] == LENGTH
+
+
+def test_search_is_among_chosen_papers_alone(client: TestClient) -> None:
+    otters = papers(client)["otters.pdf"]["id"]
+    found = client.post("/search", json={"query": LENGTH, "papers": [otters]}).json()
+    assert {hit["file"] for hit in found["hits"]} == {"otters.pdf"}
+    assert "no such paper" in refusal(client.post("/search", json={"query": LENGTH, "papers": [NOBODY]}), 404)
+
+
+def test_search_without_the_reranker(client: TestClient) -> None:
+    reranked = client.post("/search", json={"query": LENGTH}).json()["hits"]
+    fused = client.post("/search", json={"query": LENGTH, "use_reranker": False}).json()["hits"]
+    assert sorted(hit["text"] for hit in reranked) == sorted(hit["text"] for hit in fused)
+    assert [hit["score"] for hit in reranked] != [hit["score"] for hit in fused]
+
+
+# Answers
+
+
+def test_an_answer_cites_a_page_for_every_sentence(client: TestClient) -> None:
+    reply = said(client, LENGTH)
+    assert reply["message"] == LENGTH
+    assert reply["answer"].startswith(IS_LONG)
+    assert (reply["refused"], reply["turn"], reply["feedback"]) == (False, 1, "")
+    assert reply["sources_used"][0] == "alps/glaciers.pdf"
+    first = reply["citations"][0]
+    assert (first["file"], first["page"]) == ("alps/glaciers.pdf", 1)
+    assert " ".join(first["quote"].split()) in GLACIERS[0]
+    assert all(sentence["citations"] for sentence in reply["sentences"])
+    assert reply["elapsed_ms"] > 0
+
+
+def test_what_the_papers_do_not_say_is_refused(client: TestClient) -> None:
+    reply = said(client, "Who painted the ceiling of the Sistine chapel in Rome?")
+    assert (reply["answer"], reply["refused"]) == (REFUSAL, True)
+    assert (reply["sentences"], reply["citations"], reply["sources_used"]) == ([], [], [])
+    assert reply["hits"]
+
+
+def test_a_follow_up_is_of_its_own_conversation(client: TestClient) -> None:
+    first, other = said(client, LENGTH), said(client, "How do sea otters sleep?")
+    assert first["conversation"] != other["conversation"]
+    follow_up = said(client, THICK, conversation=first["conversation"])
+    assert follow_up["standalone_question"] == "About Aletsch: what thickness has its ice at the Konkordiaplatz?"
+    assert follow_up["turn"] == 2
+    assert "thickness of 800 metres" in follow_up["answer"]
+    assert said(client, THICK)["standalone_question"] == THICK
+
+
+def test_an_answer_is_from_chosen_papers_with_as_many_passages_as_asked(client: TestClient) -> None:
+    otters = papers(client)["otters.pdf"]["id"]
+    reply = said(client, "What do sea otters eat, and how do they sleep?", papers=[otters], top_k=1)
+    assert {hit["file"] for hit in reply["hits"]} == {"otters.pdf"}
+    assert len(reply["hits"]) == 1
+
+
+def test_a_report_has_sections(client: TestClient) -> None:
+    reply = said(client, LENGTH, style="report")
+    assert reply["style"] == "report"
+    assert reply["sentences"][0]["section"] == "Summary"
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ({}, "message"),
+        ({"message": ""}, "message"),
+        ({"message": "x" * 10_001}, "message"),
+        ({"message": "x", "top_k": 0}, "top_k"),
+        ({"message": "x", "conversation": "../../etc"}, "conversation"),
+        ({"message": "x", "papers": ["../x"]}, r"papers.0"),
+        ({"message": "x", "style": "poem"}, "style"),
+        ({"message": "x", "unknown": 1}, "unknown"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(client: TestClient, body: dict[str, Any], names: str) -> None:
+    for path in ("/chat", "/chat/stream"):
+        assert refusal(client.post(path, json=body), 422).startswith(f"{names}: ")
+
+
+def test_an_empty_message_and_an_unknown_conversation_are_refused(client: TestClient) -> None:
+    refusal(client.post("/chat", json={"message": " \n "}), 422)
+    unknown = {"message": "x", "conversation": "A" * 16}
+    for path in ("/chat", "/chat/stream"):
+        refusal(client.post(path, json=unknown), 404)
+    assert client.get("/conversations").json() == {"conversations": []}
+
+
+def test_a_model_is_asked_for_by_name(opened: Open, ollama_server: OllamaStandIn) -> None:
+    client = opened(OLLAMA_HOST=ollama_server.url)
+    ollama_server.reply = [f"{IS_LONG} [1]."]
+    assert said(client, LENGTH)["models"]["llm"] == "extractive (built in)"
+    assert said(client, LENGTH, model="llama3.1:8b")["models"]["llm"] == "llama3.1:8b (Ollama)"
+    assert "llama3.1:8b" in client.get("/health").json()["chat_models"]
+    refused = client.post("/chat", json={"message": LENGTH, "model": "nobody-has-this"})
+    assert "does not have the model nobody-has-this" in refusal(refused, 503)
+    (kind, error), *others = events(client.post("/chat/stream", json={"message": LENGTH, "model": "nobody"}).text)
+    assert (kind, others) == ("error", [])
+    assert "does not have the model nobody" in error["error"]
+
+
+# As it comes
+
+
+def test_a_stream_tells_what_was_found_then_each_sentence_then_the_whole(client: TestClient) -> None:
+    response = client.post("/chat/stream", json={"message": LENGTH})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    told = events(response.text)
+    kinds = [kind for kind, _ in told]
+    assert kinds == ["retrieved", *["sentence"] * (len(kinds) - 3), "citations", "done"]
+    done = told[-1][1]
+    assert [data for kind, data in told if kind == "sentence"] == done["sentences"]
+    assert told[0][1]["hits"] == done["hits"]
+    assert told[0][1].items() >= {"conversation": done["conversation"], "turn": 1}.items()
+    assert told[-2][1] == {"citations": done["citations"]}
+    assert done.keys() == said(client, LENGTH).keys()
+
+
+def test_a_stream_of_a_refusal_has_no_sentence(client: TestClient) -> None:
+    told = events(client.post("/chat/stream", json={"message": "Who painted the Sistine chapel in Rome?"}).text)
+    assert [kind for kind, _ in told] == ["retrieved", "citations", "done"]
+    assert told[-1][1]["answer"] == REFUSAL
+
+
+# Conversations
+
+
+def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open) -> None:
+    client = opened()
+    first = said(client, LENGTH)
+    second = said(client, THICK, conversation=first["conversation"])
+    other = said(client, "How do sea otters sleep?")
+    listed = client.get("/conversations").json()["conversations"]
+    assert [(one["id"], one["title"], one["turns"]) for one in listed] == [
+        (other["conversation"], "How do sea otters sleep?", 1),
+        (first["conversation"], LENGTH, 2),
+    ]
+    path = f"/conversations/{first['conversation']}"
+    shown = opened().get(path).json()  # by another server over the same store
+    assert shown["turns"] == [first, second]
+    exported = client.get(f"{path}/markdown")
+    assert exported.headers["content-type"].startswith("text/markdown")
+    assert exported.headers["content-disposition"] == f'attachment; filename="folio-{first["conversation"]}.md"'
+    assert LENGTH in exported.text
+    assert IS_LONG in exported.text
+    assert client.delete(path).status_code == 204
+    for gone in (client.get(path), client.delete(path), client.get(f"{path}/markdown")):
+        refusal(gone, 404)
+    assert [one["id"] for one in client.get("/conversations").json()["conversations"]] == [other["conversation"]]
+
+
+def test_a_conversation_goes_on_after_the_server_was_started_again(opened: Open) -> None:
+    first = said(opened(), LENGTH)
+    follow_up = said(opened(), THICK, conversation=first["conversation"])
+    assert "thickness of 800 metres" in follow_up["answer"]
+    assert follow_up["turn"] == 2
+
+
+def test_without_a_log_conversations_are_not_written_down(opened: Open) -> None:
+    client = opened(QUERY_LOG=False)
+    first = said(client, LENGTH)
+    assert said(client, THICK, conversation=first["conversation"])["turn"] == 2
+    assert len(client.get("/conversations").json()["conversations"]) == 1
+    body = {"conversation": first["conversation"], "turn": 1, "feedback": "good"}
+    assert "not in the log" in refusal(client.post("/feedback", json=body), 400)
+    other = opened(QUERY_LOG=False)
+    assert other.get("/conversations").json() == {"conversations": []}
+
+
+def test_feedback_marks_the_answer_it_is_of(client: TestClient, tmp_path: Path) -> None:
+    first, other = said(client, LENGTH), said(client, "How do sea otters sleep?")
+    body = {"conversation": first["conversation"], "turn": 1, "feedback": "bad"}
+    assert client.post("/feedback", json=body).status_code == 204
+    shown = client.get(f"/conversations/{first['conversation']}").json()
+    assert shown["turns"][0]["feedback"] == "bad"
+    assert client.get(f"/conversations/{other['conversation']}").json()["turns"][0]["feedback"] == ""
+    app = hashing_app(tmp_path, CHUNK_SIZE=300, CHUNK_OVERLAP=50)
+    library = app.open_library()
+    counts = app.query_log(library).counts()
+    library.close()
+    assert (counts.questions, counts.good, counts.bad) == (2, 0, 1)
+    refusal(client.post("/feedback", json={**body, "turn": 2}), 404)
+    refusal(client.post("/feedback", json={**body, "conversation": "A" * 16}), 404)
+
+
+# Papers
+
+
+def test_papers_are_listed_with_all_that_is_shown_of_them(client: TestClient) -> None:
+    otters = papers(client)["otters.pdf"]
+    assert otters.items() >= {"title": "On Sea Otters", "authors": [], "year": None, "pages": 2, "problems": []}.items()
+    details = client.get(f"/papers/{otters['id']}").json()
+    assert details.items() >= otters.items()
+    assert details["labels"] == ["", ""]
+    assert "On Sea Otters" in details["reference"]
+    assert "title = {{On Sea Otters}}" in details["bibtex"]
+    refusal(client.get(f"/papers/{NOBODY}"), 404)
+    refusal(client.get("/papers/..%2f..%2fetc%2fpasswd"), 404)
+    refusal(client.get("/papers/otters.pdf"), 422)
+
+
+def test_a_page_is_drawn_with_its_quote_marked(client: TestClient) -> None:
+    citation = said(client, LENGTH)["citations"][0]
+    path = f"/papers/{citation['paper']}/pages/{citation['page']}.png"
+    marked = client.get(path, params={"quote": [citation["quote"], "Nobody wrote this sentence here."]})
+    assert marked.headers["content-type"] == "image/png"
+    assert marked.headers["folio-marked"] == "1,0"
+    assert marked.content.startswith(b"\x89PNG")
+    plain = client.get(path)
+    assert (plain.status_code, plain.headers["folio-marked"]) == (200, "")
+    assert plain.content != marked.content
+    assert "has no page 4" in refusal(client.get(f"/papers/{citation['paper']}/pages/4.png"), 404)
+    refusal(client.get(f"/papers/{citation['paper']}/pages/0.png"), 422)
+    refusal(client.get(f"/papers/{NOBODY}/pages/1.png"), 404)
+
+
+def test_a_pdf_is_served_whole_and_in_ranges(client: TestClient, tmp_path: Path) -> None:
+    otters = papers(client)["otters.pdf"]["id"]
+    content = (tmp_path / "papers" / "otters.pdf").read_bytes()
+    whole = client.get(f"/pdf/{otters}")
+    assert (whole.content, whole.headers["content-type"]) == (content, "application/pdf")
+    assert whole.headers["content-disposition"].startswith("inline")
+    part = client.get(f"/pdf/{otters}", headers={"Range": "bytes=5-9"})
+    assert (part.status_code, part.content) == (206, content[5:10])
+    (tmp_path / "papers" / "otters.pdf").unlink()
+    assert "is gone or has changed" in refusal(client.get(f"/pdf/{otters}"), 422)
+    refusal(client.get(f"/pdf/{NOBODY}"), 404)
+
+
+def test_a_pdf_is_put_in_with_its_progress_told(opened: Open, tmp_path: Path) -> None:
+    client = opened(papers=False)
+    content = write_pdf(tmp_path / "made.pdf", OTTERS, "On Sea Otters").read_bytes()
+    told = events(client.post("/papers", files={"file": ("../../otters.pdf", content)}).text)
+    assert [kind for kind, _ in told][:2] == ["saved", "progress"]
+    assert told[0][1] == {"file": "otters.pdf"}
+    *_, (last, progress), (kind, done) = told
+    assert (last, progress["stage"], progress["done"]) == ("progress", "embedding", progress["of"])
+    assert (kind, done["status"], done["paper"]["title"]) == ("done", "added", "On Sea Otters")
+    assert (tmp_path / "papers" / "otters.pdf").read_bytes() == content
+    assert said(client, "How do sea otters sleep?")["sources_used"] == ["otters.pdf"]
+    again = events(client.post("/papers", files={"file": ("other.pdf", content)}).text)
+    assert again[-1][1]["status"] == "duplicate"
+    assert again[-1][1]["notes"] == ["The same file as otters.pdf."]
+
+
+def test_what_is_no_pdf_or_a_torn_one_is_not_put_in(client: TestClient, tmp_path: Path) -> None:
+    before = papers(client)
+    page = client.post("/papers", files={"file": ("a.pdf", b"<html>")})
+    assert "not a PDF" in refusal(page, 422)
+    told = events(client.post("/papers", files={"file": ("a.pdf", b"%PDF-1.7 torn")}).text)
+    assert [kind for kind, _ in told] == ["saved", "progress", "error"]
+    assert told[-1][1]["remedy"]
+    refusal(client.post("/papers"), 422)
+    assert papers(client) == before
+    assert sorted(path.name for path in (tmp_path / "papers").iterdir()) == ["alps", "otters.pdf"]
+
+
+def test_an_upload_that_is_too_large_is_refused(opened: Open) -> None:
+    client = opened(MAX_FILE_MB=1)
+    too_large = client.post("/papers", files={"file": ("a.pdf", b"%PDF-1.7" + b" " * 12_000_000)})
+    refusal(too_large, 413)
+
+
+def test_a_paper_is_taken_out_and_its_file_kept(client: TestClient, tmp_path: Path) -> None:
+    otters = papers(client)["otters.pdf"]["id"]
+    assert client.delete(f"/papers/{otters}").json() == {"file": "otters.pdf", "kept_at": ".removed/otters.pdf"}
+    assert list(papers(client)) == ["alps/glaciers.pdf"]
+    assert (tmp_path / "papers" / ".removed" / "otters.pdf").exists()
+    assert said(client, "How do sea otters sleep?")["sources_used"] in ([], ["alps/glaciers.pdf"])
+    refusal(client.delete(f"/papers/{otters}"), 404)
+
+
+# The rest
+
+
+def test_every_error_has_one_shape(client: TestClient) -> None:
+    assert "nothing at this address" in refusal(client.get("/nothing"), 404)
+    assert "does not take that method" in refusal(client.put("/papers", json={}), 405)
+    broken = client.post("/search", content=b"{", headers={"Content-Type": "application/json"})
+    refusal(broken, 422)
+    halves = client.post("/search", content=b'{"query": "\\ud800"}', headers={"Content-Type": "application/json"})
+    refusal(halves, 422)
+
+
+def test_the_description_and_its_page_need_no_network(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+    assert {"/chat", "/chat/stream", "/search", "/papers/{paper}", "/health"} <= described["paths"].keys()
+    page = client.get("/docs").text
+    assert "https://" not in page
+    for asset in ("/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/assets/docs.js"):
+        assert f'"{asset}"' in page
+        assert client.get(asset).status_code == 200
