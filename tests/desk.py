@@ -21,6 +21,7 @@ from pdfs import save
 import evaluate
 import ingest
 import query
+import serve
 from config import Settings
 from folio import chunk, cli, store, workers
 from folio.fingerprint import fingerprint
@@ -219,6 +220,10 @@ class Desk:
 
     def evaluate(self, *arguments: str) -> Ran:
         return self._here(evaluate, arguments)
+
+    def serve(self, *arguments: str) -> Ran:
+        """With arguments that it refuses: else it would serve until Ctrl-C."""
+        return self._here(serve, arguments)
 
     def spawn(self, script: str, *arguments: str, typed: str = "", more: Mapping[str, str] | None = None) -> Ran:
         """A script in its own process, with every warning an error of Folio's own making."""

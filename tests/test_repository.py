@@ -141,7 +141,7 @@ def test_rooms_on_the_floors_all_exist() -> None:
 
 def test_only_app_sees_the_settings() -> None:
     assert rooms_with("config") == ["app"]
-    assert not {"folio", "scripts", "ingest", "query", "evaluate"} & top_level(ROOT / "config.py")
+    assert not {"folio", "scripts", "ingest", "query", "evaluate", "serve"} & top_level(ROOT / "config.py")
 
 
 @pytest.mark.parametrize("package", sorted(ONE_ROOM_EACH))
@@ -244,7 +244,7 @@ def test_readme_has_a_line_for_every_file_and_none_for_another() -> None:
 def test_readme_names_the_options_that_help_names() -> None:
     option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
     offered: set[str] = set()
-    for script in ("ingest.py", "query.py", "evaluate.py"):
+    for script in ("ingest.py", "query.py", "evaluate.py", "serve.py"):
         command = [sys.executable, script, "--help"]
         shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         offered |= set(option.findall(shown))

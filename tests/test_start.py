@@ -55,7 +55,7 @@ def modules(desk: Desk, *command: str) -> set[str]:
     return {line.rpartition("|")[2].strip() for line in lines}
 
 
-@pytest.mark.parametrize("script", ["query.py", "ingest.py", "evaluate.py"])
+@pytest.mark.parametrize("script", ["query.py", "ingest.py", "evaluate.py", "serve.py"])
 def test_help_imports_no_package(desk: Desk, script: str) -> None:
     assert imported(desk, script, "--help") == set()
 

@@ -1,0 +1,258 @@
+"""serve.py as a person runs it: what it refuses, how it starts, what reaches it, how it ends."""
+
+from __future__ import annotations
+
+import queue
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+import pytest
+from desk import ROOT, Desk
+
+TOKEN = "a-token-of-24-characters"
+MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
+WAIT_S = 60.0
+LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C ends it\.\n")
+
+
+class Served:
+    """serve.py in a process of its own, ended by Ctrl-C; `out` and `err` are what it printed."""
+
+    def __init__(self, desk: Desk, *arguments: str, **more: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "serve.py"), "--port", "0", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**desk.environment(), **more},
+            cwd=desk.folder,
+            text=True,
+        )
+        self.out = self.err = ""
+
+    def __enter__(self) -> Self:
+        lines: queue.Queue[str] = queue.Queue()
+        assert self.process.stdout
+        reading = threading.Thread(target=lambda out: lines.put(out.readline()), args=(self.process.stdout,))
+        reading.start()
+        try:
+            self.first = lines.get(timeout=WAIT_S)
+        except queue.Empty:
+            self.process.kill()
+        reading.join()
+        found = LINE.fullmatch(self.first)
+        if not found:
+            self.process.kill()
+            pytest.fail(f"It did not start: {self.process.communicate()}")
+        self.url, self.port = found[1], int(found[3])
+        self.client = httpx.Client(base_url=self.url, timeout=WAIT_S, trust_env=False)
+        return self
+
+    def interrupt(self) -> int:
+        """Ctrl-C, and the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.out, self.err = self.process.communicate(timeout=WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        return self.process.returncode
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.client.close()
+        if self.process.returncode is None:
+            self.interrupt()
+
+
+@pytest.fixture(scope="module")
+def served(two_papers: Path) -> Iterator[Served]:
+    """The server over two papers, to ask and not to change."""
+    with pytest.MonkeyPatch.context() as patch, Served(Desk(two_papers, patch)) as found:
+        yield found
+
+
+def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
+    """A request byte by byte: the first line of the answer, and the rest until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
+        connection.sendall(request)
+        pieces = iter(lambda: connection.recv(65536), b"")
+        first, _, rest = b"".join(pieces).partition(b"\r\n")
+    return first, rest
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "happened", "remedy"),
+    [
+        (["--host", "0.0.0.0"], "Other computers can reach 0.0.0.0, and there is no --token.", MAKE_ONE),
+        (["--host", "::"], "Other computers can reach ::, and there is no --token.", MAKE_ONE),
+        (["--host", "localhost."], "Other computers can reach localhost., and there is no --token.", MAKE_ONE),
+        (["--token", "x" * 15], "The token is shorter than 16 characters.", MAKE_ONE),
+        (["--host", "0.0.0.0", "--token", ""], "The token is shorter than 16 characters.", MAKE_ONE),
+        (
+            ["--token", "sixteen;letters&more"],
+            "The token has characters other than A-Z, a-z, 0-9, and . _ ~ -",
+            MAKE_ONE,
+        ),
+        (
+            ["--host", "192.0.2.1", "--token", TOKEN],  # RFC 5737: an address of nobody's
+            "192.0.2.1 is no address of this computer.",
+            "Leave --host out, or give one it has.",
+        ),
+        (
+            ["--host", "a..b", "--token", TOKEN],
+            "a..b is no address of this computer.",
+            "Leave --host out, or give one it has.",
+        ),
+    ],
+)
+def test_refused(desk: Desk, arguments: Sequence[str], happened: str, remedy: str) -> None:
+    ran = desk.serve("--port", "0", *arguments)
+    assert (ran.code, ran.out, ran.err.splitlines()) == (2, "", [happened, remedy])
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http", "80.5", "", "²"])
+def test_port_is_a_number(desk: Desk, port: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        desk.serve(f"--port={port}")
+    assert ended.value.code == 2
+    assert desk.capsys
+    assert "a number from 1 to 65535, or 0 for a free one" in desk.capsys.readouterr().err
+
+
+def test_port_that_is_taken_is_told_in_two_lines(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ran = desk.spawn("serve.py", "--port", str(port))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines() == [
+        f"Port {port} is taken, by a Folio that runs already or by another program.",
+        "Use that Folio, or another port: --port 0 finds a free one.",
+    ]
+
+
+# What reaches it
+
+
+def test_it_says_where_it_is_and_answers_there(served: Served) -> None:
+    assert served.first == f"Folio is at http://127.0.0.1:{served.port}/ - Ctrl-C ends it.\n"
+    response = served.client.get("/health")
+    assert (response.status_code, response.json()["status"]) == (200, "ready")
+    assert "server" not in response.headers
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert served.client.get(f"http://localhost:{served.port}/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    ],
+)
+def test_another_site_is_refused(served: Served, headers: dict[str, str]) -> None:
+    response = served.client.get("/health", headers=headers)
+    assert response.status_code == 403
+    assert list(response.json()) == ["error", "remedy"]
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+
+
+def test_address_in_the_request_line_is_no_way_around_the_host(served: Served) -> None:
+    for target, host in (("/health", "evil.example"), (f"http://127.0.0.1:{served.port}/health", "evil.example")):
+        first, _ = raw(served, f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        assert first == b"HTTP/1.1 403 Forbidden"
+    for request in (b"GET /health HTTP/1.0\r\n\r\n", b"GET /health HTTP/1.0\r\nHost:\r\n\r\n"):
+        assert raw(served, request)[0] == b"HTTP/1.1 403 Forbidden"
+
+
+def test_websocket_is_not_opened(served: Served) -> None:
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
+    headers = f"Host: localhost:{served.port}\r\nConnection: Upgrade, close\r\n{upgrade}"
+    first, _ = raw(served, f"GET /health HTTP/1.1\r\n{headers}\r\n".encode())
+    assert b" 101 " not in first
+
+
+def test_text_posted_without_asking_is_refused(served: Served) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        response = served.client.post("/chat", content=b'{"message": "What?"}', headers={"Content-Type": kind})
+        assert response.status_code == 415
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["its length told", "in pieces"])
+def test_message_without_end_is_refused_and_read_away(served: Served, *, whole: bool) -> None:
+    size, piece = 64, b" " * 1_000_000
+    content = piece * size if whole else (piece for _ in range(size))
+    response = served.client.post("/chat", content=content, headers={"Content-Type": "application/json"})
+    assert response.status_code == 413
+    assert list(response.json()) == ["error", "remedy"]
+    assert served.client.get("/health").status_code == 200
+
+
+# The token
+
+
+def test_address_with_the_token_opens_the_page(ready: Desk) -> None:
+    with Served(ready, "--token", TOKEN) as served:
+        assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C ends it.\n"
+        assert served.client.get("/health").status_code == 401
+        assert served.client.get("/health", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        opened = served.client.get("/", params={"token": TOKEN})
+        assert (opened.status_code, opened.headers["location"]) == (303, "/")
+        assert served.client.get("/health").status_code == 200  # the cookie is kept
+        assert served.interrupt() == 0
+    assert served.err == ""
+
+
+def test_at_another_address_it_answers_under_the_computers_name(ready: Desk) -> None:
+    with Served(ready, "--host", "0.0.0.0", "--token", TOKEN) as served:
+        name = socket.gethostname()
+        assert served.url == f"http://{name}:{served.port}/"
+        token = {"Authorization": f"Bearer {TOKEN}"}
+        at, host = f"http://127.0.0.1:{served.port}/health", f"{name}:{served.port}"
+        assert served.client.get(at).status_code == 401
+        assert served.client.get(at, headers=token).status_code == 200
+        assert served.client.get(at, headers={**token, "Host": host}).status_code == 200
+        assert served.client.get(at, headers={**token, "Host": f"evil.example:{served.port}"}).status_code == 403
+
+
+# How it starts and ends
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
+def test_open_hands_the_address_to_the_browser(ready: Desk, tmp_path: Path) -> None:
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o755)
+    with Served(ready, "--open", "--token", TOKEN, BROWSER=f"{browser} %s") as served:
+        until(opened.exists)
+        assert opened.read_text() == f"{served.url}?token={TOKEN}"
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_ctrl_c_ends_it_well(ready: Desk) -> None:
+    with Served(ready) as served:
+        assert served.client.get("/health").status_code == 200
+        assert served.interrupt() == 0
+    assert (served.out, served.err) == ("", "")
