@@ -98,7 +98,7 @@ def reference_line(who: str, title: str, place: str, pages: Sequence[int]) -> st
 
 
 def bibtex(paper: Paper, page: int | None = None) -> str:
-    """A paper as a BibTeX entry, with what is known of it; page: physical, the one that is cited.
+    """A paper as a BibTeX entry, with what is known of it; page: the one of its pages that is cited, physical.
 
     The fields for arXiv are those of https://info.arxiv.org/help/hypertex/bibstyles/index.html. Any other paper is
     found by its file, as nothing tells where it was published. Letters stay as they are, in UTF-8; the key is ASCII.
