@@ -70,7 +70,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
                 _open(address)
             _serve(web, listening)
     except KeyboardInterrupt:  # how it is meant to end
-        pass
+        _let_go()
     return 0
 
 
@@ -150,6 +150,20 @@ def _serve(web: FastAPI, listening: socket) -> None:
     # An answer that is cut off at the end is no error to tell of.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
     server.run(sockets=[listening])
+
+
+def _let_go() -> None:
+    """End now, although a thread may wait for minutes on a model that says nothing: nobody wants its answer."""
+    import os
+    import threading
+    import time
+
+    end = time.monotonic() + FINISH_S
+    held_by = [thread for thread in threading.enumerate() if not thread.daemon and thread != threading.main_thread()]
+    for thread in held_by:
+        thread.join(max(0.0, end - time.monotonic()))
+    if any(thread.is_alive() for thread in held_by):
+        os._exit(0)  # the store is made to be left at any moment, as when the power fails
 
 
 if __name__ == "__main__":

@@ -17,11 +17,14 @@ from typing import Self
 
 import httpx
 import pytest
-from desk import ROOT, Desk
+from desk import GLACIERS, ROOT, Desk, write_pdf
+from ollama_server import OllamaStandIn
 
 TOKEN = "a-token-of-24-characters"
 MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
 WAIT_S = 60.0
+QUESTION = "How long is the Aletsch glacier?"
+FIRST = "The Aletsch glacier has a length of 23 kilometres"
 LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C ends it\.\n")
 
 
@@ -256,3 +259,59 @@ def test_ctrl_c_ends_it_well(ready: Desk) -> None:
         assert served.client.get("/health").status_code == 200
         assert served.interrupt() == 0
     assert (served.out, served.err) == ("", "")
+
+
+@pytest.fixture
+def slow(ready: Desk, ollama_server: OllamaStandIn) -> Desk:
+    """A desk whose answers take longer than any test waits."""
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
+    ollama_server.faults.between_pieces_s = 0.2
+    return ready
+
+
+def test_ctrl_c_while_an_answer_arrives_ends_it_well(slow: Desk) -> None:
+    with Served(slow) as served, served.client.stream("POST", "/chat/stream", json={"message": QUESTION}) as response:
+        assert any(FIRST in line for line in response.iter_lines())
+        assert served.interrupt() == 0
+    assert (served.out, served.err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [pytest.param(False, id="the model writes"), pytest.param(True, id="the model is silent", marks=pytest.mark.slow)],
+)
+def test_ctrl_c_while_an_answer_is_waited_for_ends_it_well(
+    slow: Desk, ollama_server: OllamaStandIn, *, silent: bool
+) -> None:
+    if silent:
+        ollama_server.faults.first_byte_s = 3 * WAIT_S
+        ollama_server.faults.paths = ("/api/chat",)
+    with Served(slow) as served:
+        told: queue.Queue[bool] = queue.Queue()
+
+        def ask() -> None:
+            try:
+                told.put(served.client.post("/chat", json={"message": QUESTION}).is_success)
+            except httpx.TransportError:
+                told.put(False)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        until(lambda: bool(ollama_server.bodies("/api/chat")))
+        assert served.interrupt() == 0
+        asking.join()
+    assert (served.out, served.err, told.get()) == ("", "", False)
+
+
+def test_ctrl_c_while_a_paper_is_read_ends_it_well_and_leaves_nothing_of_it(desk: Desk) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(200)])
+    with (
+        Served(desk) as served,
+        served.client.stream("POST", "/papers", files={"file": ("long.pdf", long.read_bytes())}) as response,
+    ):
+        assert any(re.search(r'"stage": ?"embedding", ?"done": ?[1-9]', line) for line in response.iter_lines())
+        assert served.interrupt() == 0
+    assert (served.out, served.err) == ("", "")
+    assert list(desk.papers.rglob("*.pdf")) == []
