@@ -141,9 +141,11 @@ class Conversations:
             database.rows(f"UPDATE turns SET reply = ? {turn}", marked, conversation, place)
 
     def remove(self, conversation: str) -> None:
-        """Forget a conversation, on the disk too. Raises NotKnown."""
+        """Forget a conversation and its questions in the log, on the disk too. Raises NotKnown."""
         self.require(conversation)
         with self._writing(forgets=True) as database:
+            asked = "SELECT query FROM turns WHERE conversation = ?"
+            database.rows(f"DELETE FROM queries WHERE id IN ({asked})", conversation)
             database.rows("DELETE FROM conversations WHERE id = ?", conversation)
 
     def clear(self) -> int:

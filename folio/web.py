@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Event
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
@@ -17,7 +15,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
-from pydantic import BaseModel
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 
@@ -35,8 +32,9 @@ from folio.errors import (
 )
 from folio.guard import Allowed, Guard
 from folio.indexing import Outcome
-from folio.schema import SentenceJson, Sha256
+from folio.schema import Sha256
 from folio.service import Busy, Service
+from folio.stream import Client, Gone, Tell, Work
 from folio.types import SourceFile
 from folio.webschema import (
     ChatReply,
@@ -52,12 +50,11 @@ from folio.webschema import (
     PaperDetails,
     PaperList,
     RemovedJson,
-    Retrieved,
     Saved,
     SearchReply,
     SearchRequest,
     TakenIn,
-    event,
+    error_body,
 )
 
 PAGE = Path(__file__).resolve().parent / "page"
@@ -75,74 +72,6 @@ STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (PaperError, 422),
     (ModelError, 503),
 )
-
-logger = logging.getLogger(__name__)
-
-Tell = Callable[[str, BaseModel], None]
-
-
-class Gone(Exception):
-    """The client has left: nobody waits for the answer any more."""
-
-
-class _Client:
-    """Who waits for something long: told how it goes on, from the thread that works on it."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
-        self._gone = Event()
-
-    def tell(self, kind: str, value: BaseModel) -> None:
-        """Send an event; one who has left gets none."""
-        if not self._gone.is_set():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event(kind, value))
-
-    def goes_on(self) -> None:
-        """Raises Gone."""
-        if self._gone.is_set():
-            raise Gone
-
-    def retrieved(self, found: Retrieved) -> None:
-        self.goes_on()
-        self.tell("retrieved", found)
-
-    def sentence(self, sentence: SentenceJson) -> None:
-        self.goes_on()
-        self.tell("sentence", sentence)
-
-    def leave(self) -> None:
-        self._gone.set()
-
-    async def events(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
-        """What is told while a thread works. One who stops listening has left."""
-        working = asyncio.ensure_future(to_thread.run_sync(self._work, work, limiter=slots))
-        try:
-            while (told := await self._events.get()) is not None:
-                yield told
-        finally:
-            self.leave()
-            _still_working.add(working)
-            working.add_done_callback(_still_working.discard)
-
-    def _work(self, work: Callable[[], None]) -> None:
-        try:
-            self.goes_on()  # whoever left while others were before it needs no answer
-            work()
-        except Gone:
-            pass
-        except FolioError as error:
-            self.tell("error", _body(error))
-        except Exception:
-            logger.exception("A request failed.")
-            self.tell("error", _FAULT)
-        finally:
-            self._loop.call_soon_threadsafe(self._events.put_nowait, None)
-
-
-# Threads that have not yet noticed that their client left: asyncio itself keeps no hold of them.
-_still_working: set[asyncio.Future[None]] = set()
-_FAULT = ErrorBody(error="Folio itself failed at this.", remedy="Try again; the terminal of serve.py tells more.")
 
 # FastAPI would send traces, with what failed in them, to wherever the environment says.
 _NO_TELEMETRY: TelemetryConfig = {
@@ -174,12 +103,13 @@ def _stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
 
 def make_web(app: App, allowed: Allowed) -> FastAPI:
     """The whole of it over one store, behind the guard."""
-    service = Service(app)
+    service, work = Service(app), Work()
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         service.warm_up()
         yield
+        await work.end()
         await to_thread.run_sync(service.close)
 
     web = FastAPI(
@@ -192,9 +122,9 @@ def make_web(app: App, allowed: Allowed) -> FastAPI:
         telemetry=_NO_TELEMETRY,
     )
     _handle_errors(web)
-    _answers(web, service)
+    _answers(web, service, work)
     _conversations(web, service)
-    _papers(web, service)
+    _papers(web, service, work)
     _page(web)
     largest = app.settings.MAX_FILE_MB * 10**6
     web.add_middleware(Guard, allowed=allowed, limit=lambda path: largest + _ROOM if path == "/papers" else _ROOM)
@@ -205,7 +135,7 @@ def make_web(app: App, allowed: Allowed) -> FastAPI:
 _ROOM = 10**7
 
 
-def _answers(web: FastAPI, service: Service) -> None:
+def _answers(web: FastAPI, service: Service, work: Work) -> None:
     slots = CapacityLimiter(ANSWERING)
 
     @web.get("/health")
@@ -221,12 +151,15 @@ def _answers(web: FastAPI, service: Service) -> None:
     @web.post("/chat")
     async def chat(request: Request, asked: ChatRequest) -> ChatReply:
         """An answer with its citations, whole. A client that leaves ends it."""
-        client = _Client()
-        working = asyncio.ensure_future(to_thread.run_sync(service.ask, asked, client, limiter=slots))
-        while not (await asyncio.wait([working], timeout=_LOOK_S))[0]:
-            if await request.is_disconnected():
-                client.leave()
-        return working.result()
+        client = Client(work)
+        working = work.begin(service.ask, asked, client, slots=slots)
+        try:
+            while not (await asyncio.wait([working], timeout=_LOOK_S))[0]:
+                if await request.is_disconnected():
+                    client.leave()
+            return working.result()
+        finally:
+            client.leave()
 
     told = _stream("retrieved", "sentence", "citations", "done")
 
@@ -234,14 +167,14 @@ def _answers(web: FastAPI, service: Service) -> None:
     async def chat_stream(asked: ChatRequest) -> EventSourceResponse:
         """The same as it comes: `retrieved`, each `sentence`, `citations`, `done` with the whole; or `error`."""
         await to_thread.run_sync(service.require_answerable, asked)
-        client = _Client()
+        client = Client(work)
 
-        def work() -> None:
+        def answer() -> None:
             reply = service.ask(asked, client)
             client.tell("citations", Citations(citations=reply.citations))
             client.tell("done", reply)
 
-        return EventSourceResponse(client.events(work, slots))
+        return EventSourceResponse(client.events(answer, slots))
 
     @web.post("/feedback", status_code=204)
     def feedback(given: FeedbackRequest) -> None:
@@ -275,7 +208,7 @@ def _conversations(web: FastAPI, service: Service) -> None:
         return Response(service.markdown(conversation), media_type="text/markdown", headers=headers)
 
 
-def _papers(web: FastAPI, service: Service) -> None:
+def _papers(web: FastAPI, service: Service, work: Work) -> None:
     one_at_a_time = CapacityLimiter(1)
 
     @web.get("/papers")
@@ -286,15 +219,15 @@ def _papers(web: FastAPI, service: Service) -> None:
     async def add(file: UploadFile) -> EventSourceResponse:
         """Put a PDF in: `saved`, `progress`, `done`; or `error`. It is read even when the client leaves."""
         taken = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
-        client = _Client()
+        client = Client(work)
 
-        def work() -> None:
+        def read() -> None:
             client.tell("saved", Saved(file=taken.name))
-            outcome = service.shelf.ingest(taken, _Watch(client.tell))
+            outcome = service.shelf.ingest(taken, _Watch(client.tell, work.goes_on))
             paper = service.added(taken.sha256)
             client.tell("done", TakenIn(status=outcome.status, paper=paper, notes=list(outcome.notes)))
 
-        return EventSourceResponse(client.events(work, one_at_a_time))
+        return EventSourceResponse(client.events(read, one_at_a_time))
 
     @web.get("/papers/{paper}")
     def paper(paper: Sha256) -> PaperDetails:
@@ -331,8 +264,9 @@ def _papers(web: FastAPI, service: Service) -> None:
 class _Watch:
     """An ingest of one file, told as events."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, goes_on: Callable[[], None]) -> None:
         self._tell = tell
+        self._goes_on = goes_on
         self._done = 0
 
     def hashed(self, file: Path) -> None: ...
@@ -341,6 +275,7 @@ class _Watch:
         self._tell("progress", IngestProgress(stage="reading", done=0, of=len(files)))
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
+        self._goes_on()
         self._done += chunks
         self._tell("progress", IngestProgress(stage="embedding", done=self._done, of=of))
 
@@ -364,10 +299,6 @@ def _kind(media_type: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": "As it is.", "content": {media_type: {"schema": {"type": "string"}}}}, **_ERRORS}
 
 
-def _body(error: FolioError) -> ErrorBody:
-    return ErrorBody(error=error.happened, remedy=error.remedy)
-
-
 def _handle_errors(web: FastAPI) -> None:
     """Every error in one shape."""
 
@@ -377,7 +308,7 @@ def _handle_errors(web: FastAPI) -> None:
     @web.exception_handler(FolioError)
     async def folio(_: Request, error: FolioError) -> Response:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        return answered(status, _body(error))
+        return answered(status, error_body(error))
 
     @web.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -396,10 +327,6 @@ def _handle_errors(web: FastAPI) -> None:
     @web.exception_handler(Gone)
     async def gone(_: Request, error: Gone) -> Response:
         return Response(status_code=499)  # nobody reads it
-
-    @web.exception_handler(Exception)
-    async def fault(_: Request, error: Exception) -> Response:
-        return answered(500, _FAULT)
 
 
 _HTTP = {404: "There is nothing at this address.", 405: "This address does not take that method."}

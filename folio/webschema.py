@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from folio.errors import FolioError
 from folio.indexing import Status
 from folio.references import bibtex, reference
 from folio.schema import (
@@ -235,6 +236,10 @@ def paper_details(paper: Paper, added: str) -> PaperDetails:
     return PaperDetails(
         **about, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ())
     )
+
+
+def error_body(error: FolioError) -> ErrorBody:
+    return ErrorBody(error=error.happened, remedy=error.remedy)
 
 
 def event(kind: str, value: BaseModel) -> dict[str, str]:

@@ -43,7 +43,7 @@ FLOORS = [
     "app answered",
     "cli schema bench plot shelf",
     "show doctor report webschema",
-    "view service",
+    "view service stream",
     "converse web",
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}

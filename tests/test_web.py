@@ -15,6 +15,7 @@ from ollama_server import OllamaStandIn
 
 from folio import workers
 from folio.guard import Allowed
+from folio.querylog import LogCounts, QueryLog
 from folio.types import REFUSAL
 from folio.web import make_web
 
@@ -82,6 +83,14 @@ def refusal(response: Any, status: int) -> str:
 
 def papers(client: TestClient) -> dict[str, dict[str, Any]]:
     return {paper["file"]: paper for paper in client.get("/papers").json()["papers"]}
+
+
+def logged(folder: Path) -> LogCounts:
+    library = hashing_app(folder, CHUNK_SIZE=300, CHUNK_OVERLAP=50).open_library()
+    try:
+        return QueryLog(library.database).counts()
+    finally:
+        library.close()
 
 
 # What there is
@@ -247,7 +256,7 @@ def test_a_stream_of_a_refusal_has_no_sentence(client: TestClient) -> None:
 # Conversations
 
 
-def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open) -> None:
+def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open, tmp_path: Path) -> None:
     client = opened()
     first = said(client, LENGTH)
     second = said(client, THICK, conversation=first["conversation"])
@@ -269,6 +278,7 @@ def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open) -> 
     for gone in (client.get(path), client.delete(path), client.get(f"{path}/markdown")):
         refusal(gone, 404)
     assert [one["id"] for one in client.get("/conversations").json()["conversations"]] == [other["conversation"]]
+    assert logged(tmp_path).questions == 1  # what was forgotten is not in the log either
 
 
 def test_a_conversation_goes_on_after_the_server_was_started_again(opened: Open) -> None:
@@ -296,10 +306,7 @@ def test_feedback_marks_the_answer_it_is_of(client: TestClient, tmp_path: Path) 
     shown = client.get(f"/conversations/{first['conversation']}").json()
     assert shown["turns"][0]["feedback"] == "bad"
     assert client.get(f"/conversations/{other['conversation']}").json()["turns"][0]["feedback"] == ""
-    app = hashing_app(tmp_path, CHUNK_SIZE=300, CHUNK_OVERLAP=50)
-    library = app.open_library()
-    counts = app.query_log(library).counts()
-    library.close()
+    counts = logged(tmp_path)
     assert (counts.questions, counts.good, counts.bad) == (2, 0, 1)
     refusal(client.post("/feedback", json={**body, "turn": 2}), 404)
     refusal(client.post("/feedback", json={**body, "conversation": "A" * 16}), 404)
