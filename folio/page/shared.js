@@ -1,0 +1,42 @@
+// What several parts of the page know: the state of the server, the papers, the options of a question.
+
+import * as api from "./api.js";
+
+export const shared = {
+  health: null,
+  papers: new Map(), // by id
+  failures: [],
+};
+
+export const options = {
+  papers: new Set(), // ids; none: all papers are asked
+  topK: null, // null: as the server is set
+  reranker: true,
+  style: "plain",
+  model: null, // null: as the server is set
+};
+
+const page = new EventTarget();
+
+/** Something above has changed: "health", "papers" or "options". */
+export const changed = (what) => page.dispatchEvent(new Event(what));
+export const onChange = (what, react) => page.addEventListener(what, react);
+
+/** Raises ApiError. */
+export async function loadHealth() {
+  shared.health = await api.health();
+  changed("health");
+}
+
+/** Raises ApiError. */
+export async function loadPapers() {
+  const { papers, failures } = await api.papers();
+  shared.papers = new Map(papers.map((paper) => [paper.id, paper]));
+  shared.failures = failures;
+  for (const id of options.papers) if (!shared.papers.has(id)) options.papers.delete(id);
+  changed("papers");
+  changed("options");
+}
+
+/** What a paper is called: its title, else its file. */
+export const nameOf = (paper) => paper.title || paper.file;
