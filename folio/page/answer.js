@@ -1,7 +1,8 @@
 // One turn of a conversation: the question, its answer as it arrives, what the answer stands on.
 
 import * as api from "./api.js";
-import { copy, count, el, icon, oneLine, pageName, pagesName, problem, toast, unseen, words } from "./dom.js";
+import { at, button, copy, count, el, icon, oneLine, pageName, pagesName } from "./dom.js";
+import { problem, seconds, toast, unseen, words } from "./dom.js";
 import { nameOf, shared } from "./shared.js";
 import { openPage, openPassage } from "./viewer.js";
 
@@ -85,7 +86,7 @@ export class Turn {
   stopped() {
     this.end(
       el("p", { class: "note" }, "You stopped this answer; the conversation goes on without it."),
-      el("button", { type: "button", class: "button quiet", onclick: this.onRetry }, icon("again"), "Ask again"),
+      button("button quiet", this.onRetry, icon("again"), "Ask again"),
     );
   }
 
@@ -127,14 +128,10 @@ const opened = (cited) => (event) =>
 /** "otters p.7" as a button; a long name is cut where it is drawn, its page never. */
 function chip(cited, kind = "") {
   const [, key, page] = /^\[?(.*?) (p\.\d+)\]?$/s.exec(cited.shown) ?? [null, cited.shown, ""];
-  return el(
-    "button",
-    { type: "button", class: `chip ${kind}`, title: `${nameOf(cited)}, ${pageName(cited.page, cited.label)}`, onclick: opened(cited) },
-    words(key, { class: "key" }),
-    " ",
-    el("span", { class: "at" }, page),
-    unseen(": open the page"),
-  );
+  const name = words(key, { class: "key" });
+  const node = button(`chip ${kind}`, opened(cited), name, " ", at(page), unseen(": open the page"));
+  node.title = `${nameOf(cited)}, ${pageName(cited.page, cited.label)}`;
+  return node;
 }
 
 function dropped(number) {
@@ -153,7 +150,7 @@ function refusal(reply) {
       el(
         "li",
         {},
-        el("button", { type: "button", class: "source", onclick: open }, words(nameOf(hit)), ", ", pagesName(hit.pages)),
+        button("source", open, words(nameOf(hit)), ", ", at(pagesName(hit.pages))),
         el("p", { class: "snippet" }, words(oneLine(hit.text))),
       ),
     );
@@ -168,10 +165,11 @@ function sources(citations, open) {
   const papers = new Set(pages.map((cited) => cited.paper)).size;
   const list = el("ol", {});
   for (const cited of pages) {
+    const where = at(pageName(cited.page, cited.label));
     const item = el(
       "li",
       {},
-      el("button", { type: "button", class: "source", onclick: opened(cited) }, words(nameOf(cited)), ", ", pageName(cited.page, cited.label)),
+      button("source", opened(cited), words(nameOf(cited)), ", ", where),
       cited.title ? el("span", { class: "file" }, words(cited.file)) : null,
     );
     for (const { text, support } of cited.quotes) {
@@ -182,7 +180,8 @@ function sources(citations, open) {
   }
   const heading = el("h3", {}, "Sources");
   const size = `${count(pages.length, "page")} in ${count(papers, "paper")}`;
-  return el("details", { class: "sources", open }, el("summary", {}, heading, el("span", { class: "size" }, size)), list);
+  const summary = el("summary", {}, heading, el("span", { class: "size" }, size));
+  return el("details", { class: "sources", open }, summary, list);
 }
 
 /** The papers that a report cites, one a line, with the pages cited. */
@@ -213,10 +212,10 @@ function reference(cited) {
 function actions(reply) {
   const row = el("div", { class: "actions" });
   const asText = () => copy(answerText(reply), "Answer");
-  if (!reply.refused) row.append(el("button", { type: "button", class: "button quiet", onclick: asText }, icon("copy"), "Copy"));
+  if (!reply.refused) row.append(button("button quiet", asText, icon("copy"), "Copy"));
   if (shared.health?.logged) row.append(mark(reply, "good", row), mark(reply, "bad", row));
-  const seconds = `${(reply.elapsed_ms / 1000).toFixed(1)} s`;
-  row.append(el("span", { class: "made" }, [seconds, reply.models?.llm].filter(Boolean).join(" · ")));
+  const made = [seconds(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
+  row.append(el("span", { class: "made" }, made));
   return row;
 }
 
@@ -228,12 +227,14 @@ function mark(reply, feedback, row) {
       const error = api.shown(thrown);
       return toast(`${error.error} ${error.remedy}`);
     }
-    for (const button of row.querySelectorAll("[aria-pressed]")) button.setAttribute("aria-pressed", String(button === node));
+    for (const other of row.querySelectorAll("[aria-pressed]")) {
+      other.setAttribute("aria-pressed", String(other === node));
+    }
     toast(`Marked as a ${feedback} answer.`);
   };
-  const pressed = String(reply.feedback === feedback);
   const name = feedback === "good" ? "Good" : "Bad";
-  const node = el("button", { type: "button", class: "button quiet", "aria-pressed": pressed, onclick: press }, icon(feedback), name, unseen(" answer"));
+  const node = button("button quiet", press, icon(feedback), name, unseen(" answer"));
+  node.setAttribute("aria-pressed", String(reply.feedback === feedback));
   return node;
 }
 
@@ -246,7 +247,7 @@ function answerText(reply) {
     section = sentence.section;
     const cited = [...new Set(sentence.citations.map((citation) => citation.shown))].join(" ");
     lines.push(`${sentence.text} ${cited}`);
-    for (const other of sentence.against) lines.push(`But ${other.shown} says otherwise: “${oneLine(other.quote)}”`);
+    for (const { shown, quote } of sentence.against) lines.push(`But ${shown} says otherwise: “${oneLine(quote)}”`);
   }
   lines.push("", "Sources");
   byPage(reply.citations).forEach((cited, index) => {

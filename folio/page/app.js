@@ -71,10 +71,10 @@ function colours() {
 
 function drawModels() {
   const { models, better, store, fingerprint } = shared.health;
-  const parts = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
+  const said = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
   byId("foot-line").replaceChildren(
     store ? count(store.papers, "paper") : "No papers yet",
-    ...parts.filter(([, model]) => model).flatMap(([does, model]) => [` · ${does}`, words(model)]),
+    ...said.filter(([, model]) => model).flatMap(([does, model]) => [` · ${does}`, words(model)]),
   );
   byId("models-button").textContent = better.length ? "What would make it better" : "Models";
   const rows = [
@@ -83,13 +83,19 @@ function drawModels() {
     ["Answers", models.llm],
   ];
   if (store) {
-    rows.push(["Papers", `${count(store.papers, "paper")}, ${count(store.chunks, "passage")}, ${(store.bytes / 1e6).toFixed(1)} MB`]);
+    const size = `${(store.bytes / 1e6).toFixed(1)} MB`;
+    rows.push(["Papers", `${count(store.papers, "paper")}, ${count(store.chunks, "passage")}, ${size}`]);
     rows.push(["Index", store.folder]);
-    rows.push(["Made with", Object.entries(fingerprint).map((pair) => pair.join(" ")).join(", ")]);
+    const parts = Object.entries(fingerprint).filter(([, value]) => value);
+    rows.push(["Made with", parts.map((pair) => pair.join(" ")).join(", ")]);
   }
   byId("models-text").replaceChildren(
-    el("dl", {}, rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, words(what))])),
-    el("h3", {}, better.length ? "What would make it better" : "Nothing would make it better: the best models are in use."),
+    el(
+      "dl",
+      {},
+      rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, words(what))]),
+    ),
+    el("h3", {}, better.length ? "What would make it better" : "The best models are in use."),
     ...(better.length ? [el("ul", {}, better.map((said) => el("li", {}, withCommands(said))))] : []),
   );
 }

@@ -79,7 +79,7 @@ const running = new Set(); // conversations that are answering, and may be out o
 
 /** The question stands at the top, and its answer grows below it. */
 function toTop(turn) {
-  if (turn) byId("ask-scroll").scrollTop = turn.root.offsetTop;
+  if (turn) byId("ask-scroll").scrollTop = turn.root.previousSibling ? turn.root.offsetTop : 0;
 }
 
 const say = (text) => {
@@ -109,10 +109,11 @@ function drawn() {
   if (current.running) running.add(current);
   const turns = byId("turns");
   if (turns.firstChild !== current.root) turns.replaceChildren(current.root);
-  const empty = !current.turns.length;
+  const empty = !current.turns.length && !current.root.hasChildNodes();
   byId("welcome").hidden = !empty;
-  byId("conversation-head").hidden = empty;
-  byId("conversation-title").textContent = current.title;
+  byId("conversation-head").hidden = !current.turns.length;
+  byId("conversation-title").hidden = empty;
+  byId("conversation-title").textContent = current.title || "Conversation";
   byId("conversation-about").textContent = count(current.turns.length, "question");
   byId("export").hidden = !current.answered;
   if (current.id) byId("export").href = api.markdownOf(current.id);
@@ -135,7 +136,7 @@ export async function showConversation(id) {
 
 async function fetched(conversation) {
   conversation.root.replaceChildren(el("p", { class: "working" }, "Opening the conversation"));
-  byId("welcome").hidden = true;
+  drawn();
   try {
     await conversation.load();
     if (conversation !== current) return;
@@ -143,9 +144,9 @@ async function fetched(conversation) {
     toTop(conversation.turns.at(-1));
   } catch (thrown) {
     const error = api.shown(thrown);
-    const again = () => fetched(conversation);
-    conversation.root.replaceChildren(problem(error, error.status === 404 ? newConversation : again, error.status === 404 ? "New conversation" : "Try again"));
-    if (conversation === current) byId("welcome").hidden = true;
+    const gone = error.status === 404;
+    const retry = gone ? newConversation : () => fetched(conversation);
+    conversation.root.replaceChildren(problem(error, retry, gone ? "New conversation" : "Try again"));
   }
 }
 
@@ -183,14 +184,36 @@ function welcome() {
   if (health.status === "empty") {
     box.replaceChildren(
       el("h1", {}, "Your papers go here first"),
-      el("p", { class: "lead" }, "Folio answers from PDFs that you give it, and shows the page behind every sentence. Nothing leaves this computer."),
-      el("label", { class: "drop", for: "files" }, el("span", { class: "drop-title" }, "Drop PDFs here, or ", el("span", { class: "as-link" }, "choose files")), el("span", { class: "drop-note" }, `Up to ${health.max_file_mb} MB each. A paper takes a few seconds.`)),
+      el(
+        "p",
+        { class: "lead" },
+        "Folio answers from PDFs that you give it, and shows the page behind every sentence. ",
+        "Nothing leaves this computer.",
+      ),
+      el(
+        "label",
+        { class: "drop", for: "files" },
+        el("span", { class: "drop-title" }, "Drop PDFs here, or ", el("span", { class: "as-link" }, "choose files")),
+        el("span", { class: "drop-note" }, `Up to ${health.max_file_mb} MB each. A paper takes a few seconds.`),
+      ),
     );
   } else {
     box.replaceChildren(
       el("h1", {}, "What do you want to know?"),
-      el("p", { class: "lead" }, `${count(health.store?.papers ?? 0, "paper is", "papers are")} here. Every sentence of an answer names its page; choose the name, and the page opens beside it with the words marked.`),
-      el("ul", { class: "keys" }, key("/", "to ask"), key("Alt+1 2 3", "for the views"), key("← →", "to turn pages"), key("Esc", "to close a page")),
+      el(
+        "p",
+        { class: "lead" },
+        `${count(health.store.papers, "paper is", "papers are")} here. Every sentence of an answer names its page: `,
+        "choose the name, and the page opens beside it with the words marked.",
+      ),
+      el(
+        "ul",
+        { class: "keys" },
+        key("/", "to ask"),
+        key("Alt+1 2 3", "for the views"),
+        key("← →", "to turn pages"),
+        key("Esc", "to close a page"),
+      ),
     );
   }
 }

@@ -14,6 +14,9 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+export const button = (kind, press, ...children) =>
+  el("button", { type: "button", class: kind, onclick: press }, ...children);
+
 export const byId = (id) => document.getElementById(id);
 
 /** An icon of the sprite in index.html; it says nothing to a screen reader. */
@@ -42,11 +45,13 @@ export function withCommands(text) {
 export function problem(error, retry, label = "Try again") {
   const box = el("div", { class: "problem", role: "alert" }, el("p", { class: "happened" }, withCommands(error.error)));
   if (error.remedy) box.append(el("p", {}, withCommands(error.remedy)));
-  if (retry) box.append(el("button", { type: "button", class: "button", onclick: retry }, icon("again"), label));
+  if (retry) box.append(button("button", retry, icon("again"), label));
   return box;
 }
 
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
+
+export const seconds = (ms) => (ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** "14:02" today, "3 Nov" this year, "3 Nov 2024" before. */
 export function when(iso) {
@@ -67,6 +72,9 @@ export function pageName(page, label) {
 
 /** Pages of a passage: "p. 3" or "pp. 3–4". */
 export const pagesName = ([first, last]) => (first === last ? `p. ${first}` : `pp. ${first}–${last}`);
+
+/** Pages, never broken over two lines. */
+export const at = (name) => el("span", { class: "at" }, name);
 
 export const oneLine = (text) => text.replace(/\s+/g, " ").trim();
 

@@ -1,7 +1,7 @@
 // The papers: listed, added, removed.
 
 import * as api from "./api.js";
-import { byId, confirmed, count, el, icon, problem, toast, words } from "./dom.js";
+import { button, byId, confirmed, count, el, icon, problem, toast, unseen, words } from "./dom.js";
 import { loadHealth, loadPapers, nameOf, onChange, shared } from "./shared.js";
 import { openPage } from "./viewer.js";
 
@@ -29,43 +29,57 @@ const ORDERS = {
 
 function draw() {
   const wanted = byId("filter").value.trim().toLowerCase();
-  const fits = (paper) => [paper.title, paper.file, paper.year ?? "", paper.arxiv, ...paper.authors].join(" ").toLowerCase().includes(wanted);
+  const told = (paper) => [paper.title, paper.file, paper.year ?? "", paper.arxiv, ...paper.authors].join(" ");
+  const fits = (paper) => told(paper).toLowerCase().includes(wanted);
   const papers = [...shared.papers.values()].filter(fits).sort(ORDERS[byId("sort").value]);
   const all = shared.papers.size;
   byId("library-tools").hidden = !all;
-  const said = papers.length === all ? count(all, "paper") : `${papers.length} of ${count(all, "paper")}`;
-  byId("library-count").textContent = all ? said : "No paper yet. What you add is read on this computer and stays on it.";
+  let said = papers.length === all ? count(all, "paper") : `${papers.length} of ${count(all, "paper")}`;
+  if (!all) said = "No paper yet. What you add is read on this computer and stays on it.";
+  byId("library-count").textContent = said;
   byId("papers").replaceChildren(...papers.map(entry));
   byId("failures").replaceChildren(...failed());
 }
 
 function entry(paper) {
-  const open = (event) => openPage({ paper: paper.id, page: 1, title: paper.title, file: paper.file, quotes: [], from: event.currentTarget });
-  const facts = [paper.year, count(paper.pages, "page"), paper.arxiv ? `arXiv:${paper.arxiv}` : null].filter(Boolean).join(" · ");
+  const { id, title, file, authors, problems } = paper;
+  const open = (event) => openPage({ paper: id, page: 1, title, file, quotes: [], from: event.currentTarget });
+  const facts = [paper.year, count(paper.pages, "page"), paper.arxiv ? `arXiv:${paper.arxiv}` : null];
+  const which = () => unseen(`: ${nameOf(paper)}`);
   return el(
     "li",
     {},
-    el("h2", {}, el("button", { type: "button", class: "source", onclick: open }, words(nameOf(paper)))),
-    paper.authors.length ? el("p", { class: "authors" }, words(paper.authors.join(", "))) : null,
-    el("p", { class: "about" }, facts, paper.title ? [" · ", words(paper.file)] : null),
-    paper.problems.length ? el("ul", { class: "odd" }, paper.problems.map((said) => el("li", {}, icon("warning"), words(said)))) : null,
+    el("h2", {}, button("source", open, words(nameOf(paper)))),
+    authors.length ? el("p", { class: "authors" }, words(authors.join(", "))) : null,
     el(
       "div",
-      { class: "row" },
-      el("button", { type: "button", class: "button quiet", onclick: () => askOnly(paper.id), "aria-label": `Ask only this paper: ${nameOf(paper)}` }, "Ask only this paper"),
-      el("button", { type: "button", class: "button quiet", onclick: () => remove(paper), "aria-label": `Remove ${nameOf(paper)}` }, icon("delete"), "Remove"),
+      { class: "facts" },
+      el("p", { class: "about" }, facts.filter(Boolean).join(" · "), ...(title ? [" · ", words(file)] : [])),
+      button("button quiet", () => askOnly(id), "Ask only this", which()),
+      button("button quiet", () => remove(paper), "Remove", which()),
     ),
+    el("ul", { class: "odd" }, problems.map((said) => el("li", {}, icon("warning"), words(said)))),
   );
 }
 
 function failed() {
   if (!shared.failures.length) return [];
-  const items = shared.failures.map(({ file, error, remedy }) => el("li", {}, el("p", { class: "file" }, words(file)), el("p", {}, words(error)), el("p", {}, words(remedy))));
+  const items = shared.failures.map(({ file, error, remedy }) =>
+    el("li", {}, el("p", { class: "file" }, words(file)), el("p", {}, words(error)), el("p", {}, words(remedy))),
+  );
   return [el("h2", {}, "Files that gave no text"), el("ul", { class: "failed" }, items)];
 }
 
 async function remove(paper) {
-  const text = el("span", {}, "“", words(nameOf(paper)), "” leaves the index. A file in your papers folder is moved to ", el("code", {}, "papers/.removed"), "; a file anywhere else stays where it is.");
+  const text = el(
+    "span",
+    {},
+    "“",
+    words(nameOf(paper)),
+    "” leaves the index. A file in your papers folder is moved to ",
+    el("code", {}, "papers/.removed"),
+    "; a file anywhere else stays where it is.",
+  );
   if (!(await confirmed("Remove this paper?", text, "Remove"))) return;
   try {
     const { kept_at: kept } = await api.deletePaper(paper.id);
@@ -81,7 +95,8 @@ async function remove(paper) {
 /** Adds files, one after the other; what becomes of each is told in its own line. */
 export function addFiles(files) {
   for (const file of files) {
-    const line = el("li", { class: "upload" }, el("p", { class: "file" }, words(file.name)), el("p", { class: "stage" }, "Waiting"));
+    const name = el("p", { class: "file" }, words(file.name));
+    const line = el("li", { class: "upload" }, name, el("p", { class: "stage" }, "Waiting"));
     byId("uploads").append(line);
     waiting.push({ file, line });
   }
@@ -98,16 +113,20 @@ async function addOne({ file, line }) {
   const stage = el("p", { class: "stage" }, "Sending");
   const bar = el("progress", { max: "1", "aria-label": `Progress of ${file.name}` });
   const told = (...nodes) => {
-    line.replaceChildren(line.firstChild, ...nodes, el("button", { type: "button", class: "button bare", "aria-label": `Dismiss ${file.name}`, onclick: () => line.remove() }, icon("close")));
+    const dismiss = button("button bare", () => line.remove(), icon("close"), unseen(`Dismiss ${file.name}`));
+    line.replaceChildren(line.firstChild, ...nodes, dismiss);
   };
   line.replaceChildren(line.firstChild, stage, bar);
   try {
     const most = shared.health?.max_file_mb;
-    if (most && file.size > most * 1e6) throw new api.ApiError(`The file is larger than ${most} MB.`, "Raise MAX_FILE_MB if it shall be read.", 413);
+    if (most && file.size > most * 1e6) {
+      throw new api.ApiError(`The file is larger than ${most} MB.`, "Raise MAX_FILE_MB if it shall be read.", 413);
+    }
     for await (const { event, data } of api.addPaper(file)) {
       if (event === "saved") stage.textContent = "Waiting for its turn";
       else if (event === "progress") {
-        stage.textContent = data.stage === "reading" ? "Reading" : `Embedding ${data.done} of ${count(data.of, "passage")}`;
+        const embedded = `Embedding ${data.done} of ${count(data.of, "passage")}`;
+        stage.textContent = data.stage === "reading" ? "Reading" : embedded;
         if (data.of) bar.value = data.done / data.of;
       } else if (event === "done") told(...done(data));
     }
@@ -131,7 +150,7 @@ function done({ status, paper, notes }) {
     duplicate: ["Already here as ", name, "."],
     unchanged: ["Already here, unchanged: ", name, "."],
   }[status];
-  const ask = el("button", { type: "button", class: "button quiet", onclick: () => askOnly(paper.id) }, "Ask only this paper");
+  const ask = button("button quiet", () => askOnly(paper.id), "Ask only this paper");
   return [el("p", { class: "stage ok" }, said), ...notes.map((note) => el("p", { class: "note" }, words(note))), ask];
 }
 

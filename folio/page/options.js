@@ -1,30 +1,37 @@
 // How a question is asked: of which papers, from how many passages, in which style, by which model.
 
-import { byId, count, el, icon, unseen, words } from "./dom.js";
+import { button, byId, count, el, icon, unseen, words } from "./dom.js";
 import { changed, nameOf, onChange, options, shared } from "./shared.js";
 
 const MOST = 100; // papers listed at once; the filter finds the others
 
-const filter = el("input", { type: "search", id: "paper-filter", placeholder: "Find a paper", autocomplete: "off", "aria-label": "Find a paper" });
+const filter = el("input", {
+  type: "search",
+  id: "paper-filter",
+  placeholder: "Find a paper",
+  autocomplete: "off",
+  "aria-label": "Find a paper",
+});
 const list = el("ul", { class: "choices", tabindex: "-1" });
-
-function field(label, control, note) {
-  return el("div", { class: "field" }, el("label", { for: control.id }, label), control, note ? el("p", { class: "note" }, note) : null);
-}
-
-function select(id, choices, set) {
-  const node = el("select", { id, onchange: () => set(node.value || null) }, choices.map(([value, name]) => el("option", { value }, name)));
-  return node;
-}
 
 const set = (change) => {
   change();
   changed("options");
 };
 
+const field = (label, control) => el("div", { class: "field" }, el("label", { for: control.id }, label), control);
+
+function select(id, choices, chosen) {
+  const node = el("select", { id, onchange: () => set(() => chosen(node.value || null)) }, choices.map(choice));
+  return node;
+}
+
+const choice = ([value, name]) => el("option", { value }, name);
+
 function panel() {
-  const style = select("style", [["plain", "Sentences"], ["report", "Report with headings"]], (value) => set(() => (options.style = value)));
-  const model = select("model", [["", "As set up"]], (value) => set(() => (options.model = value)));
+  const styles = [["plain", "Sentences"], ["report", "Report with headings"]];
+  const style = select("style", styles, (value) => (options.style = value));
+  const model = select("model", [["", "As set up"]], (value) => (options.model = value));
   const topK = el("input", {
     type: "number",
     id: "top-k",
@@ -33,7 +40,12 @@ function panel() {
     placeholder: "as set",
     oninput: () => set(() => (options.topK = topK.value && topK.checkValidity() ? Number(topK.value) : null)),
   });
-  const reranker = el("input", { type: "checkbox", id: "reranker", checked: true, onchange: () => set(() => (options.reranker = reranker.checked)) });
+  const reranker = el("input", {
+    type: "checkbox",
+    id: "reranker",
+    checked: true,
+    onchange: () => set(() => (options.reranker = reranker.checked)),
+  });
   return [
     el("fieldset", { class: "paper-choice" }, el("legend", {}, "Ask only these papers"), filter, list),
     el(
@@ -54,7 +66,7 @@ function drawChoices() {
   papers.sort((a, b) => options.papers.has(b.id) - options.papers.has(a.id));
   list.replaceChildren(
     ...papers.slice(0, MOST).map((paper) => {
-      const choose = (event) => set(() => (event.target.checked ? options.papers.add(paper.id) : options.papers.delete(paper.id)));
+      const choose = () => set(() => options.papers[box.checked ? "add" : "delete"](paper.id));
       const box = el("input", { type: "checkbox", "data-paper": paper.id, onchange: choose });
       box.checked = options.papers.has(paper.id);
       return el("li", {}, el("label", {}, box, words(nameOf(paper)), el("span", { class: "about" }, paper.year)));
@@ -62,20 +74,21 @@ function drawChoices() {
   );
   const more = papers.length - MOST;
   if (more > 0) list.append(el("li", { class: "none" }, `${count(more, "more paper")}: type to find them`));
-  if (!papers.length) list.append(el("li", { class: "none" }, shared.papers.size ? "No paper has these words." : "There is no paper yet."));
+  const none = shared.papers.size ? "No paper has these words." : "There is no paper yet.";
+  if (!papers.length) list.append(el("li", { class: "none" }, none));
 }
 
 /** What differs from the usual, each with a button that sets it back. */
 function drawChosen() {
   const papers = [...options.papers].map((id) => shared.papers.get(id)).filter(Boolean);
-  const chosen = papers.map((paper) => [words(nameOf(paper)), () => options.papers.delete(paper.id)]);
+  const chosen = papers.map((paper) => [nameOf(paper), () => options.papers.delete(paper.id)]);
   const others = [];
   if (options.style === "report") others.push(["report", () => (options.style = "plain")]);
   if (options.topK) others.push([count(options.topK, "passage"), () => (options.topK = null)]);
-  if (!options.reranker) others.push(["not reranked", () => (options.reranker = true)]);
+  const plain = options.reranker ? [] : [["not reranked", () => (options.reranker = true)]];
   if (options.model) others.push([options.model, () => (options.model = null)]);
-  fill(byId("chosen"), [...chosen, ...others]);
-  fill(byId("search-chosen"), options.reranker ? chosen : [...chosen, ["not reranked", () => (options.reranker = true)]]);
+  fill(byId("chosen"), [...chosen, ...others, ...plain]);
+  fill(byId("search-chosen"), [...chosen, ...plain]);
   byId("style").value = options.style;
   byId("model").value = options.model ?? "";
   byId("reranker").checked = options.reranker;
@@ -91,15 +104,16 @@ function fill(box, chosen) {
         set(undo);
         (box.querySelector("button") ?? byId("question")).focus();
       };
-      return el("span", { class: "tag" }, el("span", { class: "tag-name" }, name), el("button", { type: "button", class: "button bare", onclick: off }, icon("close"), unseen("Not any more")));
+      const undone = button("button bare", off, icon("close"), unseen(`Without: ${name}`));
+      return el("span", { class: "tag" }, words(name, { class: "tag-name" }), undone);
     }),
   );
 }
 
 function drawModels() {
   const names = shared.health.chat_models;
-  const choices = [["", "As set up"], ["builtin", "Quotes from the papers (built in)"], ...names.map((name) => [name, name])];
-  byId("model").replaceChildren(...choices.map(([value, name]) => el("option", { value }, name)));
+  const choices = [["", "As set up"], ["builtin", "Quotes from the papers (built in)"]];
+  byId("model").replaceChildren(...choices.map(choice), ...names.map((name) => choice([name, name])));
   if (options.model && options.model !== "builtin" && !names.includes(options.model)) options.model = null;
   drawChosen();
 }

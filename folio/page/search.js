@@ -1,12 +1,15 @@
 // Passages, ranked, with the words of the query marked. No language model is asked.
 
 import * as api from "./api.js";
-import { byId, count, el, pagesName, problem, words } from "./dom.js";
+import { at, button, byId, count, el, pagesName, problem, seconds, words } from "./dom.js";
 import { nameOf, onChange, options } from "./shared.js";
 import { openPassage } from "./viewer.js";
 
 const LONG = 420; // characters of a passage that are shown at once
-const COMMON = new Set("a an and are as at by can do does for from how in is it its of on or that the this to was what when which who why with".split(" "));
+const COMMON = new Set(
+  "a an and are as at by can do does for from how in is it its of on or that the this to was what when which who why with"
+    .split(" "),
+);
 
 let asking = null;
 
@@ -21,10 +24,11 @@ async function search(event) {
   status.textContent = "Searching";
   status.classList.add("working");
   byId("search-problem").replaceChildren();
-  const body = { query, top_k: Number(byId("search-count").value), papers: [...options.papers], use_reranker: options.reranker };
+  const top_k = Number(byId("search-count").value);
+  const body = { query, top_k, papers: [...options.papers], use_reranker: options.reranker };
   try {
     const { hits, elapsed_ms } = await api.search(body, signal);
-    const said = `${count(hits.length, "passage")} in ${(elapsed_ms / 1000).toFixed(1)} s, best first.`;
+    const said = `${count(hits.length, "passage")} in ${seconds(elapsed_ms)}, best first.`;
     status.textContent = hits.length ? said : "No passage was found. Other words may find one.";
     const marks = marking(query);
     byId("hits").replaceChildren(...hits.map((hit) => passage(hit, marks)));
@@ -39,9 +43,11 @@ async function search(event) {
 }
 
 function passage(hit, marks) {
-  const text = hit.text.trim();
+  // The lines of the page are not those of this column; its paragraphs are kept.
+  const text = hit.text.trim().replace(/(?<!\n)\n(?!\n)/g, " ").replace(/\n{2,}/g, "\n");
   const body = words("", { class: "passage-text" });
   body.append(...marked(text.length > LONG ? `${text.slice(0, LONG).replace(/\S*$/, "")}…` : text, marks));
+  const open = (event) => openPassage(hit, event.currentTarget);
   const whole = (event) => {
     body.replaceChildren(...marked(text, marks));
     event.currentTarget.remove();
@@ -49,10 +55,10 @@ function passage(hit, marks) {
   return el(
     "li",
     {},
-    el("button", { type: "button", class: "source", onclick: (event) => openPassage(hit, event.currentTarget) }, words(nameOf(hit)), ", ", pagesName(hit.pages)),
+    button("source", open, words(nameOf(hit)), ", ", at(pagesName(hit.pages))),
     el("p", { class: "about" }, words(hit.file), ` · ${scores(hit)}`),
     el("p", { class: "passage" }, body),
-    text.length > LONG ? el("button", { type: "button", class: "button quiet", onclick: whole }, "Show all of it") : null,
+    text.length > LONG ? button("button quiet", whole, "Show all of it") : null,
   );
 }
 
@@ -66,7 +72,8 @@ function scores({ score, dense, bm25 }) {
 /** What finds the words of a query in a text, in other forms too: "models" marks "modelling". */
 function marking(query) {
   const found = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const stems = found.filter((word) => word.length > 1 && !COMMON.has(word)).map((word) => (word.length > 4 ? word.replace(/(ing|es|ed|s)$/, "") : word));
+  const told = found.filter((word) => word.length > 1 && !COMMON.has(word));
+  const stems = told.map((word) => (word.length > 4 ? word.replace(/(ing|es|ed|s)$/, "") : word));
   if (!stems.length) return null;
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${stems.join("|")})[\\p{L}]*`, "giu");
 }

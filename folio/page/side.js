@@ -1,7 +1,7 @@
 // The list of earlier conversations.
 
 import * as api from "./api.js";
-import { byId, confirmed, count, el, icon, problem, toast, unseen, when, words } from "./dom.js";
+import { button, byId, confirmed, count, el, icon, problem, toast, unseen, when, words } from "./dom.js";
 
 let whenDeleted = () => {};
 
@@ -10,7 +10,8 @@ export async function loadConversations() {
   const box = byId("conversations");
   try {
     const { conversations } = await api.conversations();
-    box.replaceChildren(conversations.length ? list(conversations) : el("p", { class: "none" }, "Conversations will be listed here."));
+    const none = el("p", { class: "none" }, "Conversations will be listed here.");
+    box.replaceChildren(conversations.length ? list(conversations) : none);
     markCurrent();
   } catch (thrown) {
     box.replaceChildren(problem(api.shown(thrown), loadConversations));
@@ -20,7 +21,7 @@ export async function loadConversations() {
 /** Marks the one that the address names. */
 export function markCurrent() {
   for (const link of byId("conversations").querySelectorAll("a")) {
-    if (link.getAttribute("href") === location.hash) link.setAttribute("aria-current", "page");
+    if (link.hash === location.hash) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }
@@ -33,8 +34,13 @@ function list(conversations) {
       el(
         "li",
         {},
-        el("a", { href: `#c/${id}`, onclick: put }, words(title, { class: "title" }), el("span", { class: "about" }, `${when(updated)} · ${count(turns, "question")}`)),
-        el("button", { type: "button", class: "button bare", onclick: () => remove(id, title) }, icon("delete"), unseen(`Delete “${title}”`)),
+        el(
+          "a",
+          { href: `/#c/${id}`, onclick: put },
+          words(title, { class: "title" }),
+          el("span", { class: "about" }, `${when(updated)} · ${count(turns, "question")}`),
+        ),
+        button("button bare", () => remove(id, title), icon("delete"), unseen(`Delete “${title}”`)),
       ),
     ),
   );

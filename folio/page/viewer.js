@@ -1,7 +1,7 @@
 // A cited page beside the answer: its picture, scrolled to where the quote is marked.
 
 import * as api from "./api.js";
-import { byId, copy, el, icon, oneLine, problem, words } from "./dom.js";
+import { button, byId, copy, el, icon, oneLine, problem, words } from "./dom.js";
 
 const dialog = byId("viewer");
 const narrow = matchMedia("(max-width: 859px)");
@@ -106,9 +106,10 @@ async function show() {
   if (signal.aborted) return;
   sheet.classList.remove("waiting");
   sheet.hidden = false;
-  picture.alt = `Page ${page} of ${open.title || open.file}${drawn.marked.includes(true) ? ", the quote marked in yellow" : ""}`;
+  const found = drawn.marked.includes(true);
+  picture.alt = `Page ${page} of ${open.title || open.file}${found ? ", the quote marked in yellow" : ""}`;
   quoteBox(cited ? drawn.marked : null);
-  mark = drawn.marked.includes(true) ? firstMark(picture) : null;
+  mark = found ? firstMark(picture) : null;
   scrollToMark();
 }
 
@@ -130,15 +131,17 @@ function quoteBox(marked) {
   if (box.hidden) return;
   if (marked === null) {
     const back = () => turn(open.page - page);
-    box.append(el("button", { type: "button", class: "button quiet", onclick: back }, icon("again"), `Back to the quote on p. ${open.page}`));
+    box.append(button("button quiet", back, icon("again"), `Back to the quote on p. ${open.page}`));
     return;
   }
   const missed = marked.filter((found) => !found).length;
-  if (!open.passage) box.append(el("blockquote", { tabindex: "0" }, open.quotes.map((quote) => el("p", {}, words(oneLine(quote))))));
+  const quotes = open.quotes.map((quote) => el("p", {}, words(oneLine(quote))));
+  if (!open.passage) box.append(el("blockquote", { tabindex: "0" }, quotes));
   const none = missed === marked.length;
   if (missed && (none || !open.passage)) {
     const what = open.passage ? "The passage" : marked.length === 1 ? "The quote" : none ? "The quotes" : "A quote";
-    box.append(el("p", { class: "note" }, icon("warning"), `${what} could not be marked on the picture: look for the words.`));
+    const missing = `${what} could not be marked on the picture: look for the words.`;
+    box.append(el("p", { class: "note" }, icon("warning"), missing));
   }
   box.hidden = !box.childElementCount;
 }
