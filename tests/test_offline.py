@@ -15,6 +15,7 @@ import offline_guard
 import pytest
 from desk import SAMPLE, Desk, Ran, small_papers
 from ollama_server import OllamaStandIn
+from served import Served
 
 QUESTION = "How long is the Aletsch glacier?"
 # What a person's environment may hold, and what may follow from it: each would lead to another computer.
@@ -30,6 +31,8 @@ TRAPS = {
     "HF_TOKEN": "hf-secret",
     "HF_HUB_OFFLINE": "0",
     "ORT_DISABLE_TELEMETRY": "0",
+    "FASTAPI_OTEL_AUTO_CONFIGURE": "true",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318",
 }
 needs_filter = pytest.mark.skipif(not offline_guard.can_close(), reason="the kernel's filter needs Linux")
 
@@ -125,6 +128,20 @@ def test_with_ollama(closed: Desk, ollama_server: OllamaStandIn) -> None:
         assert "authorization" not in request.headers
         assert "secret" not in str(request)
         assert request.headers["host"] == ollama_server.url.removeprefix("http://")
+
+
+def test_the_web_page(closed: Desk) -> None:
+    assert closed.spawn("ingest.py").code == 0
+    with Served(closed) as served:
+        (paper, *_) = served.client.get("papers").json()["papers"]
+        assert served.client.get(f"papers/{paper['id']}/pages/1.png").status_code == 200
+        assert served.client.get("/").status_code == 200
+        reply = served.client.post("chat", json={"message": QUESTION}).json()
+        assert reply["citations"][0]["file"] == "alps/glaciers.pdf"
+        torn = served.client.post("papers", json={})
+        assert torn.status_code == 422
+        assert served.interrupt() == 0
+    assert served.err == ""
 
 
 def test_a_redirect_to_another_computer_is_not_followed(closed: Desk, ollama_server: OllamaStandIn) -> None:
