@@ -36,7 +36,7 @@ function list(conversations) {
         {},
         el(
           "a",
-          { href: `/#c/${id}`, onclick: put },
+          { href: `./#c/${id}`, onclick: put },
           words(title, { class: "title" }),
           el("span", { class: "about" }, `${when(updated)} · ${count(turns, "question")}`),
         ),
