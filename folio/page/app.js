@@ -96,7 +96,7 @@ function drawModels() {
       rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, words(what))]),
     ),
     el("h3", {}, better.length ? "What would make it better" : "The best models are in use."),
-    ...(better.length ? [el("ul", {}, better.map((said) => el("li", {}, withCommands(said))))] : []),
+    ...(better.length ? [el("ul", {}, better.map((said) => el("li", {}, withCommands(said[0].toUpperCase() + said.slice(1)))))] : []),
   );
 }
 

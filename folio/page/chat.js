@@ -144,7 +144,7 @@ async function fetched(conversation) {
     toTop(conversation.turns.at(-1));
   } catch (thrown) {
     const error = api.shown(thrown);
-    const gone = error.status === 404;
+    const gone = [404, 422].includes(error.status);
     const retry = gone ? newConversation : () => fetched(conversation);
     conversation.root.replaceChildren(problem(error, retry, gone ? "New conversation" : "Try again"));
   }

@@ -83,7 +83,7 @@ async function remove(paper) {
   if (!(await confirmed("Remove this paper?", text, "Remove"))) return;
   try {
     const { kept_at: kept } = await api.deletePaper(paper.id);
-    toast(kept ? `Removed. The file is now at ${kept}.` : "Removed. The file stays where it is.");
+    toast(kept ? `Removed. Its file is kept in your papers folder: ${kept}` : "Removed. Its file stays where it is.");
   } catch (thrown) {
     const error = api.shown(thrown);
     byId("library-problem").replaceChildren(problem(error, () => remove(paper)));
@@ -146,10 +146,9 @@ function addAgain(file, line) {
 function done({ status, paper, notes }) {
   const name = words(nameOf(paper));
   const said = {
-    added: ["Added: ", name, `, ${count(paper.pages, "page")}.`],
     duplicate: ["Already here as ", name, "."],
     unchanged: ["Already here, unchanged: ", name, "."],
-  }[status];
+  }[status] ?? ["Added: ", name, `, ${count(paper.pages, "page")}.`];
   const ask = button("button quiet", () => askOnly(paper.id), "Ask only this paper");
   return [el("p", { class: "stage ok" }, said), ...notes.map((note) => el("p", { class: "note" }, words(note))), ask];
 }

@@ -5,7 +5,9 @@ import { button, byId, copy, el, icon, oneLine, problem, words } from "./dom.js"
 
 const dialog = byId("viewer");
 const narrow = matchMedia("(max-width: 859px)");
-const ZOOMS = [1, 1.25, 1.5, 2, 3];
+const ZOOMS = [1, 1.25, 1.5, 2, 3]; // widths of the page, in widths of its room
+const MOST_FIT = 2;
+const SCANNED = 1000; // pixels of width that a picture is looked at in
 const PIECES = 12; // quotes that a passage is cut into at most
 const MARK = [255, 232, 64]; // the yellow of folio/draw.py, on white
 const DARK_MARK = [127, 116, 32]; // and on black
@@ -13,8 +15,8 @@ const DARK_MARK = [127, 116, 32]; // and on black
 let open = null; // {paper, page, title, file, quotes, passage, from}: what was asked for
 let details = null; // the paper, from the server
 let page = 1; // what is shown
-let zoom = 0;
-let mark = null; // {top, left} of the first mark, as shares of the picture
+let zoom = null; // null: the text fills the room
+let seen = { mark: null, left: 0, right: 1 }; // where the first mark and the text stand, as shares of the picture
 let loading = null;
 const known = new Map(); // papers by id
 
@@ -109,8 +111,8 @@ async function show() {
   const found = drawn.marked.includes(true);
   picture.alt = `Page ${page} of ${open.title || open.file}${found ? ", the quote marked in yellow" : ""}`;
   quoteBox(cited ? drawn.marked : null);
-  mark = found ? firstMark(picture) : null;
-  scrollToMark();
+  seen = look(picture, found);
+  place();
 }
 
 function say(error) {
@@ -146,19 +148,21 @@ function quoteBox(marked) {
   box.hidden = !box.childElementCount;
 }
 
-/** Where the highest mark begins, found by its colour: {top, left}, shares of the picture; null where none shows. */
-function firstMark(picture) {
-  const width = Math.min(picture.naturalWidth, 1000);
+/** Where the text of a page begins and ends across, and where its highest mark is, as shares of the picture. */
+function look(picture, marked) {
+  const width = Math.min(picture.naturalWidth, SCANNED);
   const height = Math.round((picture.naturalHeight / picture.naturalWidth) * width);
   const canvas = el("canvas", { width, height });
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.imageSmoothingEnabled = false; // else the colours at the edges mix
   context.drawImage(picture, 0, 0, width, height);
   const { data } = context.getImageData(0, 0, width, height);
-  return search(data, width, height, MARK) ?? search(data, width, height, DARK_MARK);
+  const mark = marked ? (firstMark(data, width, height, MARK) ?? firstMark(data, width, height, DARK_MARK)) : null;
+  return { mark, ...inked(data, width, height) };
 }
 
-function search(data, width, height, [red, green, blue]) {
+/** The API tells whether a quote is marked and not where: its colour does. {top, left}, or null where none shows. */
+function firstMark(data, width, height, [red, green, blue]) {
   const near = (at) =>
     Math.abs(data[at] - red) < 8 && Math.abs(data[at + 1] - green) < 8 && Math.abs(data[at + 2] - blue) < 8;
   for (let y = 0; y < height; y += 1) {
@@ -171,14 +175,42 @@ function search(data, width, height, [red, green, blue]) {
   return null;
 }
 
-function scrollToMark() {
+/** The first and the last column that is not blank. */
+function inked(data, width, height) {
+  let left = width;
+  let right = 0;
+  for (let y = 0; y < height; y += 2) {
+    for (let x = 0; x < width; x += 1) {
+      if (data[(y * width + x) * 4] > 160 || (x >= left && x <= right)) continue;
+      left = Math.min(left, x);
+      right = Math.max(right, x);
+    }
+  }
+  return left < right ? { left: left / width, right: right / width } : { left: 0, right: 1 };
+}
+
+/** How wide the page is drawn, and which part of it is in view. */
+function place() {
   const scroller = byId("viewer-page");
-  const { offsetWidth: width, offsetHeight: height } = byId("sheet");
+  const sheet = byId("sheet");
+  const fit = Math.max(1, Math.min(MOST_FIT, 1 / (seen.right - seen.left + 0.06)));
+  const factor = zoom ?? fit;
+  sheet.style.setProperty("--zoom", factor);
+  const size = `${Math.round(factor * 100)} %`;
+  byId("zoom-fit").textContent = size;
+  byId("zoom-fit").setAttribute("aria-label", `${size}, fit the text to the width`);
+  byId("zoom-out").disabled = factor <= ZOOMS[0];
+  byId("zoom-in").disabled = factor >= ZOOMS.at(-1);
+  const { mark } = seen;
   const pointer = byId("pointer");
   pointer.hidden = !mark;
-  if (mark) pointer.style.setProperty("top", `${mark.top * 100}%`);
-  scroller.scrollTop = mark ? mark.top * height - scroller.clientHeight / 4 : 0;
-  scroller.scrollLeft = mark ? mark.left * width - 40 : 0;
+  if (mark) {
+    pointer.style.setProperty("top", `${mark.top * 100}%`);
+    pointer.style.setProperty("left", `${seen.left * 100}%`);
+  }
+  const from = zoom === null || !mark ? seen.left : mark.left;
+  scroller.scrollTop = mark ? mark.top * sheet.offsetHeight - scroller.clientHeight / 4 : 0;
+  scroller.scrollLeft = (from - 0.03) * sheet.offsetWidth + sheet.offsetLeft;
 }
 
 function turn(by) {
@@ -188,13 +220,17 @@ function turn(by) {
   show();
 }
 
-function setZoom(step) {
-  zoom = Math.max(0, Math.min(ZOOMS.length - 1, step));
-  byId("sheet").style.setProperty("--zoom", ZOOMS[zoom]);
-  byId("zoom-fit").textContent = `${ZOOMS[zoom] * 100} %`;
-  byId("zoom-out").disabled = zoom === 0;
-  byId("zoom-in").disabled = zoom === ZOOMS.length - 1;
-  scrollToMark();
+/** by: +1 for the next larger size, -1 for the next smaller one. */
+function zoomBy(by) {
+  const now = Number(byId("sheet").style.getPropertyValue("--zoom"));
+  const sizes = by > 0 ? ZOOMS : ZOOMS.toReversed();
+  zoom = sizes.find((size) => (size - now) * by > 0.01) ?? zoom;
+  place();
+}
+
+function zoomToFit() {
+  zoom = null;
+  place();
 }
 
 function citation() {
@@ -207,9 +243,9 @@ export function setUpViewer() {
   byId("viewer-close").onclick = closeViewer;
   byId("page-previous").onclick = () => turn(-1);
   byId("page-next").onclick = () => turn(1);
-  byId("zoom-out").onclick = () => setZoom(zoom - 1);
-  byId("zoom-in").onclick = () => setZoom(zoom + 1);
-  byId("zoom-fit").onclick = () => setZoom(0);
+  byId("zoom-out").onclick = () => zoomBy(-1);
+  byId("zoom-in").onclick = () => zoomBy(1);
+  byId("zoom-fit").onclick = zoomToFit;
   byId("copy-text").onclick = () => copy(citation(), "Citation");
   byId("copy-bibtex").onclick = () => copy(details.bibtex, "BibTeX entry");
   dialog.addEventListener("keydown", (event) => {
@@ -217,11 +253,11 @@ export function setUpViewer() {
     const does = {
       ArrowLeft: () => turn(-1),
       ArrowRight: () => turn(1),
-      "+": () => setZoom(zoom + 1),
-      "-": () => setZoom(zoom - 1),
+      "+": () => zoomBy(1),
+      "-": () => zoomBy(-1),
     }[event.key];
-    // A page that is wider than its room is scrolled sideways by the arrows.
-    const sideways = event.key.startsWith("Arrow") && zoom > 0;
+    // A page that was made wider than its room is scrolled sideways by the arrows.
+    const sideways = event.key.startsWith("Arrow") && zoom > 1;
     if (!does || sideways) return;
     event.preventDefault();
     does();
@@ -241,5 +277,4 @@ export function setUpViewer() {
     dialog.close();
     openPage(kept);
   });
-  setZoom(0);
 }
