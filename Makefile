@@ -21,7 +21,7 @@ BASE := $(PYTHON3)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help ask test bench models sample schema requirements clean check-python
+.PHONY: help ask serve test bench models sample schema requirements clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ help: ## List the targets
 ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your question"
 	@$(PYTHON) ingest.py || [ $$? -eq 1 ]
 	@$(PYTHON) query.py "$$Q"
+
+serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C
+	@$(PYTHON) serve.py --open
 
 test: $(READY) ## Run everything that CI runs: ruff, strict types, the tests
 	@$(PYTHON) -m ruff check .
