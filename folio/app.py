@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from folio.chat import Chat
 
 
-_ANSWERS = "answers quoted from the papers"  # what stands in for a chat model
+# Seconds that a look at the server takes at most
+_GLANCE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class App:
     def _stand_ins(self) -> dict[str, str]:
         """What is built in because nothing better is ready -> what would make it better."""
         return {}
+
+    def at_a_glance(self) -> App:
+        """The same, to look at what is ready: a server that says nothing is not waited for."""
+        patience = min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)
+        return replace(self, settings=self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": patience}))
 
     @property
     def better(self) -> list[str]:
@@ -324,9 +330,8 @@ class App:
         if choice == "auto":
             missing = self.missing_from_ollama(model)
             choice = "builtin" if missing else "ollama"
-            self._stand_ins.pop(_ANSWERS, None)
             if missing:
-                self._stand_ins[_ANSWERS] = missing
+                self._stand_ins["answers quoted from the papers"] = missing
         if choice == "builtin":
             return extractive
         from folio.answer import OllamaAnswerer

@@ -91,12 +91,17 @@ class Service:
 
     def health(self) -> Health:
         """What is in the store, and what works on it. Raises StoreMismatch, StoreDamaged."""
-        settings = self._app.settings
+        app, settings = self._app.at_a_glance(), self._app.settings
         facts, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
+        faults: list[str] = []
         with suppress(StoreMissing), self._readers.one() as reader:
-            models |= reader.retriever.models
-            with suppress(ModelError):
-                models["llm"] = self._app.answerer(reader.retriever).name
+            models["embedder"] = app.embedder(reader.library).name
+            reranker = app.reranker()
+            models["reranker"] = reranker.name if reranker else "none"
+            try:
+                models["llm"] = app.answerer(reader.retriever).name
+            except ModelError as error:  # a model that was asked for by name
+                faults.append(f"{error.happened} {error.remedy}")
             made_with = reader.made_with
             counts = reader.library.counts()
             with reader.library.reading() as stamp:
@@ -113,8 +118,8 @@ class Service:
             store=facts,
             fingerprint=made_with,
             models=models,
-            better=self._app.better,
-            chat_models=self._app.chat_models(),
+            better=[*faults, *app.better],
+            chat_models=app.chat_models(),
             logged=settings.QUERY_LOG,
             max_file_mb=settings.MAX_FILE_MB,
         )

@@ -120,6 +120,20 @@ def test_what_would_make_it_better_is_told(opened: Open) -> None:
     assert better == ["`make models` fetches nobody/has-this", "start Ollama, then `ollama pull llama3.1:8b`"]
 
 
+def test_a_model_that_was_asked_for_and_is_not_there_is_told(opened: Open) -> None:
+    found = opened(LLM="ollama").get("/health").json()
+    assert (found["status"], found["models"]["llm"]) == ("ready", "")
+    assert found["better"][0].startswith("No Ollama server answers at http://127.0.0.1:11434.")
+
+
+def test_what_is_ready_is_told_beside_a_server_that_says_nothing(opened: Open, ollama_server: OllamaStandIn) -> None:
+    ollama_server.faults.first_byte_s, ollama_server.faults.paths = 600, ("/api/tags",)
+    client = opened(LLM="auto", OLLAMA_HOST=ollama_server.url)
+    found = client.get("/health").json()
+    assert found["models"]["llm"] == "extractive (built in)"
+    assert "start Ollama, then `ollama pull llama3.1:8b`" in found["better"]
+
+
 # Search
 
 
