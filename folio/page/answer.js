@@ -213,7 +213,7 @@ function actions(reply) {
   const row = el("div", { class: "actions" });
   const asText = () => copy(answerText(reply), "Answer");
   if (!reply.refused) row.append(button("button quiet", asText, icon("copy"), "Copy"));
-  if (shared.health?.logged) row.append(mark(reply, "good", row), mark(reply, "bad", row));
+  row.append(mark(reply, "good", row), mark(reply, "bad", row));
   const made = [seconds(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
   row.append(el("span", { class: "made" }, made));
   return row;
@@ -233,7 +233,7 @@ function mark(reply, feedback, row) {
     toast(`Marked as a ${feedback} answer.`);
   };
   const name = feedback === "good" ? "Good" : "Bad";
-  const node = button("button quiet", press, icon(feedback), name, unseen(" answer"));
+  const node = button("button quiet mark", press, icon(feedback), name, unseen(" answer"));
   node.setAttribute("aria-pressed", String(reply.feedback === feedback));
   return node;
 }

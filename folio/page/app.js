@@ -70,6 +70,7 @@ function colours() {
 }
 
 function drawModels() {
+  document.body.classList.toggle("unlogged", !shared.health.logged);
   const { models, better, store, fingerprint } = shared.health;
   const said = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
   byId("foot-line").replaceChildren(
@@ -96,7 +97,7 @@ function drawModels() {
       rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, words(what))]),
     ),
     el("h3", {}, better.length ? "What would make it better" : "The best models are in use."),
-    ...(better.length ? [el("ul", {}, better.map((said) => el("li", {}, withCommands(said[0].toUpperCase() + said.slice(1)))))] : []),
+    el("ul", {}, better.map((said) => el("li", {}, withCommands(said[0].toUpperCase() + said.slice(1))))),
   );
 }
 

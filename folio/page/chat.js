@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { Turn } from "./answer.js";
 import { byId, count, el, problem } from "./dom.js";
 import { loadConversations } from "./side.js";
-import { loadHealth, onChange, options, shared } from "./shared.js";
+import { loadHealth, onChange, options, papersKnown, shared } from "./shared.js";
 
 class Conversation {
   constructor(id = null) {
@@ -19,6 +19,7 @@ class Conversation {
   /** The turns that the server has. Raises ApiError. */
   async load() {
     const { title, turns } = await api.conversation(this.id);
+    await papersKnown; // a report's references name their authors
     this.title = title;
     this.answered = turns.length;
     this.turns = turns.map((reply, index) => {

@@ -6,9 +6,10 @@ import { nameOf, onChange, options } from "./shared.js";
 import { openPassage } from "./viewer.js";
 
 const LONG = 420; // characters of a passage that are shown at once
+// Too common to be marked
 const COMMON = new Set(
-  "a an and are as at by can do does for from how in is it its of on or that the this to was what when which who why with"
-    .split(" "),
+  ("a an and are as at by can do does for from how in is it its of on or that the this to " +
+    "was what when which who why with").split(" "),
 );
 
 let asking = null;

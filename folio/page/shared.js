@@ -28,9 +28,13 @@ export async function loadHealth() {
   changed("health");
 }
 
+let tellPapersKnown;
+/** Resolves when the papers have been asked for once, whether they came or not. */
+export const papersKnown = new Promise((resolve) => (tellPapersKnown = resolve));
+
 /** Raises ApiError. */
 export async function loadPapers() {
-  const { papers, failures } = await api.papers();
+  const { papers, failures } = await api.papers().finally(tellPapersKnown);
   shared.papers = new Map(papers.map((paper) => [paper.id, paper]));
   shared.failures = failures;
   for (const id of options.papers) if (!shared.papers.has(id)) options.papers.delete(id);

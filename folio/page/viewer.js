@@ -103,6 +103,7 @@ async function show() {
     await picture.decode();
   } catch (thrown) {
     if (signal.aborted || api.isAbort(thrown)) return;
+    sheet.hidden = true;
     return say(api.shown(thrown));
   }
   if (signal.aborted) return;
@@ -116,7 +117,6 @@ async function show() {
 }
 
 function say(error) {
-  byId("sheet").hidden = true;
   byId("viewer-problem").replaceChildren(
     problem(error, () => {
       if (!details) learn(open.paper);

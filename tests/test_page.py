@@ -1,0 +1,100 @@
+"""The page as files: nothing in it is foreign, inline or made of markup; what it names exists; its contrast."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parent.parent / "folio" / "page"
+INDEX = (PAGE / "index.html").read_text(encoding="utf-8")
+STYLE = (PAGE / "style.css").read_text(encoding="utf-8")
+# docs.html and docs.js show Swagger UI.
+MODULES = sorted(path for path in PAGE.glob("*.js") if path.stem != "docs")
+CODE = "\n".join(path.read_text(encoding="utf-8") for path in MODULES)
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(PAGE.iterdir()), ids=lambda path: path.name)
+def test_nothing_comes_from_outside(path: Path) -> None:
+    namespace = "http://www.w3.org/2000/svg"
+    assert not re.search(r"https?://|url\(|@import|//cdn", text(path).replace(namespace, ""))
+
+
+def test_html_has_nothing_that_the_content_security_policy_forbids() -> None:
+    assert not re.search(r"\s(style|on\w+)=|javascript:|<style", INDEX)
+    assert all(re.search(r'src="/assets/\w+\.js"', tag) for tag in re.findall(r"<script[^>]*>", INDEX))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_module_is_short_and_makes_no_markup_of_text(path: Path) -> None:
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|\beval\b"
+    assert not re.search(forbidden + r"|new Function", text(path))
+    assert len(text(path).splitlines()) <= 320
+    assert max(map(len, text(path).splitlines())) <= 120
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_module_imports_names_that_are_exported_and_used(path: Path) -> None:
+    for names, module in re.findall(r'^import \{ ([^}]+) \} from "\./([\w.]+)";', text(path), re.MULTILINE):
+        exported = set(re.findall(r"^export (?:async )?(?:const|function\*?|class) (\w+)", text(PAGE / module), re.M))
+        wanted = set(names.split(", "))
+        assert wanted <= exported
+        assert [name for name in wanted if len(re.findall(rf"\b{name}\b", text(path))) < 2] == []
+
+
+def test_files_ids_and_icons_that_are_named_exist() -> None:
+    assert {name for name in re.findall(r'"/assets/([\w.]+)"', INDEX) if not (PAGE / name).exists()} == set()
+    ids = re.findall(r'\sid="([^"]+)"', INDEX)
+    assert len(ids) == len(set(ids))
+    made = set(re.findall(r'\bid: "([\w-]+)"', CODE)) | set(re.findall(r'\bselect\("([\w-]+)"', CODE))
+    named = set(re.findall(r'byId\("([\w-]+)"\)', CODE))
+    named |= set(re.findall(r'(?:for|aria-controls|aria-labelledby|aria-describedby|popovertarget)="([^"]+)"', INDEX))
+    assert named <= set(ids) | made
+    icons = set(re.findall(r'href="#(i-\w+)"', INDEX)) | {f"i-{name}" for name in re.findall(r'icon\("(\w+)"\)', CODE)}
+    assert icons <= set(ids)
+
+
+# Contrast, https://www.w3.org/TR/WCAG22/#contrast-minimum
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+GROUNDS = ("ground", "paper", "raised")
+# (what is written, on what, how much is needed)
+PAIRS = [
+    *((name, ground, 4.5) for name, ground in product(("ink", "faint", "accent", "warning", "danger"), GROUNDS)),
+    *(("edge", ground, 3.0) for ground in GROUNDS),
+    ("ink", "accent-soft", 4.5),
+    ("faint", "accent-soft", 4.5),
+    ("accent", "accent-soft", 4.5),
+    ("on-accent", "accent", 4.5),
+    ("warning", "warning-soft", 4.5),
+    ("ink", "warning-soft", 4.5),
+    ("danger", "danger-soft", 4.5),
+    ("ink", "danger-soft", 4.5),
+    ("ink", "marker", 4.5),
+    ("ground", "ink", 4.5),
+]
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize(("written", "ground", "needed"), PAIRS)
+def test_colours_can_be_told_apart(written: str, ground: str, needed: float, theme: int) -> None:
+    colours = dict(re.findall(r"--([\w-]+): light-dark\(([^)]*)\);", STYLE))
+    one, other = (colours[name].split(", ")[theme] for name in (written, ground))
+    assert _contrast(one, other) >= needed
