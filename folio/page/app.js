@@ -118,7 +118,10 @@ setUpLibrary({
 onChange("health", drawModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", keys);
-addEventListener("hashchange", route);
+addEventListener("hashchange", () => {
+  route();
+  if (viewNow() === "search" && matchMedia("(hover: hover)").matches) byId("query").focus();
+});
 colours();
 loadHealth().catch((thrown) => {
   byId("foot-line").textContent = "Folio does not answer";
@@ -127,4 +130,4 @@ loadHealth().catch((thrown) => {
 refreshLibrary();
 loadConversations();
 route();
-if (matchMedia("(hover: hover)").matches && viewNow() === "ask") byId("question").focus();
+if (matchMedia("(hover: hover)").matches && viewNow() !== "library") byId(FIRST[viewNow()]).focus();

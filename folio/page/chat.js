@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { Turn } from "./answer.js";
 import { byId, count, el, problem } from "./dom.js";
 import { loadConversations } from "./side.js";
-import { loadHealth, onChange, options, papersKnown, shared } from "./shared.js";
+import { changed, loadHealth, onChange, options, papersKnown, shared } from "./shared.js";
 
 class Conversation {
   constructor(id = null) {
@@ -175,6 +175,7 @@ function send(event) {
   box.value = "";
   grow();
   current.ask(message);
+  changed("asked");
 }
 
 /** What is shown before the first question. */

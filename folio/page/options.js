@@ -129,11 +129,19 @@ export function setUpOptions() {
   const box = byId("options-panel");
   const button = byId("options-button");
   box.append(...panel());
-  button.onclick = () => {
-    box.hidden = !box.hidden;
-    button.setAttribute("aria-expanded", String(!box.hidden));
-    if (!box.hidden) drawChoices();
+  const show = (open) => {
+    box.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    if (open) drawChoices();
   };
+  button.onclick = () => show(box.hidden);
+  byId("composer").addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || box.hidden) return;
+    event.stopPropagation(); // the page beside the answer stays open
+    if (box.contains(document.activeElement)) button.focus();
+    show(false);
+  });
+  onChange("asked", () => show(false));
   filter.addEventListener("input", drawChoices);
   filter.addEventListener("keydown", (event) => {
     if (event.key === "Enter") event.preventDefault(); // it would send the question

@@ -18,7 +18,7 @@ export const options = {
 
 const page = new EventTarget();
 
-/** Something above has changed: "health", "papers" or "options". */
+/** Something above has changed: "health", "papers" or "options"; or a question was "asked". */
 export const changed = (what) => page.dispatchEvent(new Event(what));
 export const onChange = (what, react) => page.addEventListener(what, react);
 
