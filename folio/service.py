@@ -78,7 +78,8 @@ class Service:
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Load, beside whatever else is done, what the first question needs."""
+        """Load, beside whatever else is done, what the first question needs; sweep up what a kill left."""
+        aside(self.shelf.sweep)
         import_aside()
         aside(self.health)
 

@@ -10,13 +10,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePath
-from tempfile import NamedTemporaryFile
+from secrets import token_hex
 from threading import Lock
+from time import time
 from typing import BinaryIO
 
 from folio import store
 from folio.app import App
-from folio.errors import NotKnown, PaperError
+from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.files import no_space, sha256_file
 from folio.indexing import Outcome, Watch
 from folio.library import Library
@@ -25,10 +26,22 @@ from folio.types import SourceFile
 # Papers that were taken out, in PAPERS_DIR; an ingest passes hidden folders over.
 REMOVED = ".removed"
 _UPLOAD = ".upload-"
+# Seconds after which a file that is not written to any more was left by a kill: a copy on this computer takes far less
+STALE_S = 3600
+# Seconds that the taking out of a paper waits for the writing of another to end; reading one can take minutes
+_PATIENCE_S = 2
 _LONGEST_NAME = 200  # bytes, the ending not counted: file systems take 255
 _PIECE = 2**20  # bytes
 # A PDF says what it is in its first kilobyte (ISO 32000-1, Annex H, implementation note 13).
 _MARK, _MARK_WITHIN = b"%PDF-", 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A PDF that was put into PAPERS_DIR, or lay there before."""
+
+    file: SourceFile
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ class Shelf:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._folder = app.settings.PAPERS_DIR
+        self._folder = Path(os.path.abspath(app.settings.PAPERS_DIR))  # as ingest.py names what is in it
         self._writing = Lock()
         self._hashed: dict[tuple[str, int, int], str] = {}  # path, size and time -> SHA-256
 
@@ -65,54 +78,66 @@ class Shelf:
             "Put it back where it was, or run `python ingest.py` again.",
         )
 
-    def take_in(self, upload: BinaryIO, name: str) -> SourceFile:
+    def take_in(self, content: BinaryIO, name: str) -> Upload:
         """Put a PDF into PAPERS_DIR, under its own name or one like it; the same file is not kept twice.
 
         Raises PaperError for what is no PDF, DiskFull.
         """
-        head = upload.read(_MARK_WITHIN)
+        head = content.read(_MARK_WITHIN)
         if _MARK not in head:
             raise PaperError("The file is not a PDF.", "Choose the PDF itself.")
         with no_space(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile(dir=self._folder, prefix=_UPLOAD, suffix=".pdf", delete=False) as beside:
-                try:
-                    beside.write(head)
-                    while piece := upload.read(_PIECE):
-                        beside.write(piece)
-                    beside.flush()
-                    os.fsync(beside.fileno())
-                except BaseException:
-                    Path(beside.name).unlink(missing_ok=True)
-                    raise
-        path = self._placed(Path(beside.name), _safe(name))
-        return SourceFile(str(path), path.name, sha256_file(path))
+            beside = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
+            try:
+                with beside.open("xb") as written:
+                    written.write(head)
+                    while piece := content.read(_PIECE):
+                        written.write(piece)
+                    written.flush()
+                    os.fsync(written.fileno())
+                return self._placed(beside, _safe(name))
+            finally:
+                beside.unlink(missing_ok=True)
 
-    def ingest(self, file: SourceFile, watch: Watch) -> Outcome:
-        """Read a file that was taken in into the index; one that gives no text is not kept, nor a second of a paper.
+    def sweep(self) -> None:
+        """Delete what a kill left half-written in PAPERS_DIR."""
+        for left in self._folder.glob(f"{_UPLOAD}*"):
+            with suppress(OSError):
+                if time() - left.stat().st_mtime > STALE_S:
+                    left.unlink()
+
+    def ingest(self, upload: Upload, watch: Watch) -> Outcome:
+        """Read a file that was taken in into the index. Of those that are new, one that gives no text is not kept, nor
+        a second of a paper.
 
         Raises PaperError for that one, StoreBusy, StoreMismatch, ModelError, DiskFull.
         """
-        path = Path(file.path)
+        file = upload.file
         try:
             with self._places():
-                if other := self._same(file):
-                    path.unlink(missing_ok=True)
+                if upload.is_new and (other := self._same(file)):
+                    self._unkeep(upload)
                     return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
                 outcomes = list(self._app.ingest([file], watch, retry=frozenset([file.path])))
                 (outcome,) = [outcome for outcome in outcomes if outcome.file.path == file.path]
-                if outcome.status == "failed":
-                    self._forget_failure(file.path)
-                else:
+                if outcome.status != "failed":
                     self._app.finish_ingest()
+                elif upload.is_new:
+                    self._forget_failure(file.path)
         except BaseException:
-            path.unlink(missing_ok=True)
+            self._unkeep(upload)
             raise
         if outcome.status == "failed":
-            path.unlink(missing_ok=True)
+            self._unkeep(upload)
             happened, remedy, *_ = outcome.notes
             raise PaperError(happened, remedy)
         return outcome
+
+    def _unkeep(self, upload: Upload) -> None:
+        """What lay there before is not ours to delete."""
+        if upload.is_new:
+            Path(upload.file.path).unlink(missing_ok=True)
 
     def remove(self, paper: str) -> Removed:
         """Take a paper out of the index. Its file moves to .removed in PAPERS_DIR, or else the next ingest would bring
@@ -120,7 +145,7 @@ class Shelf:
 
         Raises NotKnown for an id that is not here, StoreBusy.
         """
-        with self._places():
+        with self._places(_PATIENCE_S):
             library = self._app.open_library()
             try:
                 files = [file for file in library.files() if file.sha256 == paper]
@@ -135,10 +160,16 @@ class Shelf:
         return Removed(files[0].name, kept[0] if kept else None)
 
     @contextmanager
-    def _places(self) -> Iterator[None]:
-        """The one place for a writer, in this process and among all."""
-        with self._writing, store.writing(self._app.settings.VECTORSTORE_DIR):
-            yield
+    def _places(self, patience_s: float = -1) -> Iterator[None]:
+        """The one place for a writer, in this process and among all. patience_s: how long it is waited for in this one;
+        -1 is as long as it takes. Raises StoreBusy."""
+        if not self._writing.acquire(timeout=patience_s):
+            raise StoreBusy("A paper is being read into the index.", "Wait until it is in, then try again.")
+        try:
+            with store.writing(self._app.settings.VECTORSTORE_DIR):
+                yield
+        finally:
+            self._writing.release()
 
     def _same(self, file: SourceFile) -> SourceFile | None:
         """Another file of the same paper, where it is in the index and on the disk."""
@@ -165,23 +196,24 @@ class Shelf:
             self._hashed[key] = sha256_file(path)
         return self._hashed[key]
 
-    def _placed(self, beside: Path, name: str) -> Path:
+    def _placed(self, beside: Path, name: str) -> Upload:
         """Give a file its name, or the next one that is free, never another file's; that of the same file is taken."""
+        digest = sha256_file(beside)
         for path in _names(self._folder, name):
             try:
                 path.touch(exist_ok=False)  # nobody else gets this name now
             except FileExistsError:
-                if sha256_file(path) == sha256_file(beside):
-                    beside.unlink()
-                    return path
+                with suppress(OSError):  # a folder, or gone meanwhile
+                    if sha256_file(path) == digest:
+                        return Upload(SourceFile(str(path), path.name, digest), is_new=False)
                 continue
             beside.replace(path)
-            return path
+            return Upload(SourceFile(str(path), path.name, digest), is_new=True)
         raise AssertionError("names never run out")
 
     def _moved(self, path: Path) -> str | None:
         """Where a file of PAPERS_DIR was moved to, relative to it."""
-        if not path.is_relative_to(self._folder.absolute()) or not path.is_file():
+        if not path.is_relative_to(self._folder) or not path.is_file():
             return None
         folder = self._folder / REMOVED
         folder.mkdir(exist_ok=True)

@@ -218,13 +218,13 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
     @web.post("/papers", response_class=EventSourceResponse, responses=_stream("saved", "progress", "done"))
     async def add(file: UploadFile) -> EventSourceResponse:
         """Put a PDF in: `saved`, `progress`, `done`; or `error`. It is read even when the client leaves."""
-        taken = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
+        upload = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
         client = Client(work)
 
         def read() -> None:
-            client.tell("saved", Saved(file=taken.name))
-            outcome = service.shelf.ingest(taken, _Watch(client.tell, work.goes_on))
-            paper = service.added(taken.sha256)
+            client.tell("saved", Saved(file=upload.file.name))
+            outcome = service.shelf.ingest(upload, _Watch(client.tell, work.goes_on))
+            paper = service.added(upload.file.sha256)
             client.tell("done", TakenIn(status=outcome.status, paper=paper, notes=list(outcome.notes)))
 
         return EventSourceResponse(client.events(read, one_at_a_time))

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,7 @@ from doubles import HashingApp, NullWatch, hashing_app, read_here
 from folio import store, workers
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.library import Library
-from folio.shelf import Shelf, _safe
+from folio.shelf import STALE_S, Shelf, _safe
 from folio.types import SourceFile
 
 
@@ -34,9 +38,9 @@ def pdf(tmp_path: Path, pages: tuple[str, ...] = OTTERS, name: str = "made.pdf")
 
 
 def put_in(shelf: Shelf, content: bytes, name: str = "otters.pdf") -> SourceFile:
-    file = shelf.take_in(io.BytesIO(content), name)
-    assert shelf.ingest(file, NullWatch()).status == "added"
-    return file
+    upload = shelf.take_in(io.BytesIO(content), name)
+    assert shelf.ingest(upload, NullWatch()).status == "added"
+    return upload.file
 
 
 def names(app: HashingApp) -> list[str]:
@@ -58,8 +62,8 @@ def papers(app: HashingApp) -> list[str]:
 
 def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
     watch = NullWatch()
-    file = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
-    outcome = shelf.ingest(file, watch)
+    upload = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
+    outcome, file = shelf.ingest(upload, watch), upload.file
     assert (outcome.status, outcome.pages, outcome.file.name) == ("added", 2, "otters.pdf")
     assert names(app) == ["otters.pdf"]
     assert Path(file.path).read_bytes() == pdf(tmp_path)
@@ -147,7 +151,81 @@ def test_beside_another_ingest_nothing_is_put_in_and_nothing_left(
     assert names(app) == []
 
 
+@pytest.mark.parametrize("why", ["it gives no text", "another ingest is running", "it is there twice"])
+def test_a_file_that_lay_there_before_is_not_deleted(app: HashingApp, shelf: Shelf, tmp_path: Path, why: str) -> None:
+    content = b"%PDF-1.7\nthe rest of it was lost" if why == "it gives no text" else pdf(tmp_path)
+    path = app.settings.PAPERS_DIR / "mine.pdf"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    if why == "it is there twice":
+        (path.parent / "copy.pdf").write_bytes(content)
+        app.run()
+    upload = shelf.take_in(io.BytesIO(content), "mine.pdf")
+    if why == "it gives no text":
+        with pytest.raises(PaperError):
+            shelf.ingest(upload, NullWatch())
+    elif why == "another ingest is running":
+        with store.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
+            shelf.ingest(upload, NullWatch())
+    else:
+        assert shelf.ingest(upload, NullWatch()).status == "unchanged"
+    assert path.read_bytes() == content
+
+
+def test_what_cannot_be_compared_keeps_its_name(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+    folder = app.settings.PAPERS_DIR
+    (folder / "otters.pdf").mkdir(parents=True)
+    (folder / "otters (2).pdf").symlink_to(tmp_path / "gone.pdf")
+    assert put_in(shelf, pdf(tmp_path)).name == "otters (3).pdf"
+    assert names(app) == ["otters (2).pdf", "otters (3).pdf", "otters.pdf"]
+
+
+def test_what_is_put_in_is_as_readable_as_any_file(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+    file = put_in(shelf, pdf(tmp_path))
+    (tmp_path / "any").touch()
+    assert Path(file.path).stat().st_mode == (tmp_path / "any").stat().st_mode
+
+
+def test_what_a_kill_left_half_written_is_swept(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+    put_in(shelf, pdf(tmp_path))
+    for name, age in ((".upload-old.pdf", 2 * STALE_S), (".upload-new.pdf", 0)):
+        path = app.settings.PAPERS_DIR / name
+        path.write_bytes(b"%PDF-1.7")
+        os.utime(path, (time.time() - age,) * 2)
+    shelf.sweep()
+    assert names(app) == [".upload-new.pdf", "otters.pdf"]  # which another server may be at
+
+
+def test_a_folder_that_is_named_from_here_is_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    app = hashing_app(tmp_path, PAPERS_DIR=Path("../papers"))
+    shelf = Shelf(app)
+    file = put_in(shelf, pdf(tmp_path))
+    assert file.path == str(tmp_path / "papers" / "otters.pdf")
+    assert [outcome.status for outcome in app.run()] == ["unchanged"]
+    assert shelf.remove(file.sha256).kept_at == ".removed/otters.pdf"
+
+
 # Taking out
+
+
+def test_a_paper_is_not_taken_out_while_another_is_read(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+    file = put_in(shelf, pdf(tmp_path))
+    refused: list[str] = []
+
+    class Watch(NullWatch):
+        def planned(self, files: Sequence[SourceFile]) -> None:
+            with ThreadPoolExecutor(1) as other, pytest.raises(StoreBusy) as caught:
+                other.submit(shelf.remove, file.sha256).result()
+            refused.append(caught.value.happened)
+
+    shelf.ingest(shelf.take_in(io.BytesIO(pdf(tmp_path, GLACIERS)), "glaciers.pdf"), Watch())
+    assert refused == ["A paper is being read into the index."]
+    assert papers(app) == ["glaciers.pdf", "otters.pdf"]
 
 
 def test_a_paper_that_is_taken_out_does_not_come_back_and_its_file_is_kept(
