@@ -201,6 +201,7 @@ class Service:
 
         Raises NotKnown, Busy, StoreMissing, StoreMismatch and ModelError; and what the listener raises.
         """
+        listener.goes_on()  # whoever left while others were before it needs no answer
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         conversation = asked.conversation or self._conversations.begin()

@@ -101,7 +101,6 @@ class Client:
 
     def _work(self, work: Callable[[], None]) -> None:
         try:
-            self.goes_on()  # whoever left while others were before it needs no answer
             work()
         except Gone:
             pass

@@ -220,9 +220,9 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
         """Put a PDF in: `saved`, `progress`, `done`; or `error`. It is read even when the client leaves."""
         upload = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
         client = Client(work)
+        client.tell("saved", Saved(file=upload.file.name))
 
         def read() -> None:
-            client.tell("saved", Saved(file=upload.file.name))
             outcome = service.shelf.ingest(upload, _Watch(client.tell, work.goes_on))
             paper = service.added(upload.file.sha256)
             client.tell("done", TakenIn(status=outcome.status, paper=paper, notes=list(outcome.notes)))
@@ -272,6 +272,7 @@ class _Watch:
     def hashed(self, file: Path) -> None: ...
 
     def planned(self, files: Sequence[SourceFile]) -> None:
+        self._goes_on()
         self._tell("progress", IngestProgress(stage="reading", done=0, of=len(files)))
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:

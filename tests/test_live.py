@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from desk import small_papers
+from desk import small_papers, write_pdf
 from doubles import hashing_app, read_here
 from live import LIMIT_S, Live, builtin_app, until
 from ollama_server import OllamaStandIn
@@ -94,6 +94,32 @@ def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(
         until(free)
         turns = client.get(f"/conversations/{conversation}").json()["turns"]
         assert [turn["message"] for turn in turns] == [LENGTH, SLEEP]
+
+
+def test_a_paper_whose_client_left_while_another_was_read_is_read_too(
+    live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on = threading.Event()
+
+    def held(*arguments: Any, **options: Any) -> Any:
+        assert going_on.wait(LIMIT_S)
+        yield from read_here(*arguments, **options)
+
+    monkeypatch.setattr(workers, "run_guarded", held)
+
+    def put_in(name: str, text: str) -> str:
+        """Leaves after the first event."""
+        content = write_pdf(tmp_path / name, [text]).read_bytes()
+        url = f"{live.url}/papers"
+        with httpx.stream("POST", url, files={"file": (name, content)}, timeout=LIMIT_S, trust_env=False) as response:
+            return next(response.iter_lines())
+
+    first = put_in("first.pdf", "The first one tells of bees. It is short.")
+    second = put_in("second.pdf", "The second one tells of wasps. It is short.")
+    assert [first, second] == ["event: saved"] * 2
+    going_on.set()
+    with live.client() as client:
+        until(lambda: len(client.get("/papers").json()["papers"]) == 4)
 
 
 @pytest.mark.slow
