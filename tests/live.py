@@ -22,15 +22,15 @@ LIMIT_S = 60
 
 
 class Live:
-    """A server at a free port of the loopback address, in a thread."""
+    """A server at a port of the loopback address, a free one unless it is named, in a thread."""
 
-    def __init__(self, app: App) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        port = self._socket.getsockname()[1]
-        web = make_web(app, Allowed(host="127.0.0.1", port=port))
+    def __init__(self, app: App, port: int = 0) -> None:
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.port: int = self._socket.getsockname()[1]
+        web = make_web(app, Allowed(host="127.0.0.1", port=self.port))
         self._server = uvicorn.Server(uvicorn.Config(web, log_level="error", lifespan="on"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Live:
         self._thread.start()

@@ -1,0 +1,218 @@
+"""The Chromium that is installed, on the web page of a server: it reaches this computer alone, and what goes wrong in
+it is noted."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, Dialog, Locator, Request, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
+
+Pixels = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+LIMIT_S = 60  # until something is given up
+WIDE, PHONE = (1440, 900), (375, 812)
+
+expect.set_options(timeout=LIMIT_S * 1000)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser; the test is skipped where there is none that starts. Playwright's own is never fetched."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip("Chromium is not installed")
+    options = ["--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--no-sandbox")  # Chromium does not start in it as root
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=found, args=options)
+        except PlaywrightError as error:
+            pytest.skip(f"Chromium does not start here: {str(error).strip().splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page of the server in a browser profile of its own; `problems` is all that must not happen."""
+
+    def __init__(self, browser: Browser, url: str, size: tuple[int, int] = WIDE) -> None:
+        self.url = url
+        self.problems: list[str] = []
+        self.asked: list[str] = []  # every address that the page asked for
+        width, height = size
+        # Nothing moves: what is looked at is what stays.
+        self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        self.context.set_default_timeout(LIMIT_S * 1000)
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
+        self.page = page = self.context.new_page()
+        page.add_init_script("document.addEventListener('securitypolicyviolation', (e) => console.error(e.blockedURI))")
+        page.on("console", lambda said: self._note(f"console: {said.text}", said.type in ("error", "warning")))
+        page.on("pageerror", lambda error: self._note(f"error: {error}"))
+        page.on("dialog", self._dismiss)
+        page.on("popup", lambda popup: self._note(f"window: {popup.url}"))
+        page.on("request", self._requested)
+        page.on("requestfailed", self._failed)
+        self.open()
+
+    def _note(self, problem: str, holds: bool = True) -> None:
+        if holds:
+            self.problems.append(problem)
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self._note(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _requested(self, request: Request) -> None:
+        self.asked.append(request.url)
+        here = (f"{self.url}/", f"blob:{self.url}/", "data:")
+        self._note(f"elsewhere: {request.url}", not request.url.startswith(here))
+
+    def _failed(self, request: Request) -> None:
+        # What the page itself ends, such as an answer that is stopped, is no failure.
+        self._note(f"failed: {request.url} {request.failure}", request.failure != "net::ERR_ABORTED")
+
+    def open(self, place: str = "") -> None:
+        """A view, by what follows the # of the address; at first the one that the address alone opens."""
+        self.page.goto(f"{self.url}/{place}")
+
+    def expected(self, *problems: str) -> None:
+        """Each of these (patterns) has happened, as it should, and is forgotten."""
+        for problem in problems:
+            assert any(re.search(problem, noted) for noted in self.problems), (problem, self.problems)
+        self.problems = [noted for noted in self.problems if not any(re.search(each, noted) for each in problems)]
+
+    def close(self) -> None:
+        self.page.evaluate("0")  # what has happened until now is told before this is answered
+        self.context.close()
+        assert self.problems == [], self.problems
+
+    def find(self, selector: str) -> Locator:
+        return self.page.locator(selector)
+
+    @property
+    def question(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Your question")
+
+    def ask(self, question: str) -> Locator:
+        """Asks in the view "Ask"; the turn, when its answer is whole."""
+        before = self.find(".turn").count()
+        self.question.fill(question)
+        self.page.keyboard.press("Enter")
+        turn = self.find(".turn").nth(before)
+        expect(turn.locator(".actions")).to_be_visible()
+        return turn
+
+    def focused(self) -> Locator:
+        return self.find("*:focus")
+
+    def seen(self, **clip: float) -> Pixels:
+        """A part of the window as it looks: x, y, width, height."""
+        return _pixels(self.page.screenshot(clip=clip or None))  # type: ignore[arg-type]
+
+    def picture(self) -> Pixels:
+        """The page of the paper that is shown, at the size that it was sent in."""
+        data = self.page.evaluate(
+            """() => {
+              const picture = document.querySelector("#picture");
+              const canvas = document.createElement("canvas");
+              [canvas.width, canvas.height] = [picture.naturalWidth, picture.naturalHeight];
+              canvas.getContext("2d").drawImage(picture, 0, 0);
+              return canvas.toDataURL("image/png");
+            }"""
+        )
+        return _pixels(base64.b64decode(data.partition(",")[2]))
+
+    def focus_shows(self) -> bool:
+        """Whether what has the focus looks otherwise than without it."""
+        clip = self.page.evaluate(
+            """() => {
+              const focused = document.activeElement;
+              const shown = focused.classList.contains("unseen") ? focused.closest("label") : focused;
+              const { x, y, right, bottom } = shown.getBoundingClientRect();
+              // A field's ring is around the box that it stands in.
+              const [left, top] = [Math.max(0, x - 16), Math.max(0, y - 16)];
+              const width = Math.min(innerWidth, right + 16) - left;
+              return { x: left, y: top, width, height: Math.min(innerHeight, bottom + 16) - top };
+            }"""
+        )
+        if clip["width"] <= 16 or clip["height"] <= 16:
+            return False  # out of sight
+        focused = self.seen(**clip)
+        self.page.evaluate("() => { window.focused = document.activeElement; window.focused.blur(); }")
+        plain = self.seen(**clip)
+        self.page.evaluate("window.focused.focus({ preventScroll: true })")
+        changed = np.abs(focused.astype(int) - plain.astype(int)).max(axis=2) > 40
+        return int(changed.sum()) > 40
+
+    def scrolls_sideways(self) -> list[str]:
+        """What is wider than its room, of all that can be scrolled and of the page as a whole."""
+        found: list[str] = self.page.evaluate(
+            """() => [...document.querySelectorAll("*")]
+              .filter((node) => node.scrollWidth > node.clientWidth + 1)
+              .filter((node) => node.matches("html, body") || /auto|scroll/.test(getComputedStyle(node).overflowX))
+              .map((node) => `${node.tagName} ${node.id} ${node.className}: ${node.scrollWidth}`)"""
+        )
+        return found
+
+    def inaccessible(self) -> list[str]:
+        """What axe-core finds that is serious or critical, in light and in dark, by WCAG's rules and others."""
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE_SCRIPT)
+        said = []
+        # Only colours differ in the dark.
+        for scheme, rules in (("light", "{}"), ("dark", "{ runOnly: ['color-contrast'] }")):
+            self.page.emulate_media(color_scheme="light" if scheme == "light" else "dark")
+            found = self.page.evaluate(f"axe.run({rules})")
+            assert "color-contrast" in [rule["id"] for rule in found["passes"] + found["violations"]]
+            said += [
+                f"{scheme}: {rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
+                for rule in found["violations"]
+                if rule["impact"] in ("serious", "critical")
+                for node in rule["nodes"]
+            ]
+        self.page.emulate_media(color_scheme="light")
+        return said
+
+
+def drop(tab: Tab, file: Path) -> None:
+    """Drag a file from another program over the page, and let it go there."""
+    content = base64.b64encode(file.read_bytes()).decode()
+    tab.page.evaluate(
+        """([name, content]) => {
+          const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
+          const carried = new DataTransfer();
+          carried.items.add(new File([bytes], name, { type: "application/pdf" }));
+          for (const type of ["dragenter", "dragover", "drop"])
+            document.querySelector("main").dispatchEvent(
+              new DragEvent(type, { dataTransfer: carried, bubbles: true, cancelable: true }));
+        }""",
+        [file.name, content],
+    )
+
+
+def yellow(pixels: Pixels) -> npt.NDArray[np.bool_]:
+    """Where the ground is marked, (height, width)."""
+    red, green, blue = (pixels[:, :, colour].astype(int) for colour in range(3))
+    found: npt.NDArray[np.bool_] = (red > 200) & (green > 180) & (blue < 120)
+    return found
+
+
+def _pixels(png: bytes) -> Pixels:
+    picture = pymupdf.Pixmap(pymupdf.csRGB, pymupdf.Pixmap(png))
+    if picture.alpha:
+        picture = pymupdf.Pixmap(picture, 0)
+    return np.frombuffer(picture.samples, np.uint8).reshape(picture.height, picture.width, 3)

@@ -1,0 +1,519 @@
+"""The page as people use it: in the Chromium that is installed, on a server at work with the built-in models."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pymupdf
+import pytest
+from browser import PHONE, WIDE, Tab, chromium, drop, yellow
+from desk import SAMPLE, small_papers
+from live import Live, builtin_app, until
+from ollama_server import OllamaStandIn
+from pdfs import save
+from playwright.sync_api import Browser, Locator, expect
+
+from folio.app import App
+from folio.draw import quote_boxes
+
+pytestmark = pytest.mark.slow
+
+LOST_POWER = "What happens to the index when the computer loses power during an ingest?"
+RERANKS, OTHERWISE = "Which cross-encoder reranks the passages?", "And what takes over when its files are not there?"
+WITHOUT = "When the files of the cross-encoder are not on the computer, nothing waits for a network."
+UNKNOWN = "Who won the football world cup in 1998?"
+SLEEP = "How do sea otters sleep?"
+DPI = 150 / 72  # pixels of a page's picture to a point
+
+# A paper that would take the page over, were it not for everything being text there.
+RUN = "window.ran=true"
+HOSTILE = f"<img src=x onerror={RUN}>.pdf"
+HOSTILE_TITLE = f"On <script>{RUN}</script> lichens \u202eand \u2067their <img src=x onerror={RUN}> growth"
+HOSTILE_AUTHOR = f"Ada <svg onload={RUN}> Byte"
+LONG = "lichenometry" * 42
+GROWTH = "How was the growth of the lichen measured?"
+GROWTH_SAID = f"Its growth was measured with <script>{RUN}</script> callipers and [rulers](javascript:{RUN})."
+LONGEST = "Which name did the author of the survey give to the yellow species?"
+
+
+def hostile_paper(folder: Path) -> Path:
+    lines = [
+        f"The yellow lichen <img src=x onerror={RUN}> grows three millimetres each year on bare granite.",
+        GROWTH_SAID,
+        "The author of the survey gave to the yellow species the name",
+        *(LONG[at : at + 84] for at in range(0, len(LONG), 84)),
+        "as it is found on many gravestones of the parish.",
+    ]
+    drawn = [(40.0, 80.0 + 16 * number, line) for number, line in enumerate(lines)]
+    return save(folder / HOSTILE, [drawn], metadata={"title": HOSTILE_TITLE, "author": HOSTILE_AUTHOR})
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ollama(browser: Browser) -> Iterator[OllamaStandIn]:
+    with OllamaStandIn(dimension=64) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def app(browser: Browser, ollama: OllamaStandIn, tmp_path_factory: pytest.TempPathFactory) -> App:
+    """The sample paper, two small ones and the hostile one; answers in their own words, or by the chat model."""
+    folder = tmp_path_factory.mktemp("web")
+    papers = small_papers(folder / "papers")
+    shutil.copy(SAMPLE, papers)
+    hostile_paper(papers)
+    return builtin_app(folder, papers, OLLAMA_HOST=ollama.url)
+
+
+@pytest.fixture(scope="module")
+def live(app: App) -> Iterator[Live]:
+    with Live(app) as made:
+        yield made
+
+
+Open = Callable[..., Tab]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    """Opens the page of a server; what must not happen in it is an error at the end."""
+    tabs: list[Tab] = []
+
+    def open_tab(server: Live, size: tuple[int, int] = WIDE) -> Tab:
+        tabs.append(Tab(browser, server.url, size))
+        return tabs[-1]
+
+    yield open_tab
+    for tab in tabs:
+        tab.close()
+
+
+@pytest.fixture
+def tab(opened: Open, live: Live) -> Tab:
+    return opened(live)
+
+
+def viewer_shows(tab: Tab, page: int) -> None:
+    """Waits until this page is named and drawn."""
+    expect(tab.find("#page-name")).to_contain_text(f"p. {page} of ")
+    expect(tab.find("#picture")).to_have_attribute("alt", re.compile(f"^Page {page} of "))
+    expect(tab.find("#sheet")).not_to_have_class(re.compile("waiting"))
+
+
+# A paper from the first click to the marked words
+
+
+def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
+    browser: Browser, opened: Open, app: App, tmp_path: Path
+) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "models").symlink_to(app.settings.MODELS_DIR)
+    small = small_papers(tmp_path / "elsewhere")
+    with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
+        tab = opened(live)
+        expect(tab.page.get_by_role("heading", name="Your papers go here first")).to_be_visible()
+        expect(tab.question).to_be_disabled()
+        with tab.page.expect_file_chooser() as chooser:
+            tab.find("#welcome").get_by_text("choose files").click()
+        chooser.value.set_files(SAMPLE)
+        expect(tab.find(".upload")).to_contain_text("Added: How Folio Answers")
+        expect(tab.find(".papers > li")).to_have_count(1)
+        drop(tab, small / "otters.pdf")
+        expect(tab.find(".upload").nth(1)).to_contain_text("Added: On Sea Otters, 2 pages.")
+        drop(tab, SAMPLE)
+        expect(tab.find(".upload").nth(2)).to_contain_text("Already here")
+        expect(tab.find(".papers > li")).to_have_count(2)
+        expect(tab.find("#library-count")).to_have_text("2 papers")
+        assert sorted(path.name for path in (tmp_path / "papers").iterdir()) == ["folio-sample.pdf", "otters.pdf"]
+
+        tab.page.keyboard.press("Alt+1")
+        turn = tab.ask(LOST_POWER)
+        expect(turn.locator(".sentence").first).to_contain_text("at most the paper in flight")
+        chip = turn.locator(".sentence .chip").first
+        expect(chip).to_contain_text("folio-sample p.3")
+        chip.click()
+        viewer_shows(tab, 3)
+        the_quote_is_marked(tab, page=3)
+        pages_are_turned(tab, chip)
+
+
+def the_quote_is_marked(tab: Tab, page: int) -> None:
+    quote = tab.find("#viewer-quote").inner_text()
+    assert quote.startswith("A crash, a kill signal or a power failure costs")
+    (asked,) = (url for url in tab.asked if ".png" in url)
+    assert f"/pages/{page}.png?quote=A+crash" in asked
+    assert tab.find("#picture").get_attribute("alt") == (
+        "Page 3 of How Folio Answers: Page-True Evidence from a Folder of Papers, the quote marked in yellow"
+    )
+    marked = yellow(tab.picture())
+    with pymupdf.open(SAMPLE) as paper:
+        words = paper[page - 1].get_text("words")
+        (boxes,) = quote_boxes(paper[page - 1], [quote])
+        height, width = paper[page - 1].rect.height, paper[page - 1].rect.width
+    assert marked.shape == pytest.approx((height * DPI, width * DPI), abs=1)
+    allowed = np.zeros_like(marked)
+    for x0, y0, x1, y1 in boxes:
+        place = np.s_[int(y0 * DPI) : int(y1 * DPI) + 1, int(x0 * DPI) : int(x1 * DPI) + 1]
+        allowed[place] = True
+        assert marked[place].mean() > 0.6
+    assert not (marked & ~allowed).any()
+    # The words that stand on yellow are those of the quote, whoever looks them up.
+    on_yellow = [
+        word
+        for x0, y0, x1, y1, word, *_ in words
+        if marked[int(y0 * DPI) : int(y1 * DPI), int(x0 * DPI) : int(x1 * DPI)].mean() > 0.4
+    ]
+    assert unicodedata.normalize("NFKC", " ".join(on_yellow)) == quote
+    # And they are in sight: what is yellow in the window lies where the boxes are, in the part that is scrolled to.
+    sheet, room = (tab.find(name).bounding_box() for name in ("#picture", "#viewer-page"))
+    assert sheet
+    assert room
+    top, left = max(room["y"], sheet["y"]), sheet["x"]
+    bottom = min(room["y"] + room["height"], sheet["y"] + sheet["height"])
+    seen = yellow(tab.seen(x=left, y=top, width=sheet["width"], height=bottom - top))
+    scale = sheet["width"] / width
+    rows, columns = np.nonzero(seen)
+    assert (columns.min() / scale, columns.max() / scale) == pytest.approx(
+        (min(box[0] for box in boxes), max(box[2] for box in boxes)), abs=2
+    )
+    above = sheet["y"] - top
+    assert ((rows.min() - above) / scale, (rows.max() - above) / scale) == pytest.approx(
+        (min(box[1] for box in boxes), max(box[3] for box in boxes)), abs=2
+    )
+
+
+def pages_are_turned(tab: Tab, chip: Locator) -> None:
+    press = tab.page.keyboard.press
+    tab.page.get_by_role("button", name="Next page").click()
+    viewer_shows(tab, 4)
+    assert not yellow(tab.picture()).any()
+    expect(tab.find("#open-pdf")).to_have_attribute("href", re.compile("^/pdf/[0-9a-f]{64}#page=4$"))
+    press("ArrowLeft")
+    viewer_shows(tab, 3)
+    assert yellow(tab.picture()).any()
+    press("ArrowRight")
+    viewer_shows(tab, 4)
+    tab.page.get_by_role("button", name="Back to the quote on p. 3").click()
+    viewer_shows(tab, 3)
+    link = tab.page.get_by_role("link", name="Open PDF")
+    expect(link).to_have_attribute("href", re.compile("^/pdf/[0-9a-f]{64}#page=3$"))
+    expect(link).to_have_attribute("target", "_blank")
+    pdf = tab.context.request.get(f"{tab.url}{link.get_attribute('href')}")
+    assert (pdf.headers["content-type"], pdf.body()) == ("application/pdf", SAMPLE.read_bytes())
+    tab.find("#viewer-page").focus()
+    press("Escape")
+    expect(tab.find("#viewer")).to_be_hidden()
+    expect(chip).to_be_focused()
+
+
+# Conversations
+
+
+def test_a_conversation_goes_on_is_kept_exported_and_deleted(tab: Tab) -> None:
+    tab.ask(RERANKS)
+    turn = tab.ask(OTHERWISE)
+    expect(turn.locator(".understood")).to_contain_text("reranks")
+    expect(turn.locator(".sentences")).to_contain_text(WITHOUT)
+    address = tab.page.url
+    identity = re.search(r"#c/([\w-]{16})$", address)
+    assert identity
+
+    tab.page.get_by_role("button", name="New conversation").click()
+    expect(tab.find(".turn")).to_have_count(0)
+    expect(tab.question).to_be_focused()
+    turn = tab.ask(SLEEP)
+    expect(turn.locator(".understood")).to_be_hidden()
+    expect(turn.locator(".sentences")).to_contain_text("on their backs")
+    expect(tab.find("#conversations li").first).to_contain_text(SLEEP)
+
+    entry = tab.find(f"#conversations li:has(a[href$='{identity[1]}'])")
+    kept = entry.get_by_role("link")
+    expect(kept).to_contain_text("2 questions")
+    kept.click()
+    expect(tab.find(".turn")).to_have_count(2)
+    assert tab.page.url == address
+    expect(kept).to_have_attribute("aria-current", "page")
+    tab.page.reload()
+    expect(tab.find(".turn")).to_have_count(2)
+    expect(tab.find(".turn h2").first).to_have_text(RERANKS)
+    assert tab.page.title() == f"{RERANKS} · Folio"
+
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("link", name="Markdown").click()
+    assert download.value.suggested_filename == f"folio-{identity[1]}.md"
+    exported = " ".join(download.value.path().read_text(encoding="utf-8").split())
+    for part in (RERANKS, OTHERWISE, WITHOUT, "folio-sample.pdf", "p. 4"):
+        assert part in exported
+
+    entry.hover()
+    entry.get_by_role("button", name="Delete").click()
+    tab.page.get_by_role("button", name="Cancel").click()
+    expect(kept).to_be_visible()
+    entry.hover()
+    entry.get_by_role("button", name="Delete").click()
+    tab.find("#confirm-do").click()
+    expect(kept).to_have_count(0)
+    expect(tab.page.get_by_role("heading", name="What do you want to know?")).to_be_visible()
+    tab.page.goto(address)
+    tab.page.reload()
+    expect(tab.page.get_by_role("alert")).to_contain_text("There is no such conversation")
+    tab.expected("status of 404")
+
+
+def test_a_citation_is_copied_as_text_and_as_bibtex(tab: Tab) -> None:
+    tab.ask(LOST_POWER).locator(".chip").first.click()
+    viewer_shows(tab, 3)
+    clipboard = "navigator.clipboard.readText()"
+    tab.page.get_by_role("button", name="Copy citation").click()
+    expect(tab.find("#toast")).to_have_text("Citation copied.")
+    copied = tab.page.evaluate(clipboard)
+    assert copied.startswith("“A crash, a kill signal or a power failure costs at most the paper in flight")
+    assert copied.endswith("How Folio Answers: Page-True Evidence from a Folder of Papers. folio-sample.pdf, p. 3.")
+    tab.page.get_by_role("button", name="Copy BibTeX").click()
+    expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")
+    entry = tab.page.evaluate(clipboard)
+    assert entry.startswith("@")
+    assert "title = {" in entry
+    assert entry.count("{") == entry.count("}")
+
+
+# When there is no answer
+
+
+def test_a_refusal_offers_the_passages_that_come_closest(tab: Tab) -> None:
+    turn = tab.ask(UNKNOWN)
+    expect(turn.locator(".refused")).to_have_text("Not found in the provided papers.")
+    expect(turn.locator(".sentence")).to_have_count(0)
+    turn.locator(".closest .source").first.click()
+    expect(tab.find("#viewer")).to_be_visible()
+    expect(tab.find("#picture")).to_have_attribute("alt", re.compile("^Page "))
+
+
+def test_a_slow_answer_is_stopped_and_the_conversation_goes_on(tab: Tab, ollama: OllamaStandIn) -> None:
+    tab.page.get_by_role("button", name="Options").click()
+    tab.page.get_by_label("Answered by").select_option("llama3.1:8b")
+    left = ollama.left
+    ollama.faults.endless, ollama.faults.between_pieces_s = "nothing", 0.02
+    tab.question.fill(SLEEP)
+    tab.page.keyboard.press("Enter")
+    turn = tab.find(".turn")
+    expect(turn.get_by_text("Reading")).to_be_visible()
+    expect(tab.find("#send")).to_be_hidden()
+    tab.page.get_by_role("button", name="Stop").click()
+    expect(turn).to_contain_text("You stopped this answer")
+    expect(tab.question).to_be_focused()
+    until(lambda: ollama.left > left)
+    ollama.faults.endless, ollama.faults.between_pieces_s = "", 0.0
+    turn.get_by_role("button", name="Ask again").click()
+    expect(turn.locator(".sentence")).to_contain_text("Sea otters sleep on their backs")
+    expect(turn.locator(".made")).to_contain_text("llama3.1:8b")
+    expect(tab.find(".turn")).to_have_count(1)
+
+
+def test_a_server_that_is_gone_is_told_of_and_asked_again_when_it_is_back(app: App, opened: Open) -> None:
+    with Live(app) as first:
+        tab = opened(first)
+        tab.ask(SLEEP)
+    tab.question.fill(LOST_POWER)
+    tab.page.keyboard.press("Enter")
+    turn = tab.find(".turn").nth(1)
+    expect(turn.get_by_role("alert")).to_contain_text("Folio does not answer.")
+    expect(turn.get_by_role("alert")).to_contain_text("python serve.py")
+    tab.find("a[href='#search']").click()
+    tab.page.get_by_role("searchbox").first.fill("otters")
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#search-problem")).to_contain_text("Folio does not answer.")
+    with Live(app, port=first.port):
+        tab.find("#search-problem").get_by_role("button", name="Try again").click()
+        expect(tab.find("#hits > li").first).to_contain_text("On Sea Otters")
+        tab.page.keyboard.press("Alt+1")
+        turn.get_by_role("button", name="Ask again").click()
+        expect(tab.find(".turn").nth(1).locator(".sentences")).to_contain_text("at most the paper in flight")
+    tab.expected("ERR_CONNECTION_REFUSED")
+
+
+# A paper that means harm
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+def test_what_a_paper_says_is_shown_as_text_and_never_runs(opened: Open, live: Live, size: tuple[int, int]) -> None:
+    tab = opened(live, size)
+    tab.open("#library")
+    entry = tab.find(".papers > li").filter(has_text="lichens")
+    expect(entry.locator("h2")).to_contain_text(f"On <script>{RUN}</script> lichens")
+    expect(entry.locator(".authors")).to_have_text(HOSTILE_AUTHOR)
+    expect(entry.locator(".about")).to_contain_text(HOSTILE)
+    entry.get_by_role("button", name="Remove").click()
+    expect(tab.find("#confirm-text")).to_contain_text(f"<img src=x onerror={RUN}> growth")
+    tab.page.get_by_role("button", name="Cancel").click()
+    entry.get_by_role("button", name="Ask only this").click()
+    expect(tab.find("#chosen")).to_contain_text(f"<script>{RUN}</script>")
+    turn = tab.ask(GROWTH)
+    expect(turn.locator(".sentence").first).to_contain_text(GROWTH_SAID)
+    expect(turn.locator("blockquote").first).to_contain_text(GROWTH_SAID)
+    assert tab.scrolls_sideways() == []
+    turn.locator(".chip").first.click()
+    viewer_shows(tab, 1)
+    expect(tab.find("#viewer-title")).to_contain_text(f"<script>{RUN}</script>")
+    expect(tab.find("#viewer-quote")).to_contain_text(GROWTH_SAID)
+    assert yellow(tab.picture()).any()
+    assert tab.scrolls_sideways() == []
+    tab.page.keyboard.press("Escape")
+    turn = tab.ask(LONGEST)
+    expect(turn.locator(".sentences")).to_contain_text(LONG[:84])
+    assert tab.scrolls_sideways() == []
+    tab.ask(f"What does <img src=x onerror={RUN}> \u202e {LONG} <script>{RUN}</script> mean?")
+    assert tab.scrolls_sideways() == []
+    tab.open("#search")
+    tab.page.get_by_label("Words or a question to look for").fill(f"lichen <script>{RUN}</script> .* [ (")
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#hits .source").first).to_contain_text(f"<script>{RUN}</script>")
+    expect(tab.find("#hits .passage").first).to_contain_text(GROWTH_SAID)
+    assert tab.scrolls_sideways() == []
+    assert tab.find("main script, main svg[onload], img[onerror], a[href^='javascript:']").count() == 0
+    assert tab.page.evaluate("window.ran") is None
+
+
+def test_markup_that_got_into_the_page_would_not_run_and_would_be_noted(tab: Tab) -> None:
+    tab.page.evaluate(
+        """(run) => document.body.insertAdjacentHTML("beforeend",
+          `<img src="data:," onerror="${run}"><a id="trap" href="javascript:${run}">x</a>
+           <img src="https://example.org/a.png">`)""",
+        RUN,
+    )
+    tab.page.evaluate("document.querySelector('#trap').click()")
+    until(lambda: (tab.page.evaluate("0"), len(tab.problems) >= 3)[1])
+    assert tab.page.evaluate("window.ran") is None
+    tab.expected("script-src", "img-src", "console: inline", "https://example.org/a.png")
+
+
+# By keyboard
+
+
+def to(tab: Tab, target: Locator, key: str = "Tab", most: int = 40) -> None:
+    """Press the key until the target has the focus; wherever it is on the way can be seen."""
+    for _ in range(most):
+        tab.page.keyboard.press(key)
+        assert tab.focus_shows(), tab.page.evaluate("document.activeElement.outerHTML")
+        if target.evaluate("(node) => node === document.activeElement"):
+            return
+    raise AssertionError("it cannot be reached")
+
+
+def test_from_the_start_to_an_open_page_and_back_by_keyboard_alone(tab: Tab) -> None:
+    press = tab.page.keyboard.press
+    question = tab.question
+    expect(question).to_be_focused()
+    expect(question).to_be_enabled()
+    to(tab, tab.find("#models-button"))
+    press("/")
+    expect(question).to_be_focused()
+    assert tab.focus_shows()
+    tab.page.keyboard.type(LOST_POWER)
+    press("Enter")
+    chip = tab.find(".chip").first
+    expect(tab.find(".actions")).to_be_visible()
+    to(tab, chip, "Shift+Tab")
+    press("Enter")
+    viewer_shows(tab, 3)
+    expect(tab.find("#viewer-page")).to_be_focused()
+    to(tab, tab.find("#copy-bibtex"))
+    press("Escape")
+    expect(tab.find("#viewer")).to_be_hidden()
+    expect(chip).to_be_focused()
+    assert tab.focus_shows()
+    press("/")
+    expect(question).to_be_focused()
+
+
+@pytest.mark.parametrize("view", ["ask", "search", "library"])
+def test_every_stop_of_the_tab_key_is_seen(tab: Tab, view: str) -> None:
+    tab.open(f"#{view}")
+    if view == "ask":
+        options(tab)
+    elif view == "search":
+        search(tab)
+    else:
+        expect(tab.find(".papers > li")).to_have_count(4)
+    # What stands around the views is the same in each.
+    tab.find("#skip" if view == "ask" else "#main").focus()
+    to(tab, tab.find("#models-button"), most=80)
+
+
+# For everyone
+
+
+def search(tab: Tab) -> None:
+    tab.page.get_by_label("Words or a question to look for").fill("otters and their fur")
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#hits > li").first).to_be_visible()
+
+
+def open_page(tab: Tab) -> None:
+    tab.find(".chip").first.click()
+    viewer_shows(tab, 3)
+
+
+def options(tab: Tab) -> None:
+    tab.page.get_by_role("button", name="Options").click()
+    tab.find(".choices input").first.check()
+
+
+def open_side(tab: Tab) -> None:
+    """Where there is no room for it, the list of conversations lies over the page."""
+    button = tab.page.get_by_role("button", name="Conversations")
+    if button.is_visible():
+        button.click()
+    expect(tab.find("#conversations li").first).to_be_visible()
+
+
+# Each comes after the one before it; with a place, anew.
+VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
+    "welcome": ("#ask", lambda tab: expect(tab.find("#welcome h1")).to_be_visible()),
+    "options": ("", options),
+    "models": ("", lambda tab: tab.find("#models-button").click()),
+    "refusal": ("#ask", lambda tab: tab.ask(UNKNOWN)),
+    "answer": ("#ask", lambda tab: tab.ask(LOST_POWER)),
+    "page": ("", open_page),
+    "search": ("#search", search),
+    "library": ("#library", lambda tab: expect(tab.find(".papers > li")).to_have_count(4)),
+    "confirm": ("", lambda tab: tab.page.get_by_role("button", name="Remove").first.click()),
+    "conversations": ("#ask", open_side),
+}
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+def test_every_view_is_for_everyone_and_fits(opened: Open, live: Live, size: tuple[int, int]) -> None:
+    tab = opened(live, size)
+    found = {}
+    for name, (place, reach) in VIEWS.items():
+        if place:
+            tab.page.goto("about:blank")
+            tab.open(place)
+        reach(tab)
+        found[f"{name}: sideways"] = tab.scrolls_sideways()
+        found[name] = tab.inaccessible()
+    assert {name: problems for name, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+def test_the_empty_library_is_for_everyone_and_fits(opened: Open, tmp_path: Path, size: tuple[int, int]) -> None:
+    (tmp_path / "papers").mkdir()
+    with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
+        tab = opened(live, size)
+        for place, text in (("#ask", "Your papers go here first"), ("#library", "No paper yet. What you add")):
+            tab.open(place)
+            expect(tab.find(f"#view-{place[1:]}").get_by_text(text)).to_be_visible()
+            assert tab.scrolls_sideways() == []
+            assert tab.inaccessible() == []
