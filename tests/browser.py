@@ -159,9 +159,12 @@ class Tab:
         return int(changed.sum()) > 40
 
     def scrolls_sideways(self) -> list[str]:
-        """What is wider than its room, of all that can be scrolled and of the page as a whole."""
+        """What is wider than its room, of all that can be scrolled and of the page as a whole.
+
+        Not the opened page of a paper: it is shown as wide as its text, and its margins lie beside what is seen.
+        """
         found: list[str] = self.page.evaluate(
-            """() => [...document.querySelectorAll("*")]
+            """() => [...document.querySelectorAll(":not(#viewer-page)")]
               .filter((node) => node.scrollWidth > node.clientWidth + 1)
               .filter((node) => node.matches("html, body") || /auto|scroll/.test(getComputedStyle(node).overflowX))
               .map((node) => `${node.tagName} ${node.id} ${node.className}: ${node.scrollWidth}`)"""
