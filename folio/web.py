@@ -60,6 +60,8 @@ from folio.webschema import (
 PAGE = Path(__file__).resolve().parent / "page"
 # Answers that are worked on at once; more wait. Everything else has threads of its own, and never waits for an answer.
 ANSWERING = 8
+# Pictures of pages that are drawn or waited for at once: a hostile page may take its drawer minutes
+DRAWING = 4
 # Each error with its status, the most special first.
 STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (NotKnown, 404),
@@ -209,7 +211,7 @@ def _conversations(web: FastAPI, service: Service) -> None:
 
 
 def _papers(web: FastAPI, service: Service, work: Work) -> None:
-    one_at_a_time = CapacityLimiter(1)
+    one_at_a_time, drawing = CapacityLimiter(1), CapacityLimiter(DRAWING)
 
     @web.get("/papers")
     def papers() -> PaperList:
@@ -249,13 +251,17 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
         )
 
     @web.get("/papers/{paper}/pages/{page}.png", response_class=Response, responses=_kind("image/png"))
-    def picture(
+    async def picture(
+        request: Request,
         paper: Sha256,
         page: Annotated[int, InPath(ge=1, le=10**6)],
         quote: Annotated[list[Annotated[str, Query(max_length=20_000)]], Query(max_length=50)] = [],  # noqa: B006
     ) -> Response:
         """A page as a picture, quotes marked in yellow. `Folio-Marked` tells of each whether it is: 1 or 0."""
-        found = service.picture(paper, page, quote)
+        async with drawing:
+            if await request.is_disconnected():
+                raise Gone
+            found = await to_thread.run_sync(service.picture, paper, page, quote)
         marked = ",".join(str(int(each)) for each in found.found)
         headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
         return Response(found.png, media_type="image/png", headers=headers)

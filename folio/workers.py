@@ -128,16 +128,22 @@ class Standing(Generic[ItemT, ResultT]):
         self._memory_mb = memory_mb
         self._thread = ThreadPoolExecutor(1, "standing")  # a worker does not outlive the thread that started it
         self._pool: ProcessPool | None = None
+        self._running: ProcessFuture[ResultT | PaperError] | None = None
+        self._closed = False
 
     def run(self, item: ItemT) -> ResultT:
-        """function(item), once those that came before are done. Raises PaperError. Any thread may call it."""
+        """function(item), once those that came before are done. Raises PaperError. Any thread may call it, until it is
+        closed."""
         result = self._thread.submit(self._run, item).result()
         if isinstance(result, PaperError):
             raise result
         return result
 
     def close(self) -> None:
-        """Stop the worker; what is waiting is done first."""
+        """Stop the worker. Whoever waits for it gets a PaperError."""
+        self._closed = True
+        if self._running is not None:
+            self._running.cancel()
         self._thread.submit(self._end).result()
         self._thread.shutdown()
 
@@ -147,8 +153,12 @@ class Standing(Generic[ItemT, ResultT]):
                 self._end()
                 self._pool = _pool(1)
             work = (self._function, item, self._timeout_s, self._memory_mb)
-            future: ProcessFuture[ResultT | PaperError] = self._pool.schedule(_guarded, work, timeout=self._timeout_s)
+            self._running = future = self._pool.schedule(_guarded, work, timeout=self._timeout_s)
+            if self._closed:
+                future.cancel()
             wait([future])
+            if future.cancelled():
+                return PaperError("Folio ended before the file was read.", "Start it again.")
             if tries == _TRIES or not isinstance(future.exception(), BrokenExecutor):
                 break
         return _outcome(future, self._timeout_s, self._memory_mb)

@@ -17,6 +17,7 @@ from folio import indexing, store
 from folio.app import App
 from folio.guard import Allowed
 from folio.web import make_web
+from serve import FINISH_S
 
 LIMIT_S = 60
 
@@ -28,7 +29,8 @@ class Live:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         web = make_web(app, Allowed(host="127.0.0.1", port=self.port))
-        self._server = uvicorn.Server(uvicorn.Config(web, log_level="error", lifespan="on"))
+        config = uvicorn.Config(web, log_level="error", lifespan="on", timeout_graceful_shutdown=FINISH_S)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.url = f"http://127.0.0.1:{self.port}"
 

@@ -59,3 +59,20 @@ def scan(document: Any, lines: Sequence[str], turned: int = 0) -> Any:
     else:
         scanned.insert_image(scanned.rect, pixmap=picture)
     return scanned
+
+
+def slow_page(path: Path, text: str, fills: int) -> Path:
+    """A PDF of one page that is read at once, and takes about 50 ms to draw for each of its `fills`."""
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 90), text)
+    blend = document.get_new_xref()
+    document.update_object(blend, "<</Type/ExtGState/BM/Luminosity>>")
+    resources = int(document.xref_get_key(page.xref, "Resources")[1].split()[0])
+    document.xref_set_key(resources, "ExtGState", f"<</B {blend} 0 R>>")
+    (contents,) = page.get_contents()
+    drawn = document.xref_stream(contents) + b"\n/B gs 1 0 0 rg\n" + b"0 0 600 850 re f\n" * fills
+    document.update_stream(contents, drawn)
+    document.save(path)
+    document.close()
+    return path

@@ -16,6 +16,7 @@ from desk import small_papers, write_pdf
 from doubles import hashing_app, read_here
 from live import LIMIT_S, Live, builtin_app, until
 from ollama_server import OllamaStandIn
+from pdfs import slow_page
 
 from folio import workers
 
@@ -120,6 +121,32 @@ def test_a_paper_whose_client_left_while_another_was_read_is_read_too(
     going_on.set()
     with live.client() as client:
         until(lambda: len(client.get("/papers").json()["papers"]) == 4)
+
+
+def test_a_page_that_is_drawn_for_ever_holds_up_nothing_else_nor_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app = hashing_app(tmp_path, LLM="builtin", PARSE_TIMEOUT_S=10 * LIMIT_S)
+    app.settings.PAPERS_DIR.mkdir()
+    slow_page(app.settings.PAPERS_DIR / "slow.pdf", "It tells of moss.", 100_000)
+    app.run()
+    with Live(app) as live, ThreadPoolExecutor(45) as others:
+        with live.client() as client:
+            paper = client.get("/papers").json()["papers"][0]["id"]
+        picture = f"{live.url}/papers/{paper}/pages/1.png"
+
+        def look(number: int) -> None:
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.get(picture, params={"quote": f"moss {number}"}, timeout=5, trust_env=False)
+
+        looking = [others.submit(look, number) for number in range(45)]
+        with live.client() as client:
+            for _ in range(50):
+                assert client.get("/health").status_code == 200
+            assert not all(each.done() for each in looking)
+        for each in looking:
+            each.result()
 
 
 @pytest.mark.slow

@@ -276,3 +276,16 @@ def test_a_worker_that_stays_is_gone_when_it_is_closed() -> None:
     worker.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_worker_that_hangs_is_gone_when_it_is_closed_and_nobody_waits_on() -> None:
+    worker = Standing(work, timeout_s=600, memory_mb=512)
+    pid = int(worker.run("who"))
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(worker.run, f"sleep {seconds}") for seconds in (300, 301)]
+        worker.close()
+        for each in waiting:
+            with pytest.raises(PaperError, match="ended before"):
+                each.result()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
