@@ -87,8 +87,10 @@ def command(run: Callable[[App], int]) -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
-        return complain(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.", 1)
+        from folio.files import unusable
+
+        told = unusable(error)
+        return complain(told.happened, told.remedy, told.exit_code)
 
 
 def _write_utf8() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from folio.errors import DiskFull
+from folio.errors import DiskFull, FolioError
 
 
 def sha256_file(path: Path) -> str:
@@ -53,9 +53,20 @@ def no_space(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if is_full(error):
             raise disk_full(folder) from error
         raise
+
+
+def is_full(error: OSError) -> bool:
+    """Whether it says that there is no space left."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def unusable(error: OSError) -> FolioError:
+    """What an error of the system's means to a person."""
+    place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
+    return FolioError(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.")
 
 
 def disk_full(folder: Path) -> DiskFull:

@@ -155,8 +155,10 @@ class Shelf:
                     library.drop(file.path)
             finally:
                 library.close()
-            kept = [moved for file in files if (moved := self._moved(Path(file.path)))]
-            self._app.finish_ingest()
+            try:
+                kept = [moved for file in files if (moved := self._moved(Path(file.path)))]
+            finally:
+                self._app.finish_ingest()
         return Removed(files[0].name, kept[0] if kept else None)
 
     @contextmanager

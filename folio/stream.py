@@ -12,6 +12,7 @@ from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel
 
 from folio.errors import FolioError
+from folio.files import unusable
 from folio.schema import SentenceJson
 from folio.webschema import ErrorBody, Retrieved, error_body, event
 
@@ -106,6 +107,8 @@ class Client:
             pass
         except FolioError as error:
             self.tell("error", error_body(error))
+        except OSError as error:
+            self.tell("error", error_body(unusable(error)))
         except Exception:
             logger.exception("A request failed.")
             self.tell("error", _FAULT)

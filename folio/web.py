@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
@@ -17,6 +18,7 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
 
 from folio.app import App
 from folio.errors import (
@@ -30,6 +32,7 @@ from folio.errors import (
     StoreMissing,
     UsageError,
 )
+from folio.files import disk_full, is_full, unusable
 from folio.guard import Allowed, Guard
 from folio.indexing import Outcome
 from folio.schema import Sha256
@@ -246,7 +249,7 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
     def pdf(paper: Sha256) -> FileResponse:
         """The PDF itself, whole or in ranges."""
         path = service.pdf(paper)
-        return FileResponse(
+        return _PdfResponse(
             path, media_type="application/pdf", filename=path.name, content_disposition_type="inline"
         )
 
@@ -265,6 +268,26 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
         marked = ",".join(str(int(each)) for each in found.found)
         headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
         return Response(found.png, media_type="image/png", headers=headers)
+
+
+class _PdfResponse(FileResponse):
+    """A PDF, whole or in ranges; for a range that is not there, an error like any other."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = False
+
+        async def pass_on(message: Message) -> None:
+            nonlocal refused
+            if message["type"] != "http.response.start" or message["status"] < 400:
+                if not refused:
+                    await send(message)
+                return
+            refused = True
+            body = ErrorBody(error="There is no such part of the file.", remedy="Ask for bytes it has, or for all.")
+            kept = {name.decode(): value.decode() for name, value in message["headers"] if name == b"content-range"}
+            await JSONResponse(body.model_dump(), message["status"], kept)(scope, receive, send)
+
+        await super().__call__(scope, receive, pass_on)
 
 
 class _Watch:
@@ -312,10 +335,17 @@ def _handle_errors(web: FastAPI) -> None:
     def answered(status: int, body: ErrorBody) -> JSONResponse:
         return JSONResponse(body.model_dump(), status)
 
-    @web.exception_handler(FolioError)
-    async def folio(_: Request, error: FolioError) -> Response:
+    def told(error: FolioError) -> JSONResponse:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
         return answered(status, error_body(error))
+
+    @web.exception_handler(FolioError)
+    async def folio(_: Request, error: FolioError) -> Response:
+        return told(error)
+
+    @web.exception_handler(OSError)
+    async def system(_: Request, error: OSError) -> Response:
+        return told(unusable(error))
 
     @web.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -326,6 +356,8 @@ def _handle_errors(web: FastAPI) -> None:
 
     @web.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
+        if isinstance(cause := error.__cause__, OSError):  # a body that is large waits in the system's folder for files
+            return told(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
         said = _HTTP.get(error.status_code, str(error.detail))
         response = answered(error.status_code, ErrorBody(error=said, remedy="/docs tells what there is."))
         response.headers.update(error.headers or {})
@@ -336,4 +368,8 @@ def _handle_errors(web: FastAPI) -> None:
         return Response(status_code=499)  # nobody reads it
 
 
-_HTTP = {404: "There is nothing at this address.", 405: "This address does not take that method."}
+_HTTP = {
+    400: "What was sent cannot be read.",
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+}

@@ -143,7 +143,7 @@ class Standing(Generic[ItemT, ResultT]):
         """Stop the worker. Whoever waits for it gets a PaperError."""
         self._closed = True
         if self._running is not None:
-            self._running.cancel()
+            self._running.cancel()  # type: ignore[no-untyped-call]
         self._thread.submit(self._end).result()
         self._thread.shutdown()
 
@@ -155,7 +155,7 @@ class Standing(Generic[ItemT, ResultT]):
             work = (self._function, item, self._timeout_s, self._memory_mb)
             self._running = future = self._pool.schedule(_guarded, work, timeout=self._timeout_s)
             if self._closed:
-                future.cancel()
+                future.cancel()  # type: ignore[no-untyped-call]
             wait([future])
             if future.cancelled():
                 return PaperError("Folio ended before the file was read.", "Start it again.")

@@ -7,15 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+from fastapi.testclient import TestClient
 from ollama_server import OllamaStandIn
 
 from folio import store, workers
 from folio.errors import DiskFull
+from folio.guard import Allowed
+from folio.web import make_web
 
 ROOT = Path(__file__).parents[1]
 KB = 1024
@@ -166,6 +170,21 @@ def test_a_rebuild_on_a_full_disk_leaves_the_old_store(app: HashingApp, disk: Pa
     other.run(rebuild=True)
     assert _papers(other) == before
     assert other.verify() == []
+
+
+@pytest.mark.parametrize("full", ["where it waits", "where it goes"])
+def test_an_upload_that_finds_no_room_says_so_and_leaves_nothing(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    if full == "where it waits":
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    papers = (tmp_path if full == "where it waits" else disk) / "papers"
+    web = make_web(hashing_app(tmp_path, PAPERS_DIR=papers), Allowed("127.0.0.1", 8420))
+    with TestClient(web, base_url="http://127.0.0.1:8420") as client:
+        answered = client.post("/papers", files={"file": ("a.pdf", b"%PDF-1.7" + bytes(3_000_000))})
+    assert answered.status_code == 507
+    assert answered.json()["error"].startswith(f"There is no space left on the disk that holds {disk}")
+    assert list(papers.glob("*")) == []
 
 
 def test_the_command_says_it_in_two_lines(disk: Path, tmp_path: Path) -> None:

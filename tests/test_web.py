@@ -365,6 +365,11 @@ def test_a_pdf_is_served_whole_and_in_ranges(client: TestClient, tmp_path: Path)
     assert whole.headers["content-disposition"].startswith("inline")
     part = client.get(f"/pdf/{otters}", headers={"Range": "bytes=5-9"})
     assert (part.status_code, part.content) == (206, content[5:10])
+    beyond = client.get(f"/pdf/{otters}", headers={"Range": "bytes=9999999-"})
+    assert "no such part" in refusal(beyond, 416)
+    assert beyond.headers["content-range"] == f"bytes */{len(content)}"
+    for wrong in ("bytes=9-5", "lines=1-2", "?"):
+        assert "no such part" in refusal(client.get(f"/pdf/{otters}", headers={"Range": wrong}), 400)
     (tmp_path / "papers" / "otters.pdf").unlink()
     assert "is gone or has changed" in refusal(client.get(f"/pdf/{otters}"), 422)
     refusal(client.get(f"/pdf/{NOBODY}"), 404)
@@ -413,6 +418,15 @@ def test_a_paper_is_taken_out_and_its_file_kept(client: TestClient, tmp_path: Pa
     refusal(client.delete(f"/papers/{otters}"), 404)
 
 
+def test_a_folder_that_cannot_be_used_is_told_by_name(client: TestClient, tmp_path: Path) -> None:
+    otters = papers(client)["otters.pdf"]["id"]
+    (tmp_path / "papers" / ".removed").touch()
+    happened = refusal(client.delete(f"/papers/{otters}"), 500)
+    assert happened == f"{tmp_path / 'papers' / '.removed'} cannot be used: File exists."
+    assert list(papers(client)) == ["alps/glaciers.pdf"]
+    assert [entry["file"] for entry in json.loads((tmp_path / "ingested.json").read_text())] == ["alps/glaciers.pdf"]
+
+
 # The rest
 
 
@@ -421,6 +435,7 @@ def test_every_error_has_one_shape(client: TestClient) -> None:
     assert "does not take that method" in refusal(client.put("/papers", json={}), 405)
     broken = client.post("/search", content=b"{", headers={"Content-Type": "application/json"})
     refusal(broken, 422)
+    assert refusal(client.post("/papers", content=b"x", headers={"Content-Type": "multipart/form-data"}), 400)
     halves = client.post("/search", content=b'{"query": "\\ud800"}', headers={"Content-Type": "application/json"})
     refusal(halves, 422)
 
