@@ -29,6 +29,7 @@ RERANKS, OTHERWISE = "Which cross-encoder reranks the passages?", "And what take
 WITHOUT = "When the files of the cross-encoder are not on the computer, nothing waits for a network."
 UNKNOWN = "Who won the football world cup in 1998?"
 SLEEP = "How do sea otters sleep?"
+LOW = (1440, 600)  # a window in which a page has to be scrolled to its quote
 DPI = 150 / 72  # pixels of a page's picture to a point
 
 # A paper that would take the page over, were it not for everything being text there.
@@ -121,7 +122,7 @@ def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
     (tmp_path / "models").symlink_to(app.settings.MODELS_DIR)
     small = small_papers(tmp_path / "elsewhere")
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
-        tab = opened(live)
+        tab = opened(live, LOW)
         expect(tab.page.get_by_role("heading", name="Your papers go here first")).to_be_visible()
         expect(tab.question).to_be_disabled()
         with tab.page.expect_file_chooser() as chooser:
@@ -135,6 +136,9 @@ def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
         expect(tab.find(".upload").nth(2)).to_contain_text("Already here")
         expect(tab.find(".papers > li")).to_have_count(2)
         expect(tab.find("#library-count")).to_have_text("2 papers")
+        expect(tab.find("#foot-line")).to_have_text(
+            "2 papers · search: all-MiniLM-L6-v2 (built in) · ranking: built in · answers: extractive (built in)"
+        )
         assert sorted(path.name for path in (tmp_path / "papers").iterdir()) == ["folio-sample.pdf", "otters.pdf"]
 
         tab.page.keyboard.press("Alt+1")
@@ -176,6 +180,7 @@ def the_quote_is_marked(tab: Tab, page: int) -> None:
     ]
     assert unicodedata.normalize("NFKC", " ".join(on_yellow)) == quote
     # And they are in sight: what is yellow in the window lies where the boxes are, in the part that is scrolled to.
+    assert tab.find("#viewer-page").evaluate("(room) => room.scrollTop") > 0
     sheet, room = (tab.find(name).bounding_box() for name in ("#picture", "#viewer-page"))
     assert sheet
     assert room
@@ -244,8 +249,12 @@ def test_a_conversation_goes_on_is_kept_exported_and_deleted(tab: Tab) -> None:
     expect(tab.find(".turn")).to_have_count(2)
     assert tab.page.url == address
     expect(kept).to_have_attribute("aria-current", "page")
+    good = tab.find(".turn").last.get_by_role("button", name="Good answer")
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "true")
     tab.page.reload()
     expect(tab.find(".turn")).to_have_count(2)
+    expect(good).to_have_attribute("aria-pressed", "true")
     expect(tab.find(".turn h2").first).to_have_text(RERANKS)
     assert tab.page.title() == f"{RERANKS} · Folio"
 
@@ -286,6 +295,22 @@ def test_a_citation_is_copied_as_text_and_as_bibtex(tab: Tab) -> None:
     assert entry.startswith("@")
     assert "title = {" in entry
     assert entry.count("{") == entry.count("}")
+
+
+def test_a_question_is_asked_as_a_report_of_chosen_papers(tab: Tab) -> None:
+    tab.page.get_by_role("button", name="Options").click()
+    tab.page.get_by_label("Answer as").select_option("Report with headings")
+    tab.find(".choices").get_by_label("On Sea Otters").check()
+    tab.page.get_by_role("button", name="Options").click()
+    expect(tab.find("#chosen .tag-name")).to_have_text(["On Sea Otters", "report"])
+    turn = tab.ask("How do sea otters sleep, and what do they eat?")
+    expect(turn.locator("h3").first).to_have_text("Summary")
+    expect(turn.locator(".references")).to_contain_text("On Sea Otters. otters.pdf")
+    expect(tab.ask(LOST_POWER).locator(".refused")).to_be_visible()
+    tab.page.get_by_role("button", name="Without: On Sea Otters").click()
+    tab.page.get_by_role("button", name="Without: report").click()
+    expect(tab.find("#chosen")).to_be_hidden()
+    expect(tab.ask(LOST_POWER).locator(".sentences")).to_contain_text("at most the paper in flight")
 
 
 # When there is no answer
