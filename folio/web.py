@@ -10,7 +10,7 @@ from tempfile import gettempdir
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import FastAPI, Query, Request, UploadFile
+from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
@@ -119,6 +119,7 @@ def make_web(app: App, allowed: Allowed) -> FastAPI:
 
     web = FastAPI(
         title="Folio",
+        version="1",
         description="Questions to a folder of PDF papers, answered with a page for every sentence.",
         lifespan=life,
         docs_url=None,
@@ -127,9 +128,8 @@ def make_web(app: App, allowed: Allowed) -> FastAPI:
         telemetry=_NO_TELEMETRY,
     )
     _handle_errors(web)
-    _answers(web, service, work)
-    _conversations(web, service)
-    _papers(web, service, work)
+    for routes in (_answers(service, work), _conversations(service), _papers(service, work)):
+        web.include_router(routes)
     _page(web)
     largest = app.settings.MAX_FILE_MB * 10**6
     web.add_middleware(Guard, allowed=allowed, limit=lambda path: largest + _ROOM if path == "/papers" else _ROOM)
@@ -140,20 +140,21 @@ def make_web(app: App, allowed: Allowed) -> FastAPI:
 _ROOM = 10**7
 
 
-def _answers(web: FastAPI, service: Service, work: Work) -> None:
+def _answers(service: Service, work: Work) -> APIRouter:
+    routes = APIRouter(tags=["Questions"])
     slots = CapacityLimiter(ANSWERING)
 
-    @web.get("/health")
+    @routes.get("/health")
     def health() -> Health:
         """What is in the store, which models are in use, and what would make it better."""
         return service.health()
 
-    @web.post("/search")
+    @routes.post("/search")
     def search(asked: SearchRequest) -> SearchReply:
         """Passages for a query, without an answer: no language model is called."""
         return service.search(asked)
 
-    @web.post("/chat")
+    @routes.post("/chat")
     async def chat(request: Request, asked: ChatRequest) -> ChatReply:
         """An answer with its citations, whole. A client that leaves ends it."""
         client = Client(work)
@@ -168,7 +169,7 @@ def _answers(web: FastAPI, service: Service, work: Work) -> None:
 
     told = _stream("retrieved", "sentence", "citations", "done")
 
-    @web.post("/chat/stream", response_class=EventSourceResponse, responses=told)
+    @routes.post("/chat/stream", response_class=EventSourceResponse, responses=told)
     async def chat_stream(asked: ChatRequest) -> EventSourceResponse:
         """The same as it comes: `retrieved`, each `sentence`, `citations`, `done` with the whole; or `error`."""
         await to_thread.run_sync(service.require_answerable, asked)
@@ -181,30 +182,34 @@ def _answers(web: FastAPI, service: Service, work: Work) -> None:
 
         return EventSourceResponse(client.events(answer, slots))
 
-    @web.post("/feedback", status_code=204)
+    @routes.post("/feedback", status_code=204)
     def feedback(given: FeedbackRequest) -> None:
         """What an answer was worth."""
         service.mark(given.conversation, given.turn, given.feedback)
+
+    return routes
 
 
 # Seconds between looks whether a client is still there
 _LOOK_S = 0.5
 
 
-def _conversations(web: FastAPI, service: Service) -> None:
-    @web.get("/conversations")
+def _conversations(service: Service) -> APIRouter:
+    routes = APIRouter(tags=["Conversations"])
+
+    @routes.get("/conversations")
     def conversations() -> ConversationList:
         return service.conversations()
 
-    @web.get("/conversations/{conversation}")
+    @routes.get("/conversations/{conversation}")
     def conversation(conversation: ConversationId) -> Conversation:
         return service.conversation(conversation)
 
-    @web.delete("/conversations/{conversation}", status_code=204)
+    @routes.delete("/conversations/{conversation}", status_code=204)
     def forget(conversation: ConversationId) -> None:
         service.forget(conversation)
 
-    @web.get(
+    @routes.get(
         "/conversations/{conversation}/markdown", response_class=PlainTextResponse, responses=_kind("text/markdown")
     )
     def markdown(conversation: ConversationId) -> Response:
@@ -212,15 +217,18 @@ def _conversations(web: FastAPI, service: Service) -> None:
         headers = {"Content-Disposition": f'attachment; filename="folio-{conversation}.md"'}
         return Response(service.markdown(conversation), media_type="text/markdown", headers=headers)
 
+    return routes
 
-def _papers(web: FastAPI, service: Service, work: Work) -> None:
+
+def _papers(service: Service, work: Work) -> APIRouter:
+    routes = APIRouter(tags=["Papers"])
     one_at_a_time, drawing = CapacityLimiter(1), CapacityLimiter(DRAWING)
 
-    @web.get("/papers")
+    @routes.get("/papers")
     def papers() -> PaperList:
         return service.papers()
 
-    @web.post("/papers", response_class=EventSourceResponse, responses=_stream("saved", "progress", "done"))
+    @routes.post("/papers", response_class=EventSourceResponse, responses=_stream("saved", "progress", "done"))
     async def add(file: UploadFile) -> EventSourceResponse:
         """Put a PDF in: `saved`, `progress`, `done`; or `error`. It is read even when the client leaves."""
         upload = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
@@ -234,18 +242,18 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
 
         return EventSourceResponse(client.events(read, one_at_a_time))
 
-    @web.get("/papers/{paper}")
+    @routes.get("/papers/{paper}")
     def paper(paper: Sha256) -> PaperDetails:
         """A paper, with what is needed to cite it."""
         return service.paper(paper)
 
-    @web.delete("/papers/{paper}")
+    @routes.delete("/papers/{paper}")
     def remove(paper: Sha256) -> RemovedJson:
         """Take a paper out of the index. Its file is kept."""
         removed = service.remove(paper)
         return RemovedJson(file=removed.file, kept_at=removed.kept_at)
 
-    @web.get("/pdf/{paper}", response_class=FileResponse, responses=_kind("application/pdf"))
+    @routes.get("/pdf/{paper}", response_class=FileResponse, responses=_kind("application/pdf"))
     def pdf(paper: Sha256) -> FileResponse:
         """The PDF itself, whole or in ranges."""
         path = service.pdf(paper)
@@ -253,7 +261,7 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
             path, media_type="application/pdf", filename=path.name, content_disposition_type="inline"
         )
 
-    @web.get("/papers/{paper}/pages/{page}.png", response_class=Response, responses=_kind("image/png"))
+    @routes.get("/papers/{paper}/pages/{page}.png", response_class=Response, responses=_kind("image/png"))
     async def picture(
         request: Request,
         paper: Sha256,
@@ -268,6 +276,8 @@ def _papers(web: FastAPI, service: Service, work: Work) -> None:
         marked = ",".join(str(int(each)) for each in found.found)
         headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
         return Response(found.png, media_type="image/png", headers=headers)
+
+    return routes
 
 
 class _PdfResponse(FileResponse):
