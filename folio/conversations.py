@@ -19,7 +19,7 @@ from typing import Any
 from folio.database import MEMORY, Database, storable
 from folio.errors import NotKnown, StoreMissing
 from folio.library import Library
-from folio.querylog import PATIENCE_S, Feedback
+from folio.querylog import PATIENCE_S, Feedback, LogEntry, insert
 from folio.remember import memory_of, recalled
 from folio.types import Answer
 
@@ -103,8 +103,8 @@ class Conversations:
 
     # Writing
 
-    def add(self, conversation: str, reply: Mapping[str, Any], answer: Answer, query: int | None) -> int:
-        """Write a turn down; returns its place. query: its row in the log of questions.
+    def add(self, conversation: str, reply: Mapping[str, Any], answer: Answer, entry: LogEntry | None) -> int:
+        """Write a turn down; returns its place. entry: goes into the log of questions with it, or neither is written.
 
         Raises NotKnown where the reply has a `turn` that is another one: meanwhile the conversation was forgotten,
         which stays so, or has gone on elsewhere.
@@ -123,11 +123,9 @@ class Conversations:
                 " ON CONFLICT (id) DO UPDATE SET updated = excluded.updated",
                 *(conversation, storable(_title(answer.question)), now, now),
             )
-            # The log may have been cleared since.
             database.rows(
-                "INSERT INTO turns (conversation, place, asked, reply, memory, query)"
-                " VALUES (?, ?, ?, ?, ?, (SELECT id FROM queries WHERE id = ?))",
-                *(conversation, place, now, said, memory, query),
+                "INSERT INTO turns (conversation, place, asked, reply, memory, query) VALUES (?, ?, ?, ?, ?, ?)",
+                *(conversation, place, now, said, memory, None if entry is None else insert(database, entry)),
             )
         return place
 

@@ -73,17 +73,10 @@ class QueryLog:
         database.overwrite_deleted()
 
     def add(self, entry: LogEntry) -> int:
-        """Write a question down; returns the number of its row. Half of a surrogate pair, which SQLite cannot hold,
-        becomes U+FFFD."""
-        values = (
-            *(entry.asked, entry.question, entry.standalone_question, json.dumps(entry.chunks), entry.answer),
-            *(_json([astuple(source) for source in entry.sources]), _json(entry.timings_ms)),
-            *(entry.model, entry.feedback),
-        )
+        """Write a question down; returns the number of its row."""
         self._newest = 0  # no row's id: feedback on a question that cannot be written down is for no other one
         with self._writing():
-            self._rows(f"INSERT INTO queries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *map(storable, values))
-            added: int = self._rows("SELECT last_insert_rowid()")[0][0]
+            added = insert(self._database, entry)
         self._newest = added
         return added
 
@@ -145,6 +138,19 @@ class QueryLog:
         """A transaction; StoreBusy after PATIENCE_S in which another process kept on writing."""
         with self._database.waiting_at_most(PATIENCE_S), self._database.transaction():
             yield
+
+
+def insert(database: Database, entry: LogEntry) -> int:
+    """Write a question down inside a transaction; returns the number of its row. Half of a surrogate pair, which SQLite
+    cannot hold, becomes U+FFFD."""
+    values = (
+        *(entry.asked, entry.question, entry.standalone_question, json.dumps(entry.chunks), entry.answer),
+        *(_json([astuple(source) for source in entry.sources]), _json(entry.timings_ms)),
+        *(entry.model, entry.feedback),
+    )
+    sql = f"INSERT INTO queries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+    (row,) = database.rows(sql, *map(storable, values))
+    return int(row[0])
 
 
 def _entry(row: tuple[Any, ...]) -> LogEntry:

@@ -17,8 +17,9 @@ from folio.aside import aside
 from folio.chat import Chat, import_aside
 from folio.conversations import Conversations
 from folio.draw import PagePicture
-from folio.errors import ModelError, NotKnown, StoreMissing, UsageError
+from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.export import markdown
+from folio.files import unusable
 from folio.library import Library
 from folio.pages import Pages, PageView
 from folio.readers import Reader, Readers
@@ -178,7 +179,7 @@ class Service:
         began = perf_counter()
         with self._readers.one() as reader:
             papers = _known(reader.library, asked.papers) or None
-            found = reader.retriever.search(_storable(asked.query), asked.top_k, papers, rerank=asked.use_reranker)
+            found = reader.retriever.search(asked.query, asked.top_k, papers, rerank=asked.use_reranker)
             passages = passages_json(asked.query, found.hits, reader.retriever.models, found.timings_ms)
         return SearchReply(
             query=asked.query, hits=passages.hits, models=passages.models, elapsed_ms=_milliseconds(began)
@@ -197,7 +198,7 @@ class Service:
             self._conversations.require(asked.conversation)
 
     def ask(self, asked: ChatRequest, listener: Listener) -> ChatReply:
-        """One answer; it is kept when it is whole.
+        """One answer; it is kept when it is whole. Where that fails, its notice says so.
 
         Raises NotKnown, Busy, StoreMissing, StoreMismatch and ModelError; and what the listener raises.
         """
@@ -240,10 +241,12 @@ class Service:
                 models=models,
                 hits=said.hits,
             )
-            row = None
-            if self._app.settings.QUERY_LOG:
-                row = self._app.query_log(reader.library).add(log_entry(reply, at, models["llm"]))
-            self._conversations.add(conversation, made.model_dump(), reply.answer, row)
+            entry = log_entry(reply, at, models["llm"]) if self._app.settings.QUERY_LOG else None
+            try:
+                self._conversations.add(conversation, made.model_dump(), reply.answer, entry)
+            except (StoreError, OSError) as error:  # as in a terminal: it is told, and the answer stands
+                told = (error if isinstance(error, StoreError) else unusable(error)).happened
+                return made.model_copy(update={"notice": f"{made.notice} This could not be kept: {told}".strip()})
             return made
 
     def _chat(self, reader: Reader, asked: ChatRequest, listener: Listener, turns: Sequence[Answer]) -> Chat:
@@ -334,8 +337,3 @@ def _busy() -> Busy:
 
 def _milliseconds(began: float) -> float:
     return round((perf_counter() - began) * 1000, 2)
-
-
-def _storable(text: str) -> str:
-    """JSON may hold halves of surrogate pairs, which have no bytes in UTF-8."""
-    return text.encode(errors="replace").decode()

@@ -175,17 +175,16 @@ def test_a_conversation_can_be_gone_on_with(app: HashingApp, tmp_path: Path) -> 
 
 def test_a_turn_knows_its_row_in_the_log(library: Library, written: Conversations) -> None:
     log, id = QueryLog(library.database), written.begin()
-    log.add(ENTRY)
-    rows = [log.add(ENTRY), None, log.add(ENTRY)]
-    for row in rows:
-        written.add(id, {}, ANSWER, row)
+    before = log.add(ENTRY)
+    for entry in (ENTRY, None, ENTRY):
+        written.add(id, {}, ANSWER, entry)
+    rows = [before + 1, None, before + 2]
     assert [turn.query for turn in written.turns(id)] == rows
     assert [written.query(id, place) for place in (1, 2, 3)] == rows
+    assert log.last() == ENTRY
     log.clear()
     log.add(ENTRY)  # gets the number of one that is gone
     assert [turn.query for turn in written.turns(id)] == [None] * 3
-    assert written.add(id, {}, ANSWER, rows[0]) == 4  # the log was cleared before this was written down
-    assert written.query(id, 4) is None
     assert library.check() == []
 
 
@@ -242,13 +241,21 @@ def test_what_was_forgotten_while_it_was_answered_stays_so(kept: Conversations) 
     assert kept.require(id).turns == 1
 
 
+def test_what_is_not_kept_is_not_in_the_log_either(library: Library, written: Conversations) -> None:
+    id = written.begin()
+    written.add(id, {"turn": 1}, ANSWER, ENTRY)
+    written.remove(id)
+    with pytest.raises(NotKnown):
+        written.add(id, {"turn": 2}, ANSWER, ENTRY)
+    assert QueryLog(library.database).counts().questions == 0
+
+
 def test_in_memory_they_go_with_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with closing(Conversations.open(None)) as one, closing(Conversations.open(None)) as two:
         id = one.begin()
-        one.add(id, {"answer": "x"}, ANSWER, 7)
+        one.add(id, {"answer": "x"}, ANSWER, None)
         assert two.listed() == ()
-        assert one.query(id, 1) is None  # there is no log
     assert list(tmp_path.iterdir()) == []
     assert one.listed() == ()
 
@@ -369,12 +376,12 @@ def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch:
     with monkeypatch.context() as before:
         before.setattr("folio.database.STEPS", STEPS[:3])
         old = Database(path, (("epoch", "of old"), ("generation", "7")), create=True)
-        QueryLog(old).add(ENTRY)
+        QueryLog(old).add(replace(ENTRY, question="of old"))
         old.close()
     with closing(Conversations.open(path)) as kept:
         id = kept.begin()
-        kept.add(id, {"answer": "x"}, ANSWER, 1)
-        assert kept.query(id, 1) == 1
+        kept.add(id, {"answer": "x"}, ANSWER, ENTRY)
+        assert kept.query(id, 1) == 2
     with closing(Library(path)) as library:
         assert QueryLog(library.database).last() == ENTRY
         with library.reading() as stamp:
@@ -390,11 +397,11 @@ def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch:
 def talked(app: HashingApp) -> str:
     """The id of a conversation about the papers: two turns, the second marked; before them one question in the log."""
     with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
-        log, id = QueryLog(library.database), kept.begin()
-        log.add(ENTRY)
+        QueryLog(library.database).add(ENTRY)
+        id = kept.begin()
         chat = app.chat(library, top_k=2, paper=None)
         for question in ("What does a sponge do with its input?", "How are trees balanced after an insertion?"):
-            kept.add(id, {"message": question}, chat.ask(question).answer, log.add(replace(ENTRY, question=question)))
+            kept.add(id, {"message": question}, chat.ask(question).answer, replace(ENTRY, question=question))
         kept.mark(id, 2, "bad")
     return id
 
@@ -463,9 +470,10 @@ def test_questions_taken_over_keep_their_conversations(library: Library, written
     log = QueryLog(library.database)
     log.add(ENTRY)
     other = path.parents[1] / "other.sqlite"
-    with closing(Library(other, create=True)) as elsewhere, closing(Conversations.open(other)) as theirs:
+    Library(other, create=True).close()
+    with closing(Conversations.open(other)) as theirs:
         id = theirs.begin()
-        theirs.add(id, {}, ANSWER, QueryLog(elsewhere.database).add(replace(ENTRY, question="theirs")))
+        theirs.add(id, {}, ANSWER, replace(ENTRY, question="theirs"))
     written.take_over(other, log.take_over(other))
     row = written.query(id, 1)
     assert library.database.rows("SELECT question FROM queries WHERE id = ?", row) == [("theirs",)]

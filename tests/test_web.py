@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -311,6 +312,23 @@ def test_without_a_log_conversations_are_not_written_down(opened: Open) -> None:
     assert "not in the log" in refusal(client.post("/feedback", json=body), 400)
     other = opened(QUERY_LOG=False)
     assert other.get("/conversations").json() == {"conversations": []}
+
+
+def test_an_answer_that_cannot_be_kept_stands_and_says_so(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folio.conversations.PATIENCE_S", 0.1)
+    said(client, LENGTH)
+    writer = sqlite3.connect(tmp_path / "store" / "library.sqlite", isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    reply = said(client, LENGTH)
+    assert reply["answer"].startswith(IS_LONG)
+    assert "This could not be kept: Another process is writing to the library" in reply["notice"]
+    assert events(client.post("/chat/stream", json={"message": LENGTH}).text)[-1][0] == "done"
+    writer.execute("ROLLBACK")
+    writer.close()
+    refusal(client.get(f"/conversations/{reply['conversation']}"), 404)
+    assert logged(tmp_path).questions == 1
 
 
 def test_feedback_marks_the_answer_it_is_of(client: TestClient, tmp_path: Path) -> None:
