@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Dialog, Locator, Request, expect, sync_
 from playwright.sync_api import Error as PlaywrightError
 
 Pixels = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
+Yellow = npt.NDArray[np.bool_]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 LIMIT_S = 60  # until something is given up
@@ -207,10 +208,10 @@ def drop(tab: Tab, file: Path) -> None:
     )
 
 
-def yellow(pixels: Pixels) -> npt.NDArray[np.bool_]:
+def yellow(pixels: Pixels) -> Yellow:
     """Where the ground is marked, (height, width)."""
     red, green, blue = (pixels[:, :, colour].astype(int) for colour in range(3))
-    found: npt.NDArray[np.bool_] = (red > 200) & (green > 180) & (blue < 120)
+    found: Yellow = (red > 200) & (green > 180) & (blue < 120)
     return found
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pymupdf
 import pytest
-from browser import PHONE, WIDE, Tab, chromium, drop, yellow
-from desk import SAMPLE, small_papers
+from browser import PHONE, WIDE, Tab, Yellow, chromium, drop, yellow
+from desk import ROOT, SAMPLE, small_papers
 from live import Live, builtin_app, until
 from ollama_server import OllamaStandIn
 from pdfs import save
 from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
-from folio.draw import quote_boxes
+from folio.draw import Rect, quote_boxes
 
 pytestmark = pytest.mark.slow
 
@@ -152,6 +152,41 @@ def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
         pages_are_turned(tab, chip)
 
 
+def test_a_paper_from_the_world_is_opened_at_the_words_it_is_quoted_with(
+    browser: Browser, opened: Open, app: App, tmp_path: Path
+) -> None:
+    paper = ROOT.parent / "shared" / "papers" / "NIST.SP.800-207.pdf"
+    if not paper.exists():
+        pytest.skip(f"{paper.name} is not here")
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "models").symlink_to(app.settings.MODELS_DIR)
+    with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
+        tab = opened(live)
+        with tab.page.expect_file_chooser() as chooser:
+            tab.find("#welcome").get_by_text("choose files").click()
+        chooser.value.set_files(paper)
+        expect(tab.find(".upload")).to_contain_text("Added: Zero Trust Architecture, 59 pages.", timeout=60_000)
+        tab.page.keyboard.press("Alt+1")
+        turn = tab.ask("What is a zero trust enterprise?")
+        expect(turn.locator(".sentence").first).to_contain_text("a zero trust enterprise is the network infrastructure")
+        turn.locator(".sentence .chip").first.click()
+        viewer_shows(tab, 13)
+        with pymupdf.open(paper) as document:
+            (boxes,) = quote_boxes(document[12], [tab.find("#viewer-quote").inner_text()])
+        marked = yellow(tab.picture())
+        allowed = where(boxes, marked)
+        assert marked[allowed].mean() > 0.6
+        assert not (marked & ~allowed).any()
+
+
+def where(boxes: Iterable[Rect], marked: Yellow) -> Yellow:
+    """The pixels of a page's picture that lie in these boxes."""
+    found = np.zeros_like(marked)
+    for x0, y0, x1, y1 in boxes:
+        found[int(y0 * DPI) : int(y1 * DPI) + 1, int(x0 * DPI) : int(x1 * DPI) + 1] = True
+    return found
+
+
 def the_quote_is_marked(tab: Tab, page: int) -> None:
     quote = tab.find("#viewer-quote").inner_text()
     assert quote.startswith("A crash, a kill signal or a power failure costs")
@@ -166,12 +201,8 @@ def the_quote_is_marked(tab: Tab, page: int) -> None:
         (boxes,) = quote_boxes(paper[page - 1], [quote])
         height, width = paper[page - 1].rect.height, paper[page - 1].rect.width
     assert marked.shape == pytest.approx((height * DPI, width * DPI), abs=1)
-    allowed = np.zeros_like(marked)
-    for x0, y0, x1, y1 in boxes:
-        place = np.s_[int(y0 * DPI) : int(y1 * DPI) + 1, int(x0 * DPI) : int(x1 * DPI) + 1]
-        allowed[place] = True
-        assert marked[place].mean() > 0.6
-    assert not (marked & ~allowed).any()
+    assert all(marked[where([box], marked)].mean() > 0.6 for box in boxes)
+    assert not (marked & ~where(boxes, marked)).any()
     # The words that stand on yellow are those of the quote, whoever looks them up.
     on_yellow = [
         word
