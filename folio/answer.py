@@ -60,7 +60,7 @@ class OllamaAnswerer:
         """evidence_tokens: of the evidence in a prompt at most. answer_tokens: room that is kept for the answer.
 
         meaning: measures how near a sentence is to its quote. stand_in: answers where nothing of what the model wrote
-        can be shown. goes_on: called at each piece that the model writes; what it raises ends the answer, and the
+        can be shown. goes_on: called often while the model is waited for; what it raises ends the answer, and the
         server's work on it. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
         """
         info = server.require_local(model)
@@ -143,8 +143,9 @@ class OllamaAnswerer:
         """
         self._widen(_tokens(system, prompt), spare)
         done, length = "", 0
-        for chunk in self._model.stream(system, prompt, context=self._context, longest=self._answer_tokens):
-            self._goes_on()
+        for chunk in self._model.stream(
+            system, prompt, context=self._context, longest=self._answer_tokens, goes_on=self._goes_on
+        ):
             done = done or str(chunk.response_metadata.get("done_reason") or "")
             read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
             if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,35 @@ class ChatModel:
     name: str
 
     def stream(
-        self, rules: str, prompt: str, *, context: int, longest: int, shape: dict[str, Any] | None = None
+        self,
+        rules: str,
+        prompt: str,
+        *,
+        context: int,
+        longest: int,
+        shape: dict[str, Any] | None = None,
+        goes_on: Callable[[], None] = lambda: None,
     ) -> Iterator[AIMessageChunk]:
         """What the model says, in pieces as they come; the last one has "done_reason" in its metadata.
 
         rules: the system's message; none where it is empty. context: tokens that the model is loaded with. longest:
-        tokens of the reply. shape: the JSON Schema that the reply is held to. Raises ModelError, and OllamaError where
-        the reply breaks off.
+        tokens of the reply. shape: the JSON Schema that the reply is held to. goes_on: called often, also while the
+        model loads and says nothing; what it raises ends the reply, and the server's work on it. Raises ModelError, and
+        OllamaError where the reply breaks off.
         """
         from langchain_core.messages import HumanMessage, SystemMessage
         from langchain_ollama import ChatOllama
+
+        from folio.waiting import transport
+
+        left: list[Exception] = []
+
+        def still_goes_on() -> None:
+            try:
+                goes_on()
+            except Exception as error:
+                left.append(error)
+                raise
 
         model = ChatOllama(
             model=self.name,
@@ -40,6 +59,7 @@ class ChatModel:
             num_predict=longest,
             format=shape,
             client_kwargs=client_kwargs(self.server.timeout_s),
+            sync_client_kwargs={"transport": transport(still_goes_on)},
         )
         ended = False
         try:
@@ -49,6 +69,8 @@ class ChatModel:
         except ModelError:
             raise
         except Exception as error:  # whatever the client meets on the way is told in our words
+            if error in left:
+                raise
             raise translate(error, self.name, self.server.url) from error
         if not ended:
             raise broke_off(self.name, self.server.url)

@@ -156,7 +156,7 @@ def test_what_goes_on_raises_ends_an_answer_that_has_no_end(make: Make, ollama_s
             raise LeftError
 
     ollama_server.reply = [FLOAT]
-    ollama_server.faults.endless = "nothing"
+    ollama_server.faults.endless, ollama_server.faults.between_pieces_s = "nothing", 0.01
     with pytest.raises(LeftError):
         list(make(goes_on=goes_on).sentences("How do otters float?", evidence_on(FLOAT)))
     assert calls == 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from ollama_server import OllamaStandIn
 from pdfs import slow_page
 
 from folio import workers
+from folio.web import ANSWERING
 
 LENGTH, SLEEP = "What length has the Aletsch glacier?", "How do sea otters sleep?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
@@ -67,6 +69,30 @@ def test_a_client_that_leaves_ends_its_answer_and_leaves_no_trace(
         until(lambda: ollama_server.left)
         assert client.get("/conversations").json() == {"conversations": []}
         assert client.post("/chat", json={"message": SLEEP}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
+def test_a_client_that_leaves_before_the_models_first_word_frees_its_conversation_and_its_place(
+    live: Live, ollama_server: OllamaStandIn, path: str
+) -> None:
+    ollama_server.faults.first_byte_s, ollama_server.faults.paths = 10 * LIMIT_S, ("/api/chat",)
+    with live.client() as client:
+        conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
+        asked = [slowly(conversation=conversation), *[slowly()] * (ANSWERING - 1)]
+        leaving = [sent(live, path, body) for body in asked]
+        until(lambda: len(ollama_server.bodies("/api/chat")) == ANSWERING)
+        for each in leaving:
+            each.close()
+        until(lambda: client.post("/chat", json={"message": SLEEP, "conversation": conversation}).status_code == 200)
+
+
+def sent(live: Live, path: str, body: dict[str, Any]) -> socket.socket:
+    """A connection over which this was asked."""
+    content = json.dumps(body).encode()
+    connection = socket.create_connection(("127.0.0.1", live.port), timeout=LIMIT_S)
+    headers = f"Host: 127.0.0.1:{live.port}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
+    connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + content)
+    return connection
 
 
 def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(

@@ -25,7 +25,7 @@ FLOORS = [
     "types errors aside offline",
     "protocols matching measure setforms glance guard",
     "prompts files fingerprint ollama layout hidden frontmatter tokens units sentences refusals markers markdown bert "
-    "mupdf",
+    "mupdf waiting",
     "database chatmodel exported network quantities draft late evalset labels ocr regions seen bars segments "
     "references",
     "facts export",
