@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +38,11 @@ def chromium() -> Iterator[Browser]:
     options = ["--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--no-sandbox")  # Chromium does not start in it as root
-    with sync_playwright() as playwright:
+    with ExitStack() as ended:
         try:
+            playwright = ended.enter_context(sync_playwright())
             browser = playwright.chromium.launch(executable_path=found, args=options)
-        except PlaywrightError as error:
+        except (PlaywrightError, OSError) as error:
             pytest.skip(f"Chromium does not start here: {str(error).strip().splitlines()[0]}")
         yield browser
         browser.close()
@@ -53,6 +54,7 @@ class Tab:
     def __init__(self, browser: Browser, url: str, size: tuple[int, int] = WIDE) -> None:
         self.url = url
         self.problems: list[str] = []
+        self._expected: list[str] = []
         self.asked: list[str] = []  # every address that the page asked for
         width, height = size
         # Nothing moves: what is looked at is what stays.
@@ -91,15 +93,16 @@ class Tab:
         self.page.goto(f"{self.url}/{place}")
 
     def expected(self, *problems: str) -> None:
-        """Each of these (patterns) has happened, as it should, and is forgotten."""
+        """Each of these (patterns) has happened, as it should; no more is said of it, should it come again."""
         for problem in problems:
             assert any(re.search(problem, noted) for noted in self.problems), (problem, self.problems)
-        self.problems = [noted for noted in self.problems if not any(re.search(each, noted) for each in problems)]
+        self._expected += problems
 
     def close(self) -> None:
         self.page.evaluate("0")  # what has happened until now is told before this is answered
         self.context.close()
-        assert self.problems == [], self.problems
+        unexpected = [noted for noted in self.problems if not any(re.search(each, noted) for each in self._expected)]
+        assert unexpected == [], unexpected
 
     def find(self, selector: str) -> Locator:
         return self.page.locator(selector)
