@@ -536,8 +536,7 @@ def open_side(tab: Tab) -> None:
 
 # Each comes after the one before it; with a place, anew.
 VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
-    "welcome": ("#ask", lambda tab: expect(tab.find("#welcome h1")).to_be_visible()),
-    "options": ("", options),
+    "options": ("#ask", options),
     "models": ("", lambda tab: tab.find("#models-button").click()),
     "refusal": ("#ask", lambda tab: tab.ask(UNKNOWN)),
     "answer": ("#ask", lambda tab: tab.ask(LOST_POWER)),
