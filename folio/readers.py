@@ -16,6 +16,9 @@ from folio.library import Library
 from folio.retrieve import Retriever
 from folio.store import Indexes
 
+# Readers that stay for the next question; each has files open, and indexes in memory
+KEPT = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -54,7 +57,10 @@ class Readers:
             reader.library.close()  # whatever state it is in
             raise
         with self._lock:
-            self._free.append(reader)
+            if len(self._free) < KEPT:
+                self._free.append(reader)
+                return
+        reader.library.close()
 
     def close(self) -> None:
         with self._lock:

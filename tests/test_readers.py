@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from desk import shelf
 from doubles import HashingApp
 
-from folio.errors import StoreMismatch, StoreMissing
+from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
 from folio.library import Library
-from folio.readers import Readers
+from folio.readers import KEPT, Readers
 
 QUESTION = "What length has the Aletsch glacier?"
 
@@ -43,6 +44,18 @@ def test_a_reader_is_kept_for_the_next_question(readers: Readers) -> None:
         pass
     with readers.one() as again:
         assert again is first
+
+
+def test_no_more_readers_are_kept_than_are_needed_often(readers: Readers) -> None:
+    with ExitStack() as at_once:
+        taken = [at_once.enter_context(readers.one()) for _ in range(KEPT + 2)]
+    closed = []
+    for reader in taken:
+        try:
+            reader.library.counts()
+        except StoreDamaged:
+            closed.append(reader)
+    assert len(closed) == 2
 
 
 def test_what_a_question_broke_is_not_used_again(readers: Readers) -> None:
