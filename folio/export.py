@@ -38,6 +38,8 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     sources = by_page(_source(citation) for citation in reply["citations"])
     numbers = {(source.paper, source.page): number for number, source in enumerate(sources, 1)}
     yield f"## {_escaped(reply['message'])}"
+    if reply["standalone_question"] != reply["message"].strip():
+        yield f"Understood as: {_escaped(reply['standalone_question'])}"
     if reply["refused"]:
         yield f"*{_escaped(reply['answer'])}*"
     before = ""

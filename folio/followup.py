@@ -119,23 +119,25 @@ def _meant(question: str, last: Answer) -> str:
     match = _counted_off(question)
     if match is None:
         return ""
-    items = _items(last)
+    items, listed = _items(last)
     word = (match["word"] or "").lower()
     place = len(items) if word == "last" else int(match["digits"] or match["number"] or _ORDINALS.index(word) + 1)
     if not 1 <= place <= len(items):
         return ""
     item = items[place - 1]
-    if len(item.split()) <= _LONGEST_ITEM:
-        return f"{question[: match.start()]}{item.rstrip(' .')}{question[match.end() :]}"
+    rest = question[match.end() :]
+    # A sentence can follow a word such as "explain", and cannot stand in the middle of another.
+    if listed or (len(item.split()) <= _LONGEST_ITEM and not tokenize(rest)):
+        return f"{question[: match.start()]}{item.rstrip(' .')}{rest}"
     return f"{question} {item}"
 
 
-def _items(answer: Answer) -> list[str]:
-    """What an answer lists: the items of its one sentence, else its sentences."""
+def _items(answer: Answer) -> tuple[list[str], bool]:
+    """What an answer lists, the items of its one sentence; else its sentences. And which of the two."""
     texts = [sentence.text for sentence in answer.sentences]
     if len(texts) == 1 and (listed := _LISTED.search(texts[0])):
         items = [item.strip(" .\n") for item in _PARTED.split(texts[0][listed.end() :])]
         items = [item for item in items if item]
         if len(items) > 1 and all(len(item.split()) <= _LONGEST_ITEM for item in items):
-            return items
-    return texts
+            return items, True
+    return texts, False

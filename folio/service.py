@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from folio.library import Library
 from folio.pages import Pages, PageView
 from folio.readers import Reader, Readers
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
-from folio.shelf import Removed, Shelf
+from folio.shelf import Removed, Shelf, not_here
 from folio.types import Answer, Paper
 from folio.webschema import (
     ChatReply,
@@ -295,10 +296,12 @@ class Service:
         """Raises NotKnown."""
         self._conversations.remove(conversation)
 
-    def markdown(self, conversation: str) -> str:
-        """A conversation with its citations. Raises NotKnown."""
+    def markdown(self, conversation: str) -> tuple[str, str]:
+        """A conversation with its citations, and a file's name for it. Raises NotKnown."""
         found = self._conversations.require(conversation)
-        return markdown(found.title, [turn.reply for turn in self._conversations.turns(conversation)])
+        title = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:50].strip("-")
+        name = "-".join(filter(None, ["folio", title, found.updated[:10]]))
+        return markdown(found.title, [turn.reply for turn in self._conversations.turns(conversation)]), f"{name}.md"
 
     @contextmanager
     def _one_at_a_time(self, conversation: str) -> Iterator[None]:
@@ -327,7 +330,7 @@ def _known(library: Library, ids: Sequence[str]) -> list[Paper]:
     wanted = list(dict.fromkeys(ids))
     papers = library.papers_by_id(wanted)
     if len(papers) < len(wanted):
-        raise NotKnown("There is no such paper in the index.", "Look it up in the list of papers.")
+        raise not_here()
     return papers
 
 

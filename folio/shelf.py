@@ -68,7 +68,7 @@ class Shelf:
         """
         known = [Path(file.path) for file in library.files() if file.sha256 == paper]
         if not known:
-            raise NotKnown("There is no such paper in the index.", "Look it up in the list of papers.")
+            raise not_here()
         for path in known:
             with suppress(OSError):
                 if self._sha256(path) == paper:
@@ -150,7 +150,7 @@ class Shelf:
             try:
                 files = [file for file in library.files() if file.sha256 == paper]
                 if not files:
-                    raise NotKnown("There is no such paper in the index.", "Look it up in the list of papers.")
+                    raise not_here()
                 for file in files:
                     library.drop(file.path)
             finally:
@@ -239,3 +239,10 @@ def _names(folder: Path, name: str) -> Iterator[Path]:
     plain = PurePath(name)
     for number in count(2):
         yield folder / f"{plain.stem} ({number}){plain.suffix}"
+
+
+def not_here() -> NotKnown:
+    """What is said of an id that no paper has."""
+    return NotKnown(
+        "This paper is not in the index.", f"If it was taken out, its file is in {REMOVED} in the papers' folder."
+    )

@@ -40,6 +40,7 @@ from folio.service import Busy, Service
 from folio.stream import Client, Gone, Tell, Work
 from folio.types import SourceFile
 from folio.webschema import (
+    NOT_BLANK,
     ChatReply,
     ChatRequest,
     Citations,
@@ -214,8 +215,9 @@ def _conversations(service: Service) -> APIRouter:
     )
     def markdown(conversation: ConversationId) -> Response:
         """The conversation as Markdown, with its citations."""
-        headers = {"Content-Disposition": f'attachment; filename="folio-{conversation}.md"'}
-        return Response(service.markdown(conversation), media_type="text/markdown", headers=headers)
+        text, name = service.markdown(conversation)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type="text/markdown", headers=headers)
 
     return routes
 
@@ -361,7 +363,8 @@ def _handle_errors(web: FastAPI) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        said = f"{place}: {first['msg']}."
+        is_blank = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == NOT_BLANK
+        said = f"{place}: {'it is empty' if is_blank else first['msg']}."
         return answered(422, ErrorBody(error=said, remedy="/docs tells what is taken."))
 
     @web.exception_handler(HTTPException)

@@ -25,7 +25,8 @@ MOST_PASSAGES = 50
 ConversationId = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{16}$", description="Opaque; given with the first reply.")]
 Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES)]
 Turn = Annotated[int, Field(ge=1, le=10**6, description="The place of an answer in its conversation.")]
-Text = Annotated[str, Field(pattern=r"\S", max_length=10_000)]
+NOT_BLANK = r"\S"
+Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
 Feedback = Literal["good", "bad"]
 Chosen = Annotated[list[Sha256], Field(max_length=100_000, description="Asked among these papers only; empty for all.")]

@@ -41,6 +41,7 @@ def test_a_conversation_with_its_citations() -> None:
         "3. melt.pdf, p. 1. Melt\n\n"
         "   > “The tongue of the Aletsch glacier retreats by 50 metres each year.”\n\n"
         "## Who painted it?\n\n"
+        "Understood as: Who painted the Aletsch glacier?\n\n"
         "*Not found in the provided papers.*\n\n"
         "## Key references\n\n"
         "- Ice of the Alps. alps/ice.pdf, pp. 1, 2\n"
@@ -76,7 +77,8 @@ def test_several_pages_say_otherwise() -> None:
 
 def test_a_conversation_of_refusals_lists_nothing() -> None:
     assert markdown("Who?", [reply(REFUSED)]) == (
-        "# Who?\n\n## Who painted it?\n\n*Not found in the provided papers.*\n"
+        "# Who?\n\n## Who painted it?\n\nUnderstood as: Who painted the Aletsch glacier?\n\n"
+        "*Not found in the provided papers.*\n"
     )
 
 

@@ -124,6 +124,7 @@ THREE = answered(
         # Sentences of an answer: a short one takes the place of its number, a long one is joined
         ("Explain the first one.", THREE, "Explain The tongue retreats each year."),
         ("Explain the 2nd one.", THREE, f"Explain the 2nd one. {THREE.sentences[1].text}"),
+        ("How can the first one be measured?", THREE, f"How can the first one be measured? {THREE.sentences[0].text}"),
         ("Explain sentence 3", THREE, "Explain The ice is thick"),
         ("Tell me more about the last point", THREE, "Tell me more about The ice is thick"),
         # What is not there: behind the subject

@@ -150,7 +150,7 @@ def test_search_is_among_chosen_papers_alone(client: TestClient) -> None:
     otters = papers(client)["otters.pdf"]["id"]
     found = client.post("/search", json={"query": LENGTH, "papers": [otters]}).json()
     assert {hit["file"] for hit in found["hits"]} == {"otters.pdf"}
-    assert "no such paper" in refusal(client.post("/search", json={"query": LENGTH, "papers": [NOBODY]}), 404)
+    assert "not in the index" in refusal(client.post("/search", json={"query": LENGTH, "papers": [NOBODY]}), 404)
 
 
 def test_search_without_the_reranker(client: TestClient) -> None:
@@ -225,7 +225,7 @@ def test_what_cannot_be_asked_is_refused_by_name(client: TestClient, body: dict[
 
 
 def test_an_empty_message_and_an_unknown_conversation_are_refused(client: TestClient) -> None:
-    refusal(client.post("/chat", json={"message": " \n "}), 422)
+    assert refusal(client.post("/chat", json={"message": " \n "}), 422) == "message: it is empty."
     unknown = {"message": "x", "conversation": "A" * 16}
     for path in ("/chat", "/chat/stream"):
         refusal(client.post(path, json=unknown), 404)
@@ -286,7 +286,9 @@ def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open, tmp
     assert shown["turns"] == [first, second]
     exported = client.get(f"{path}/markdown")
     assert exported.headers["content-type"].startswith("text/markdown")
-    assert exported.headers["content-disposition"] == f'attachment; filename="folio-{first["conversation"]}.md"'
+    day = client.get(path).json()["updated"][:10]
+    name = f"folio-what-length-has-the-aletsch-glacier-{day}.md"
+    assert exported.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert LENGTH in exported.text
     assert IS_LONG in exported.text
     assert client.delete(path).status_code == 204

@@ -20,6 +20,9 @@ export function shown(thrown) {
   return new ApiError("The page made a mistake.", "Load it again; if it comes back, tell us what you did.");
 }
 
+/** Whether the same request would be refused again. */
+export const isLasting = (error) => error.status >= 400 && error.status < 500 && error.status !== 409;
+
 export const isAbort = (thrown) => thrown?.name === "AbortError";
 
 async function request(path, options) {

@@ -1,6 +1,7 @@
 // What several parts of the page know: the state of the server, the papers, the options of a question.
 
 import * as api from "./api.js";
+import { toast } from "./dom.js";
 
 export const shared = {
   health: null,
@@ -37,7 +38,9 @@ export async function loadPapers() {
   const { papers, failures } = await api.papers().finally(tellPapersKnown);
   shared.papers = new Map(papers.map((paper) => [paper.id, paper]));
   shared.failures = failures;
-  for (const id of options.papers) if (!shared.papers.has(id)) options.papers.delete(id);
+  const gone = [...options.papers].filter((id) => !shared.papers.has(id));
+  for (const id of gone) options.papers.delete(id);
+  if (gone.length && !options.papers.size) toast("The paper that was asked alone is gone: questions go to all papers.");
   changed("papers");
   changed("options");
 }

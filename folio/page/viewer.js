@@ -117,12 +117,12 @@ async function show() {
 }
 
 function say(error) {
-  byId("viewer-problem").replaceChildren(
-    problem(error, () => {
-      if (!details) learn(open.paper);
-      show();
-    }),
-  );
+  const retry = () => {
+    if (!details) learn(open.paper);
+    show();
+  };
+  // A paper that is gone, or its file, does not come back by asking again.
+  byId("viewer-problem").replaceChildren(problem(error, api.isLasting(error) ? null : retry));
 }
 
 /** The quotes above the page, and which of them could not be marked. null: another page is shown. */
