@@ -82,7 +82,7 @@ class Chat:
     @property
     def models(self) -> dict[str, str]:
         """What embeds, reranks and answers, by the names that people see."""
-        return {**self._retriever.models, "llm": self._answerer.name}
+        return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
     def ask(self, question: str, told: Told = _nobody, searched: Searched = _nobody) -> Reply:
         """Answer a question from the papers; `searched` gets what was found, `told` each sentence as it passes.

@@ -59,7 +59,12 @@ class Retriever:
     @property
     def models(self) -> dict[str, str]:
         """What embeds and what reranks, by the names that people see."""
-        return {"embedder": self.embedder.name, "reranker": self._reranker.name if self._reranker else "none"}
+        return self.models_in(rerank=True)
+
+    def models_in(self, *, rerank: bool) -> dict[str, str]:
+        """The same for a search with or without the reranker."""
+        reranker = self._reranker if rerank else None
+        return {"embedder": self.embedder.name, "reranker": reranker.name if reranker else "none"}
 
     def search(
         self,

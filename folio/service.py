@@ -43,6 +43,7 @@ from folio.webschema import (
     SearchReply,
     SearchRequest,
     StoreJson,
+    chat_reply,
     paper_details,
     paper_json,
 )
@@ -181,7 +182,8 @@ class Service:
         with self._readers.one() as reader:
             papers = _known(reader.library, asked.papers) or None
             found = reader.retriever.search(asked.query, asked.top_k, papers, rerank=asked.use_reranker)
-            passages = passages_json(asked.query, found.hits, reader.retriever.models, found.timings_ms)
+            models = reader.retriever.models_in(rerank=asked.use_reranker)
+            passages = passages_json(asked.query, found.hits, models, found.timings_ms)
         return SearchReply(
             query=asked.query, hits=passages.hits, models=passages.models, elapsed_ms=_milliseconds(began)
         )
@@ -225,23 +227,7 @@ class Service:
             )
             listener.goes_on()
             said = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
-            made = ChatReply(
-                message=asked.message,
-                answer=said.answer,
-                refused=said.refused,
-                sources_used=list(dict.fromkeys(citation.file for citation in said.citations)),
-                citations=said.citations,
-                elapsed_ms=_milliseconds(began),
-                conversation=conversation,
-                turn=len(before) + 1,
-                standalone_question=said.standalone_question,
-                sentences=said.sentences,
-                dropped_sentences=said.dropped_sentences,
-                notice=said.notice,
-                style=said.style,
-                models=models,
-                hits=said.hits,
-            )
+            made = chat_reply(asked.message, said, conversation, len(before) + 1, _milliseconds(began))
             entry = log_entry(reply, at, models["llm"]) if self._app.settings.QUERY_LOG else None
             try:
                 self._conversations.add(conversation, made.model_dump(), reply.answer, entry)

@@ -10,6 +10,7 @@ from folio.errors import FolioError
 from folio.indexing import Status
 from folio.references import bibtex, reference
 from folio.schema import (
+    AnswerJson,
     CitationJson,
     Count,
     FromOne,
@@ -236,6 +237,27 @@ def paper_details(paper: Paper, added: str) -> PaperDetails:
     about = paper_json(paper, added).model_dump()
     return PaperDetails(
         **about, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ())
+    )
+
+
+def chat_reply(message: str, said: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:
+    """An answer as the web gives it. message: as it was sent. turn: its place in the conversation."""
+    return ChatReply(
+        message=message,
+        answer=said.answer,
+        refused=said.refused,
+        sources_used=list(dict.fromkeys(citation.file for citation in said.citations)),
+        citations=said.citations,
+        elapsed_ms=elapsed_ms,
+        conversation=conversation,
+        turn=turn,
+        standalone_question=said.standalone_question,
+        sentences=said.sentences,
+        dropped_sentences=said.dropped_sentences,
+        notice=said.notice,
+        style=said.style,
+        models=said.models,
+        hits=said.hits,
     )
 
 

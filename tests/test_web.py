@@ -154,8 +154,11 @@ def test_search_is_among_chosen_papers_alone(client: TestClient) -> None:
 
 
 def test_search_without_the_reranker(client: TestClient) -> None:
-    reranked = client.post("/search", json={"query": LENGTH}).json()["hits"]
-    fused = client.post("/search", json={"query": LENGTH, "use_reranker": False}).json()["hits"]
+    with_it = client.post("/search", json={"query": LENGTH}).json()
+    without = client.post("/search", json={"query": LENGTH, "use_reranker": False}).json()
+    assert (with_it["models"]["reranker"], without["models"]["reranker"]) == ("built in", "none")
+    assert said(client, LENGTH, use_reranker=False)["models"]["reranker"] == "none"
+    reranked, fused = with_it["hits"], without["hits"]
     assert sorted(hit["text"] for hit in reranked) == sorted(hit["text"] for hit in fused)
     assert [hit["score"] for hit in reranked] != [hit["score"] for hit in fused]
 
