@@ -53,15 +53,11 @@ class Conversations:
     """Any number of threads may use it. Raises StoreError and its kinds, as the library does."""
 
     def __init__(self, path: Path | None) -> None:
+        """Those of the library at this path, which need not be there yet, and may be replaced; None: in memory."""
         self._path = path
         self._lock = Lock()
         self._database: Database | None = None
         self._file: tuple[int, int] | None = None  # what is open, by device and inode
-
-    @classmethod
-    def open(cls, path: Path | None) -> Conversations:
-        """Those of the library at this path, which need not be there yet, and may be replaced; None: in memory."""
-        return cls(path)
 
     def close(self) -> None:
         with self._lock:

@@ -170,7 +170,7 @@ def mark(log: QueryLog, feedback: Feedback) -> None:
 
 def forget(app: App, library: Library) -> None:
     """Forget every question of the log, every conversation, and the lines typed in chats. Raises StoreError."""
-    with closing(Conversations.open(app.library_path)) as kept:
+    with closing(Conversations(app.library_path)) as kept:
         conversations = kept.clear()
     questions = app.query_log(library).clear()
     _history(app).unlink(missing_ok=True)

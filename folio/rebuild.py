@@ -109,7 +109,7 @@ def _take_over(path: Path, beside: Path, aside: Path | None = None) -> None:
     """aside: a library that cannot be read, but whose questions and conversations perhaps can."""
     library = Library(path, create=True)
     try:
-        with closing(Conversations.open(path)) as conversations:
+        with closing(Conversations(path)) as conversations:
             log = QueryLog(library.database)
             # These raise where something is damaged that taking over the papers would not mend.
             log.counts()

@@ -75,7 +75,7 @@ class Service:
         self._app = app
         self.shelf = Shelf(app)
         self._readers = Readers(app.library_path, app.retriever, app.open_indexes)
-        self._conversations = Conversations.open(app.library_path if settings.QUERY_LOG else None)
+        self._conversations = Conversations(app.library_path if settings.QUERY_LOG else None)
         self._pages = Pages(timeout_s=settings.PARSE_TIMEOUT_S, memory_mb=settings.PARSE_MEMORY_MB)
         self._answering: set[str] = set()
         self._lock = Lock()

@@ -50,14 +50,14 @@ def kept(request: pytest.FixtureRequest, path: Path) -> Iterator[Conversations]:
     """What is kept in a library, and what is kept nowhere."""
     if request.param == "on disk":
         request.getfixturevalue("library")
-    with closing(Conversations.open(path if request.param == "on disk" else None)) as opened:
+    with closing(Conversations(path if request.param == "on disk" else None)) as opened:
         yield opened
 
 
 @pytest.fixture
 def written(library: Library, path: Path) -> Iterator[Conversations]:
     """What is kept in a library."""
-    with closing(Conversations.open(path)) as opened:
+    with closing(Conversations(path)) as opened:
         yield opened
 
 
@@ -154,7 +154,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
 
 
 def test_a_conversation_can_be_gone_on_with(app: HashingApp, tmp_path: Path) -> None:
-    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         chat = app.chat(library, top_k=2, paper=None)
         id = kept.begin()
         asked = "What does a sponge do with its input?", "Who painted it?", "How are trees balanced after an insertion?"
@@ -252,7 +252,7 @@ def test_what_is_not_kept_is_not_in_the_log_either(library: Library, written: Co
 
 def test_in_memory_they_go_with_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with closing(Conversations.open(None)) as one, closing(Conversations.open(None)) as two:
+    with closing(Conversations(None)) as one, closing(Conversations(None)) as two:
         id = one.begin()
         one.add(id, {"answer": "x"}, ANSWER, None)
         assert two.listed() == ()
@@ -287,7 +287,7 @@ def test_many_threads_may_write_and_read(kept: Conversations) -> None:
 
 
 def test_another_program_sees_what_is_written(written: Conversations, path: Path) -> None:
-    with closing(Conversations.open(path)) as other:
+    with closing(Conversations(path)) as other:
         id = written.begin()
         written.add(id, {"answer": "here"}, ANSWER, None)
         assert [turn.reply for turn in other.turns(id)] == [{"answer": "here"}]
@@ -339,7 +339,7 @@ def test_a_conversation_changes_nothing_about_the_papers(library: Library, writt
 
 
 def test_a_store_that_is_not_there_yet(path: Path) -> None:
-    with closing(Conversations.open(path)) as kept:
+    with closing(Conversations(path)) as kept:
         id = kept.begin()
         assert kept.listed() == ()
         assert kept.clear() == 0
@@ -378,7 +378,7 @@ def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch:
         old = Database(path, (("epoch", "of old"), ("generation", "7")), create=True)
         QueryLog(old).add(replace(ENTRY, question="of old"))
         old.close()
-    with closing(Conversations.open(path)) as kept:
+    with closing(Conversations(path)) as kept:
         id = kept.begin()
         kept.add(id, {"answer": "x"}, ANSWER, ENTRY)
         assert kept.query(id, 1) == 2
@@ -396,7 +396,7 @@ def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch:
 @pytest.fixture
 def talked(app: HashingApp) -> str:
     """The id of a conversation about the papers: two turns, the second marked; before them one question in the log."""
-    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         QueryLog(library.database).add(ENTRY)
         id = kept.begin()
         chat = app.chat(library, top_k=2, paper=None)
@@ -407,7 +407,7 @@ def talked(app: HashingApp) -> str:
 
 
 def assert_is_there(app: HashingApp, id: str) -> None:
-    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         assert [(found.id, found.turns) for found in kept.listed()] == [(id, 2)]
         first, second = kept.turns(id, library)
         assert first.reply == {"message": "What does a sponge do with its input?"}
@@ -449,7 +449,7 @@ def test_of_log_and_conversations_one_is_saved_without_the_other(
         tamper.execute(f"DROP TABLE {lost}")
     tamper.close()
     HashingApp(app.settings, lambda notice: None, app.hashing).run(rebuild=True)
-    with closing(app.open_library()) as library, closing(Conversations.open(app.library_path)) as kept:
+    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         assert (QueryLog(library.database).counts().questions, len(kept.listed())) == left
         if left[1]:
             assert [turn.query for turn in kept.turns(talked)] == [None, None]
@@ -471,7 +471,7 @@ def test_questions_taken_over_keep_their_conversations(library: Library, written
     log.add(ENTRY)
     other = path.parents[1] / "other.sqlite"
     Library(other, create=True).close()
-    with closing(Conversations.open(other)) as theirs:
+    with closing(Conversations(other)) as theirs:
         id = theirs.begin()
         theirs.add(id, {}, ANSWER, replace(ENTRY, question="theirs"))
     written.take_over(other, log.take_over(other))

@@ -98,7 +98,7 @@ def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: Desk) -> N
     history.write_text(f"\n+{LENGTH}\n", encoding="utf-8")
     for _ in range(2):
         filled.query(LENGTH)
-    with closing(Conversations.open(filled.store / "library.sqlite")) as conversations:
+    with closing(Conversations(filled.store / "library.sqlite")) as conversations:
         conversations.add(conversations.begin(), {}, REFUSED, None)
         forgotten = "Forgotten: 2 questions, 1 conversation, and the lines typed in chats.\n"
         assert filled.query("--forget") == Ran(0, forgotten, "")
