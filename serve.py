@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     import socket
 
-    from folio.guard import Allowed, is_loopback
+    from folio.guard import Allowed
+    from folio.offline import is_loopback
 
     _require_token(arguments.host, arguments.token)
     try:
@@ -79,7 +80,7 @@ def _require_token(host: str, token: str | None) -> None:
     import re
 
     from folio.errors import UsageError
-    from folio.guard import is_loopback
+    from folio.offline import is_loopback
 
     make_one = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
     if token is None:

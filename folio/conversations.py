@@ -18,6 +18,7 @@ from typing import Any
 
 from folio.database import MEMORY, Database, storable
 from folio.errors import NotKnown, StoreMissing
+from folio.files import identity
 from folio.library import Library
 from folio.querylog import PATIENCE_S, Feedback, LogEntry, insert
 from folio.remember import memory_of, recalled
@@ -190,7 +191,7 @@ class Conversations:
 
     def _opened(self) -> Database:
         """The database as it is now. Raises StoreMissing."""
-        file = _file(self._path)
+        file = identity(self._path) if self._path else None
         if self._database is not None and file != self._file:
             self._database.close()
             self._database = None
@@ -199,15 +200,6 @@ class Conversations:
             self._database.overwrite_deleted()
             self._file = file
         return self._database
-
-
-def _file(path: Path | None) -> tuple[int, int] | None:
-    """What lies at a path, by device and inode; None where nothing does. An open file's inode is given to no other."""
-    try:
-        found = path.stat() if path else None
-    except OSError:  # opening it says what is wrong
-        return None
-    return (found.st_dev, found.st_ino) if found else None
 
 
 def _only(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -19,6 +19,16 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """What lies at a path, by device and inode; None where nothing can be seen. An open file's inode is given to no
+    other."""
+    try:
+        found = path.stat()
+    except OSError:  # opening it says what is wrong
+        return None
+    return found.st_dev, found.st_ino
+
+
 def sync(path: Path) -> None:
     """Wait until a file's bytes are on the disk."""
     with path.open("rb+") as file:

@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from folio.errors import FolioError
+from folio.offline import is_loopback
 
 # ASGI's own types: https://asgi.readthedocs.io/en/latest/specs/www.html
 Scope = MutableMapping[str, Any]
@@ -57,16 +58,6 @@ _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(?::([0-9]{1,5}))?")
 _SAFE = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _MEDIA_TYPES = frozenset({"application/json", "multipart/form-data"})
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name, as it is given to --host, can be reached from this computer only."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
-"""Nothing but the configured Ollama host is contacted: the hub's libraries are told so before they are imported."""
+"""Nothing but the configured Ollama host is contacted: the hub's libraries are told so before they are imported.
+
+And which hosts are this computer itself.
+"""
 
 from __future__ import annotations
 
 import os
+from ipaddress import ip_address
 
 
 def go_offline() -> None:
@@ -18,3 +22,13 @@ def go_offline() -> None:
         LANGCHAIN_TRACING_V2="false",
         TOKENIZERS_PARALLELISM="false",
     )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name is of this computer and can be reached from it only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

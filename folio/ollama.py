@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
+from folio.offline import is_loopback
 from folio.types import Progress
 
 if TYPE_CHECKING:
@@ -65,11 +66,7 @@ def base_url(host: str) -> str:
 
 def is_local(url: str) -> bool:
     """Whether a URL from `base_url` names this computer's loopback, so that no text leaves it."""
-    name = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from folio.files import identity
 from folio.library import Library
 from folio.retrieve import Retriever
 from folio.store import Indexes
@@ -26,7 +27,7 @@ class Reader:
 
     library: Library
     retriever: Retriever
-    file: tuple[int, int]  # device and inode of the library
+    file: tuple[int, int] | None  # device and inode of the library
     made_with: dict[str, str]  # its fingerprint
 
 
@@ -81,7 +82,7 @@ class Readers:
     def _opened(self) -> Reader:
         library = Library(self._path)
         try:
-            file, made_with = _file(self._path), library.fingerprint()
+            file, made_with = identity(self._path), library.fingerprint()
             with self._lock:
                 known = self._first
             if known is not None and (known.file, known.made_with) == (file, made_with):
@@ -97,12 +98,5 @@ class Readers:
 
     def _is_current(self, reader: Reader) -> bool:
         """Whether the store is still the one that it was: not put in another's place, nor made with another model."""
-        try:
-            return _file(self._path) == reader.file and reader.library.fingerprint() == reader.made_with
-        except OSError:
-            return False
-
-
-def _file(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+        file = identity(self._path)
+        return file is not None and file == reader.file and reader.library.fingerprint() == reader.made_with

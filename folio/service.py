@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -23,6 +23,7 @@ from folio.export import markdown
 from folio.files import unusable
 from folio.library import Library
 from folio.pages import Pages, PageView
+from folio.querylog import Feedback
 from folio.readers import Reader, Readers
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.shelf import Removed, Shelf, not_here
@@ -34,7 +35,6 @@ from folio.webschema import (
     ConversationList,
     ConversationSummary,
     FailureJson,
-    Feedback,
     Health,
     PaperDetails,
     PaperJson,
@@ -131,39 +131,37 @@ class Service:
     def papers(self) -> PaperList:
         """Every paper, and every file that gave none; empty before the first."""
         try:
-            library = self._app.open_library()
+            opened = self._app.open_library()
         except StoreMissing:
             return PaperList(papers=[], failures=[])
-        try:
+        with closing(opened) as library:
             added = library.added()
             failures = library.failures()
             return PaperList(
                 papers=[paper_json(paper, added[paper.id]) for paper in library.papers() if paper.id in added],
                 failures=[FailureJson(file=f.file.name, error=f.happened, remedy=f.remedy) for f in failures],
             )
-        finally:
-            library.close()
 
     def paper(self, paper: str) -> PaperDetails:
         """Raises NotKnown."""
-        with self._library() as library:
+        with closing(self._app.open_library()) as library:
             (found,) = _known(library, [paper])
             return paper_details(found, library.added()[paper])
 
     def added(self, paper: str) -> PaperJson:
         """A paper as it is listed. Raises NotKnown."""
-        with self._library() as library:
+        with closing(self._app.open_library()) as library:
             (found,) = _known(library, [paper])
             return paper_json(found, library.added()[paper])
 
     def pdf(self, paper: str) -> Path:
         """Raises NotKnown, PaperError."""
-        with self._library() as library:
+        with closing(self._app.open_library()) as library:
             return self.shelf.pdf(library, paper)
 
     def picture(self, paper: str, page: int, quotes: Sequence[str]) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
-        with self._library() as library:
+        with closing(self._app.open_library()) as library:
             (found,) = _known(library, [paper])
             if not 1 <= page <= found.page_count:
                 raise NotKnown(f"The paper has no page {page}.", f"Its last one is {found.page_count}.")
@@ -190,7 +188,7 @@ class Service:
 
     def require_answerable(self, asked: ChatRequest) -> None:
         """Raises what can be told before anything is looked for: NotKnown, Busy, StoreMissing, StoreMismatch."""
-        with self._library() as library:
+        with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
             _known(library, asked.papers)
@@ -253,7 +251,7 @@ class Service:
         row = self._conversations.query(conversation, turn)
         if row is None:
             raise UsageError("The question is not in the log.", "QUERY_LOG=true keeps questions from now on.")
-        with self._library() as library:
+        with closing(self._app.open_library()) as library:
             self._app.query_log(library).mark_row(row, feedback)
         self._conversations.mark(conversation, turn, feedback)
 
@@ -301,14 +299,6 @@ class Service:
         finally:
             with self._lock:
                 self._answering.discard(conversation)
-
-    @contextmanager
-    def _library(self) -> Iterator[Library]:
-        library = self._app.open_library()
-        try:
-            yield library
-        finally:
-            library.close()
 
 
 def _known(library: Library, ids: Sequence[str]) -> list[Paper]:

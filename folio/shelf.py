@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePath
@@ -124,7 +124,8 @@ class Shelf:
                 if outcome.status != "failed":
                     self._app.finish_ingest()
                 elif upload.is_new:
-                    self._forget_failure(file.path)
+                    with closing(self._app.open_library()) as library:
+                        library.forget_failure(file.path)
         except BaseException:
             self._unkeep(upload)
             raise
@@ -146,15 +147,12 @@ class Shelf:
         Raises NotKnown for an id that is not here, StoreBusy.
         """
         with self._places(_PATIENCE_S):
-            library = self._app.open_library()
-            try:
+            with closing(self._app.open_library()) as library:
                 files = [file for file in library.files() if file.sha256 == paper]
                 if not files:
                     raise not_here()
                 for file in files:
                     library.drop(file.path)
-            finally:
-                library.close()
             try:
                 kept = [moved for file in files if (moved := self._moved(Path(file.path)))]
             finally:
@@ -177,19 +175,9 @@ class Shelf:
         """Another file of the same paper, where it is in the index and on the disk."""
         if not self._app.library_path.exists():
             return None
-        library = self._app.open_library()
-        try:
+        with closing(self._app.open_library()) as library:
             others = (other for other in library.files() if other.sha256 == file.sha256 and other.path != file.path)
             return next((other for other in others if Path(other.path).is_file()), None)
-        finally:
-            library.close()
-
-    def _forget_failure(self, path: str) -> None:
-        library = self._app.open_library()
-        try:
-            library.forget_failure(path)
-        finally:
-            library.close()
 
     def _sha256(self, path: Path) -> str:
         found = path.stat()

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from folio.errors import FolioError
 from folio.indexing import Status
+from folio.querylog import Feedback
 from folio.references import bibtex, reference
 from folio.schema import (
     AnswerJson,
@@ -29,7 +30,6 @@ Turn = Annotated[int, Field(ge=1, le=10**6, description="The place of an answer 
 NOT_BLANK = r"\S"
 Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
-Feedback = Literal["good", "bad"]
 Chosen = Annotated[list[Sha256], Field(max_length=100_000, description="Asked among these papers only; empty for all.")]
 
 

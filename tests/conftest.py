@@ -11,6 +11,9 @@ from desk import Desk, small_papers
 from hypothesis import settings
 from ollama_server import OllamaStandIn
 
+from folio import store
+from folio.library import Library
+
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
 settings.load_profile("folio")
@@ -25,6 +28,20 @@ def ollama_server() -> Iterator[OllamaStandIn]:
     """An Ollama server on the loopback with llama3.1:8b, nomic-embed-text (64 numbers, for speed) and a cloud model."""
     with OllamaStandIn(dimension=64) as server:
         yield server
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the library of a store lies."""
+    return tmp_path / "store" / store.LIBRARY
+
+
+@pytest.fixture
+def library(path: Path) -> Iterator[Library]:
+    """A new one, open."""
+    opened = Library(path, create=True)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

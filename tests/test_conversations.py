@@ -17,7 +17,7 @@ import pytest
 from answers import ANSWER, REFUSED, REPORT
 from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
-from folio import store, workers
+from folio import workers
 from folio.conversations import Conversations, Turn
 from folio.database import STEPS, Database
 from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
@@ -31,18 +31,6 @@ ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 def asking(question: str) -> Answer:
     return replace(REFUSED, question=question)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store" / store.LIBRARY
-
-
-@pytest.fixture
-def library(path: Path) -> Iterator[Library]:
-    opened = Library(path, create=True)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(params=["on disk", "in memory"])

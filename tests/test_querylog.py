@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,18 +30,6 @@ ENTRY = LogEntry(
     model="extractive",
 )
 REFUSAL = replace(ENTRY, question="Why?", answer="Not found in the provided papers.", chunks=(), sources=())
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store" / store.LIBRARY
-
-
-@pytest.fixture
-def library(path: Path) -> Iterator[Library]:
-    opened = Library(path, create=True)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import re
 import socket
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import httpx
 import pytest
 from desk import GLACIERS, Desk, write_pdf
+from live import until
 from ollama_server import OllamaStandIn
 from served import WAIT_S, Served
 
@@ -190,13 +190,6 @@ def test_open_hands_the_address_to_the_browser(ready: Desk, tmp_path: Path) -> N
     with Served(ready, "--open", "--token", TOKEN, BROWSER=f"{browser} %s") as served:
         until(opened.exists)
         assert opened.read_text() == f"{served.url}?token={TOKEN}"
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_ctrl_c_ends_it_well(ready: Desk) -> None:
