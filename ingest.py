@@ -1,11 +1,11 @@
 """Put PDFs into the index.
 
-    python ingest.py                    read what is new in papers/
-    python ingest.py ~/thesis a.pdf     read these folders and files too
-    python ingest.py --prune            also drop papers whose file is gone
-    python ingest.py --rebuild          read everything again, after a change of settings
-    python ingest.py --verify           check the store against itself
-    python ingest.py --repair           make the FAISS and BM25 indexes anew from the library
+python ingest.py                    read what is new in papers/
+python ingest.py ~/thesis a.pdf     read these folders and files too
+python ingest.py --prune            also drop papers whose file is gone
+python ingest.py --rebuild          read everything again, after a change of settings
+python ingest.py --verify           check the store against itself
+python ingest.py --repair           make the FAISS and BM25 indexes anew from the library
 """
 
 from __future__ import annotations

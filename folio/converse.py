@@ -39,9 +39,7 @@ COMMANDS = ("/sources", "/evidence", "/verify", "/good", "/bad")
 class Asker:
     """Asks a chat's questions, shows and logs the answers, and looks up what they cite."""
 
-    def __init__(
-        self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, logged: bool
-    ) -> None:
+    def __init__(self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, logged: bool) -> None:
         """evidence: shown with every answer. logged: whether questions are written to the log."""
         self._app = app
         self._library = library

@@ -109,4 +109,3 @@ def _escaped(text: str) -> str:
     """On one line, and shown as it is."""
     line = " ".join(printable(text).split())
     return _NUMBER.sub(r"\g<0>\\", _ACTIVE.sub(r"\\\g<0>", line))
-

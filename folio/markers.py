@@ -90,7 +90,7 @@ def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:
     def _is_text(match: re.Match[str], found: list[int]) -> bool:
         before, behind = text[: match.start()], text[match.end() :]
         if match.group().startswith(("(", " (", "\n(")) and "[" not in match.group():
-            closes = not TRAILING_MARKERS.sub("", behind).strip(" .!?…\"”»)")
+            closes = not TRAILING_MARKERS.sub("", behind).strip(' .!?…"”»)')
             return not closes or not found or max(found) > count or bool(_NUMBERED.search(before))
         if 0 in found and len(found) > 1:
             return True

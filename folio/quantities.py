@@ -100,11 +100,10 @@ def key(text: str) -> str:
 
 _PIECE = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
 # IFN-γ is also written IFN-gamma.
-_GREEK = {
-    ord(letter): f" {unicodedata.name(letter).split()[-1].lower()} " for letter in "αβγδεζηθικλμνξοπρστυφχψω"
-} | {ord("ς"): " sigma "}
+_GREEK = {ord(letter): f" {unicodedata.name(letter).split()[-1].lower()} " for letter in "αβγδεζηθικλμνξοπρστυφχψω"} | {
+    ord("ς"): " sigma "
+}
 _MARKS = re.compile("[\u0300-\u036f\xad]")
-
 
 
 _NUMBER = re.compile(

@@ -51,9 +51,7 @@ VIEWERS: dict[str, tuple[str, ...]] = {
 _STARTED_S = 1.0
 
 
-def verify(
-    sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1
-) -> int:
+def verify(sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1) -> int:
     """Print a link to each of these pages and open the first, or draw them all where nothing can open it.
 
     files: those of the library. viewer: as the setting PDF_VIEWER. limits: for the drawing of a page. first: the

@@ -259,9 +259,7 @@ def _papers(service: Service, work: Work) -> APIRouter:
     def pdf(paper: Sha256) -> FileResponse:
         """The PDF itself, whole or in ranges."""
         path = service.pdf(paper)
-        return _PdfResponse(
-            path, media_type="application/pdf", filename=path.name, content_disposition_type="inline"
-        )
+        return _PdfResponse(path, media_type="application/pdf", filename=path.name, content_disposition_type="inline")
 
     @routes.get("/papers/{paper}/pages/{page}.png", response_class=Response, responses=_kind("image/png"))
     async def picture(

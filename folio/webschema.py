@@ -235,9 +235,7 @@ def paper_json(paper: Paper, added: str) -> PaperJson:
 def paper_details(paper: Paper, added: str) -> PaperDetails:
     """The same with what is needed to cite it."""
     about = paper_json(paper, added).model_dump()
-    return PaperDetails(
-        **about, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ())
-    )
+    return PaperDetails(**about, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ()))
 
 
 def chat_reply(message: str, said: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:

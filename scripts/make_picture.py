@@ -1,6 +1,6 @@
 """Make docs/answer.svg, the picture of a real answer in README.md, from the papers that are in the index.
 
-    python ingest.py && python scripts/make_picture.py
+python ingest.py && python scripts/make_picture.py
 """
 
 from __future__ import annotations

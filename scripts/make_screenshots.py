@@ -1,6 +1,6 @@
 """Make the pictures of the web page in README.md, from the sample paper in a store of its own.
 
-    python scripts/make_screenshots.py           Chromium has to be installed
+python scripts/make_screenshots.py           Chromium has to be installed
 """
 
 from __future__ import annotations

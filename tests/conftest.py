@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from desk import Desk, small_papers
 from hypothesis import settings
-from ollama_server import OllamaStandIn
 
 from folio import store
 from folio.library import Library
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import small_papers
+from tests.helpers.ollama_server import OllamaStandIn
 
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
@@ -45,13 +46,13 @@ def library(path: Path) -> Iterator[Library]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
     """A new user's folder, without papers yet, and the two scripts at work on it."""
-    return Desk(tmp_path, monkeypatch, capsys)
+    return CliRunner(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
-def filled(desk: Desk) -> Desk:
+def filled(desk: CliRunner) -> CliRunner:
     """A desk with two papers read, one of them in a folder of its own."""
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
@@ -64,13 +65,13 @@ def two_papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a desk with two papers in its index, to ask and not to change."""
     folder = tmp_path_factory.mktemp("two-papers")
     with pytest.MonkeyPatch.context() as patch:
-        desk = Desk(folder, patch)
+        desk = CliRunner(folder, patch)
         small_papers(desk.papers)
         assert desk.ingest().code == 0
     return folder
 
 
 @pytest.fixture
-def ready(two_papers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def ready(two_papers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
     """A desk with two papers in its index, to ask and not to change."""
-    return Desk(two_papers, monkeypatch, capsys)
+    return CliRunner(two_papers, monkeypatch, capsys)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from desk import evidence_of, hit_on, to_the_end
 
 from folio.cite import Ended, check
 from folio.draft import LONGEST_SENTENCE
 from folio.minilm import BuiltinEmbedder
 from folio.support import Judge
 from folio.types import REFUSAL, Sentence, Style, Vectors, Withheld
+from tests.helpers.factories import evidence_of, hit_on, to_the_end
 
 # The evidence: [1] over two pages, [4] a table, [5] a trial, [6] in German and Chinese.
 ALPS = (

@@ -7,10 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from desk import answered, even_weights, evidence_of, evidence_on, hit_on, hits_on
-from doubles import HashingEmbedder
-from ollama_models import LLAMA, Model
-from ollama_server import OllamaStandIn, closed_url
 
 from folio import prompts
 from folio.answer import CONTEXT_SIZES, LONGEST_TOKEN, RETRY_TOKENS, TEMPLATE_TOKENS, OllamaAnswerer
@@ -20,6 +16,10 @@ from folio.ollama import OllamaServer
 from folio.protocols import Answerer
 from folio.tokens import estimate_tokens
 from folio.types import REFUSAL, Sentence, Withheld
+from tests.helpers.factories import answered, even_weights, evidence_of, evidence_on, hit_on, hits_on
+from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.ollama_models import LLAMA, Model
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 Make = Callable[..., OllamaAnswerer]
 CHAT = "/api/chat"

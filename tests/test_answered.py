@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
-
 from folio.answered import log_entry
 from folio.chat import Reply
 from folio.querylog import LogEntry, LoggedSource
+from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
 
 ASKED = "2026-01-02T03:04:05+00:00"
 

@@ -10,21 +10,22 @@ from typing import Any
 
 import pymupdf
 import pytest
-from desk import GLACIERS, Desk, Ran, small_papers, write_pdf
-from doubles import overwrite
-from ollama_models import LLAMA, NOMIC
-from ollama_server import OllamaStandIn
-from pdfs import image_page
 
 from folio import store
+from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import GLACIERS, small_papers, write_pdf
+from tests.helpers.fakes import overwrite
+from tests.helpers.ollama_models import LLAMA, NOMIC
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.pdfs import image_page
 
 QUESTION = "How long is the Aletsch glacier?"
-SOUND = Ran(0, "The store is sound: library, vectors and BM25 agree.\n", "")
+SOUND = CliResult(0, "The store is sound: library, vectors and BM25 agree.\n", "")
 REBUILD = "Run `python ingest.py --rebuild`"
 
 
 @pytest.fixture
-def kept(desk: Desk, two_papers: Path) -> Desk:
+def kept(desk: CliRunner, two_papers: Path) -> CliRunner:
     """A desk with a store of two papers of its own."""
     shutil.copytree(two_papers / "vectorstore", desk.store)
     small_papers(desk.papers)
@@ -32,7 +33,7 @@ def kept(desk: Desk, two_papers: Path) -> Desk:
     return desk
 
 
-def complaint(ran: Ran, code: int) -> tuple[str, str]:
+def complaint(ran: CliResult, code: int) -> tuple[str, str]:
     """What happened and what to do, when a command ended with this code and said these two things and nothing else."""
     assert (ran.code, ran.out) == (code, "")
     happened, remedy = ran.err.splitlines()
@@ -41,7 +42,7 @@ def complaint(ran: Ran, code: int) -> tuple[str, str]:
     return happened, remedy
 
 
-def is_unharmed(desk: Desk) -> None:
+def is_unharmed(desk: CliRunner) -> None:
     """The store holds what it held, and answers."""
     ran = desk.ingest("--verify")
     assert ran == SOUND
@@ -69,7 +70,7 @@ def is_unharmed(desk: Desk) -> None:
         ("ingest", ["empty"], "There are no PDFs in empty.", "python ingest.py FOLDER"),
     ],
 )
-def test_commands(kept: Desk, script: str, arguments: list[str], happened: str, remedy: str) -> None:
+def test_commands(kept: CliRunner, script: str, arguments: list[str], happened: str, remedy: str) -> None:
     (kept.folder / "binary").write_bytes(b"\xff\xfe\x00")
     (kept.folder / "blank.txt").write_text("\n \n")
     (kept.folder / "empty").mkdir()
@@ -79,7 +80,7 @@ def test_commands(kept: Desk, script: str, arguments: list[str], happened: str, 
     is_unharmed(kept)
 
 
-def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: Desk) -> None:
+def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: CliRunner) -> None:
     happened, remedy = complaint(desk.ingest(), 2)
     assert happened == f"There are no PDFs in {desk.papers}."
     assert "python ingest.py FOLDER" in remedy
@@ -103,7 +104,7 @@ def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: Desk) -> None:
         ("OLLAMA_TIMEOUT_S", "-1", "A setting cannot be used: OLLAMA_TIMEOUT_S: "),
     ],
 )
-def test_settings(kept: Desk, name: str, value: str, happened: str) -> None:
+def test_settings(kept: CliRunner, name: str, value: str, happened: str) -> None:
     good = dict(kept.settings)
     kept.settings |= {"LLM": "auto", name: value}
     said = complaint(kept.query(QUESTION), 2)
@@ -150,7 +151,7 @@ def large(path: Path) -> None:
     ],
     ids=["not-a-pdf", "empty", "truncated", "encrypted", "scanned", "large"],
 )
-def test_files(kept: Desk, make: Callable[[Path], Any], happened: str, remedy: str) -> None:
+def test_files(kept: CliRunner, make: Callable[[Path], Any], happened: str, remedy: str) -> None:
     kept.settings["MAX_FILE_MB"] = "1"
     shutil.rmtree(kept.papers)
     kept.papers.mkdir()
@@ -174,7 +175,7 @@ def test_files(kept: Desk, make: Callable[[Path], Any], happened: str, remedy: s
     assert {hit["file"] for hit in asked["hits"]} == {"good.pdf", "alps/glaciers.pdf", "otters.pdf"}
 
 
-def test_only_bad_files(desk: Desk) -> None:
+def test_only_bad_files(desk: CliRunner) -> None:
     (desk.papers / "bad.pdf").write_text("no")
     assert desk.ingest().code == 1
     happened, remedy = complaint(desk.query(QUESTION), 1)
@@ -185,7 +186,7 @@ def test_only_bad_files(desk: Desk) -> None:
     is_unharmed(desk)
 
 
-def test_a_bad_file_that_is_given_by_name_is_read_again(kept: Desk) -> None:
+def test_a_bad_file_that_is_given_by_name_is_read_again(kept: CliRunner) -> None:
     bad = kept.folder / "bad.pdf"
     bad.write_text("no")
     assert kept.ingest(str(bad)).code == 1
@@ -208,7 +209,7 @@ def test_a_bad_file_that_is_given_by_name_is_read_again(kept: Desk) -> None:
 )
 @pytest.mark.parametrize("command", [["query", QUESTION], ["query", "--sources", QUESTION], ["ingest"]], ids=" ".join)
 def test_a_store_made_with_other_settings(
-    kept: Desk, ollama_server: OllamaStandIn, command: list[str], setting: dict[str, str], field: str
+    kept: CliRunner, ollama_server: OllamaStandIn, command: list[str], setting: dict[str, str], field: str
 ) -> None:
     write_pdf(kept.papers / "new.pdf", ["A new paper on the seals of the Baltic Sea and their food."])
     good = dict(kept.settings)
@@ -221,7 +222,7 @@ def test_a_store_made_with_other_settings(
     is_unharmed(kept)
 
 
-def test_a_model_with_other_weights_under_the_old_name(desk: Desk, ollama_server: OllamaStandIn) -> None:
+def test_a_model_with_other_weights_under_the_old_name(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     desk.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin"}
     desk.ingest()
@@ -238,7 +239,7 @@ def test_a_model_with_other_weights_under_the_old_name(desk: Desk, ollama_server
     ("script", "arguments"),
     [("query", [QUESTION]), ("query", ["--sources", QUESTION]), ("query", []), ("ingest", ["--verify"])],
 )
-def test_a_missing_index(desk: Desk, script: str, arguments: list[str]) -> None:
+def test_a_missing_index(desk: CliRunner, script: str, arguments: list[str]) -> None:
     happened, remedy = complaint(getattr(desk, script)(*arguments), 1)
     assert happened == f"There is no index at {desk.store} yet."
     assert remedy == "Put PDFs into papers/ and run `python ingest.py`."
@@ -261,7 +262,9 @@ def _tear_bm25(folder: Path) -> None:
     ],
     ids=["vectors-torn", "vectors-gone", "manifest-torn", "bm25-gone", "bm25-torn"],
 )
-def test_a_damaged_index_is_repaired_and_said_in_one_line(kept: Desk, damage: Callable[[Path], Any], what: str) -> None:
+def test_a_damaged_index_is_repaired_and_said_in_one_line(
+    kept: CliRunner, damage: Callable[[Path], Any], what: str
+) -> None:
     before = kept.query("--json", "--sources", QUESTION).object["hits"]
     damage(kept.store)
     assert kept.ingest("--verify").code == 1
@@ -275,7 +278,7 @@ def test_a_damaged_index_is_repaired_and_said_in_one_line(kept: Desk, damage: Ca
     is_unharmed(kept)
 
 
-def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: Desk) -> None:
+def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: CliRunner) -> None:
     library = kept.store / store.LIBRARY
     library.write_bytes(b"This is no database, whatever it was. " * 200)
     for ran in (kept.query(QUESTION), kept.ingest(), kept.ingest("--verify")):
@@ -290,7 +293,7 @@ def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: Desk) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--rebuild"], ["--prune"], ["--repair"]], ids=" ".join)
-def test_a_second_ingest(kept: Desk, arguments: list[str]) -> None:
+def test_a_second_ingest(kept: CliRunner, arguments: list[str]) -> None:
     with store.writing(kept.store):
         happened, remedy = complaint(kept.ingest(*arguments), 2)
         assert happened == "Another ingest is running on this store."
@@ -329,7 +332,7 @@ def fault_id(value: object) -> str:
 
 @pytest.mark.parametrize(("fault", "happened", "remedy"), ANSWERING, ids=fault_id)
 def test_ollama_while_it_answers(
-    kept: Desk, ollama_server: OllamaStandIn, fault: dict[str, Any], happened: str, remedy: str
+    kept: CliRunner, ollama_server: OllamaStandIn, fault: dict[str, Any], happened: str, remedy: str
 ) -> None:
     ollama_server.reply = lambda messages: "The Aletsch glacier has a length of 23 kilometres [1]."
     for name, value in fault.items():
@@ -344,7 +347,7 @@ def test_ollama_while_it_answers(
 
 @pytest.mark.parametrize(("fault", "happened", "remedy"), EMBEDDING, ids=fault_id)
 def test_ollama_while_it_embeds(
-    desk: Desk, ollama_server: OllamaStandIn, fault: dict[str, Any], happened: str, remedy: str
+    desk: CliRunner, ollama_server: OllamaStandIn, fault: dict[str, Any], happened: str, remedy: str
 ) -> None:
     small_papers(desk.papers)
     desk.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin", "OLLAMA_TIMEOUT_S": "0.4"}
@@ -366,7 +369,7 @@ def test_ollama_while_it_embeds(
     assert len(desk.record()) == 3
 
 
-def test_ollama_is_not_running(kept: Desk) -> None:
+def test_ollama_is_not_running(kept: CliRunner) -> None:
     kept.settings["LLM"] = "ollama"
     happened, remedy = complaint(kept.query(QUESTION), 1)
     assert happened == f"No Ollama server answers at {kept.settings['OLLAMA_HOST']}."
@@ -375,7 +378,7 @@ def test_ollama_is_not_running(kept: Desk) -> None:
     is_unharmed(kept)
 
 
-def test_ollama_went_away_since_the_store_was_made(desk: Desk, ollama_server: OllamaStandIn) -> None:
+def test_ollama_went_away_since_the_store_was_made(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     desk.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin"}
     desk.ingest()
@@ -391,7 +394,7 @@ def test_ollama_went_away_since_the_store_was_made(desk: Desk, ollama_server: Ol
 
 
 @pytest.mark.parametrize("job", ["LLM", "EMBEDDER"])
-def test_ollama_without_the_model(desk: Desk, ollama_server: OllamaStandIn, job: str) -> None:
+def test_ollama_without_the_model(desk: CliRunner, ollama_server: OllamaStandIn, job: str) -> None:
     small_papers(desk.papers)
     desk.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama", "LLM": "ollama"}
     desk.ingest()
@@ -409,7 +412,7 @@ def test_ollama_without_the_model(desk: Desk, ollama_server: OllamaStandIn, job:
 
 
 @pytest.mark.parametrize("setting", ["VECTORSTORE_DIR", "INGESTED_JSON"])
-def test_a_place_below_a_file(desk: Desk, setting: str) -> None:
+def test_a_place_below_a_file(desk: CliRunner, setting: str) -> None:
     small_papers(desk.papers)
     (desk.folder / "file").write_text("in the way")
     desk.settings[setting] = str(desk.folder / "file" / "x")
@@ -422,7 +425,7 @@ def test_a_place_below_a_file(desk: Desk, setting: str) -> None:
     assert (desk.folder / "file").read_text() == "in the way"
 
 
-def test_a_place_that_is_no_store(kept: Desk) -> None:
+def test_a_place_that_is_no_store(kept: CliRunner) -> None:
     kept.settings["VECTORSTORE_DIR"] = str(kept.papers / "otters.pdf")
     ran = kept.query(QUESTION)
     assert ran.code in (1, 2)

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from desk import GLACIERS, shelf
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from folio.bridge import FolioEmbeddings
 from folio.types import Hit
+from tests.helpers.factories import GLACIERS, shelf
 
 QUESTION = "How thick is the ice of the glacier at the Konkordiaplatz?"
 

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pymupdf
 import pytest
-from browser import PHONE, WIDE, Tab, Yellow, chromium, drop, yellow
-from desk import ROOT, SAMPLE, small_papers
-from live import Live, builtin_app, until
-from ollama_server import OllamaStandIn
-from pdfs import save
 from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
 from folio.draw import Rect, quote_boxes
+from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, chromium, drop, yellow
+from tests.helpers.factories import small_papers
+from tests.helpers.live_server import Live, builtin_app, until
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT, SAMPLE
+from tests.helpers.pdfs import save
 
 pytestmark = pytest.mark.slow
 

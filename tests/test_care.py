@@ -7,18 +7,19 @@ import shutil
 import sys
 
 import pytest
-from desk import OTTERS, Desk, small_papers, write_pdf
-from ollama_server import OllamaStandIn
 
 from folio.errors import StoreBusy
 from folio.library import Library
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import OTTERS, small_papers, write_pdf
+from tests.helpers.ollama_server import OllamaStandIn
 
 
-def files(desk: Desk) -> list[str]:
+def files(desk: CliRunner) -> list[str]:
     return [paper["file"] for paper in desk.record()]
 
 
-def test_prune_drops_a_file_that_is_gone_and_keeps_one_whose_folder_is_away(filled: Desk) -> None:
+def test_prune_drops_a_file_that_is_gone_and_keeps_one_whose_folder_is_away(filled: CliRunner) -> None:
     shutil.rmtree(filled.papers / "alps")
     write_pdf(filled.papers / "third.pdf", ["A third paper on nothing that the two others say anything about."])
     ran = filled.ingest("--prune")
@@ -30,7 +31,7 @@ def test_prune_drops_a_file_that_is_gone_and_keeps_one_whose_folder_is_away(fill
     assert files(filled) == ["alps/glaciers.pdf", "third.pdf"]
 
 
-def test_prune_in_a_folder_without_any_pdf_drops_nothing(filled: Desk) -> None:
+def test_prune_in_a_folder_without_any_pdf_drops_nothing(filled: CliRunner) -> None:
     shutil.rmtree(filled.papers)
     filled.papers.mkdir()
     ran = filled.ingest("--prune")
@@ -39,7 +40,7 @@ def test_prune_in_a_folder_without_any_pdf_drops_nothing(filled: Desk) -> None:
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_rebuild_loses_no_paper_whose_file_is_away_unless_it_is_told_to(filled: Desk) -> None:
+def test_a_rebuild_loses_no_paper_whose_file_is_away_unless_it_is_told_to(filled: CliRunner) -> None:
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest("--rebuild")
     assert ran.code == 2
@@ -52,7 +53,7 @@ def test_a_rebuild_loses_no_paper_whose_file_is_away_unless_it_is_told_to(filled
     assert files(filled) == ["alps/glaciers.pdf"]
 
 
-def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(filled: Desk) -> None:
+def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(filled: CliRunner) -> None:
     elsewhere = filled.folder / "elsewhere"
     write_pdf(elsewhere / "far.pdf", ["A paper that lies outside of the folder of papers, and is not to be lost."])
     assert filled.ingest(str(elsewhere)).code == 0
@@ -65,7 +66,7 @@ def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(fill
     ]
 
 
-def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: Desk) -> None:
+def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: CliRunner) -> None:
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest()
     assert ran.out.startswith("Nothing new: the one paper is in the index already")
@@ -73,7 +74,7 @@ def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: Desk) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not allow such a name")
-def test_a_name_that_is_not_utf8_costs_its_own_file_only(desk: Desk) -> None:
+def test_a_name_that_is_not_utf8_costs_its_own_file_only(desk: CliRunner) -> None:
     small_papers(desk.papers)
     write_pdf(desk.papers / "x.pdf", OTTERS)
     os.rename(desk.papers / "x.pdf", os.fsencode(desk.papers) + b"/caf\xe9.pdf")
@@ -83,7 +84,7 @@ def test_a_name_that_is_not_utf8_costs_its_own_file_only(desk: Desk) -> None:
     assert files(desk) == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_limit_that_is_raised_is_tried_again_and_a_broken_file_is_not(desk: Desk) -> None:
+def test_a_limit_that_is_raised_is_tried_again_and_a_broken_file_is_not(desk: CliRunner) -> None:
     small_papers(desk.papers)
     with (desk.papers / "otters.pdf").open("ab") as file:
         file.write(b"%" * 2_000_000)
@@ -98,13 +99,13 @@ def test_a_limit_that_is_raised_is_tried_again_and_a_broken_file_is_not(desk: De
     assert [paper["file"] for paper in desk.record() if "pages" in paper] == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_file_has_one_path_however_it_is_named(filled: Desk) -> None:
+def test_a_file_has_one_path_however_it_is_named(filled: CliRunner) -> None:
     ran = filled.ingest("papers/alps/../otters.pdf", "papers/../papers/alps")
     assert ran.out.startswith("Nothing new: all 2 papers")
     assert [len(paper["paths"]) for paper in filled.record()] == [1, 1]
 
 
-def test_a_folder_that_is_a_link_is_searched_and_a_circle_ends(desk: Desk) -> None:
+def test_a_folder_that_is_a_link_is_searched_and_a_circle_ends(desk: CliRunner) -> None:
     small_papers(desk.folder / "real")
     (desk.papers / "linked").symlink_to(desk.folder / "real")
     (desk.folder / "real" / "back").symlink_to(desk.papers)
@@ -113,7 +114,7 @@ def test_a_folder_that_is_a_link_is_searched_and_a_circle_ends(desk: Desk) -> No
 
 
 def test_a_library_that_another_program_holds_is_not_called_damaged(
-    filled: Desk, monkeypatch: pytest.MonkeyPatch
+    filled: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = filled.store / "library.sqlite"
     other = Library(path)
@@ -128,14 +129,14 @@ def test_a_library_that_another_program_holds_is_not_called_damaged(
     assert "rebuild" not in caught.value.remedy
 
 
-def test_output_is_utf8_on_a_pipe_of_another_encoding(filled: Desk) -> None:
+def test_output_is_utf8_on_a_pipe_of_another_encoding(filled: CliRunner) -> None:
     ran = filled.spawn("query.py", "--sources", "Aletsch glacier", more={"PYTHONIOENCODING": "ascii"})
     assert ran.code == 0
     assert "Aletsch" in ran.out
     assert "·" in ran.out
 
 
-def test_verify_and_repair_take_nothing_besides(filled: Desk) -> None:
+def test_verify_and_repair_take_nothing_besides(filled: CliRunner) -> None:
     for arguments in (["--verify", "--prune"], ["--repair", "papers"]):
         ran = filled.ingest(*arguments)
         assert (ran.code, ran.out) == (2, "")
@@ -143,7 +144,7 @@ def test_verify_and_repair_take_nothing_besides(filled: Desk) -> None:
 
 
 def test_a_batch_goes_on_behind_a_question_that_a_model_failed_on(
-    filled: Desk, ollama_server: OllamaStandIn
+    filled: CliRunner, ollama_server: OllamaStandIn
 ) -> None:
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
 
@@ -163,7 +164,7 @@ def test_a_batch_goes_on_behind_a_question_that_a_model_failed_on(
 
 
 def test_an_answer_that_was_cut_shows_no_half_sentence_and_says_so(
-    filled: Desk, ollama_server: OllamaStandIn
+    filled: CliRunner, ollama_server: OllamaStandIn
 ) -> None:
     whole = "Sea otters sleep on their backs and float in rafts of kelp [1]."
     ollama_server.reply = lambda messages: f"{whole} " + "The fur of a sea otter has hairs and " * 60

@@ -9,17 +9,17 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
-from desk import shelf, write_pdf
-from doubles import HashingEmbedder, hashing_app, read_here
 from langchain_classic.chains import ConversationalRetrievalChain
-from ollama_models import Model
-from ollama_server import OllamaStandIn
 
 from folio import workers
 from folio.chat import REMEMBERED_EVIDENCE, Chat
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.library import Library
 from folio.types import REFUSAL, Evidence, Sentence, Style
+from tests.helpers.factories import shelf, write_pdf
+from tests.helpers.fakes import HashingEmbedder, hashing_app, read_here
+from tests.helpers.ollama_models import Model
+from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH, THICK = "What length has the Aletsch glacier?", "How thick is the Aletsch glacier?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."

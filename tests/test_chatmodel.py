@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from ollama_models import Json
-from ollama_server import OllamaStandIn, closed_url
 
 from folio.chatmodel import ChatModel
 from folio.errors import OllamaError
 from folio.ollama import OllamaServer
+from tests.helpers.ollama_models import Json
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 LLAMA = "llama3.1:8b"
 

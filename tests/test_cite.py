@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from desk import evidence_of, evidence_on, hit_on, to_the_end
 from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.cite import MOST_REPEATS, Ended, check
 from folio.support import Judge
 from folio.types import REFUSAL, Evidence, Sentence, Withheld
+from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
 
 OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacier is 23 kilometres long. It melts."
 

@@ -9,15 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from desk import Desk, evidence_of, hit_on, to_the_end
-from doubles import HashingEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ollama_server import OllamaStandIn
 
 from folio.cite import Ended, check
 from folio.support import Judge
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, Sentence, Style, Withheld
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import evidence_of, hit_on, to_the_end
+from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.ollama_server import OllamaStandIn
 
 OTTERS = (
     "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin. No other mammal has a denser"
@@ -262,7 +263,7 @@ REPLY = (
 )
 
 
-def printed(desk: Desk, style: Style, seed: str) -> str:
+def printed(desk: CliRunner, style: Style, seed: str) -> str:
     """What is printed for the question, without the times."""
     arguments = ("--json", "--style", style, QUESTION)
     ran = desk.spawn("query.py", *arguments, more={"PYTHONHASHSEED": seed, "QUERY_LOG": "false"})
@@ -275,7 +276,9 @@ def printed(desk: Desk, style: Style, seed: str) -> str:
 
 @pytest.mark.parametrize("style", ["plain", "report"])
 @pytest.mark.parametrize("llm", ["ollama", "builtin"])
-def test_two_processes_print_the_same_bytes(ready: Desk, ollama_server: OllamaStandIn, llm: str, style: Style) -> None:
+def test_two_processes_print_the_same_bytes(
+    ready: CliRunner, ollama_server: OllamaStandIn, llm: str, style: Style
+) -> None:
     ready.settings |= {"LLM": llm, "OLLAMA_HOST": ollama_server.url}
     ollama_server.reply = lambda messages: REPLY
     first, second = printed(ready, style, "1"), printed(ready, style, "2")

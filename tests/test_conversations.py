@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import ANSWER, REFUSED, REPORT
-from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
 from folio import workers
 from folio.conversations import Conversations, Turn
@@ -24,6 +22,8 @@ from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
 from folio.library import Library
 from folio.querylog import LogEntry, QueryLog
 from folio.types import Answer
+from tests.helpers.answers import ANSWER, REFUSED, REPORT
+from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
 ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (), "It is.", (), {}, "by hand")
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")

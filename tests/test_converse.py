@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from answers import REFUSED
-from desk import Desk, Ran
-from ollama_server import OllamaStandIn
 
 from folio.conversations import Conversations
+from tests.helpers.answers import REFUSED
+from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH = "How long is the Aletsch glacier?"
 NOWHERE = "Who painted the ceiling of the Sistine chapel in Rome?"
@@ -22,13 +22,13 @@ IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 squar
 # The log of questions
 
 
-def log_of(desk: Desk) -> list[int]:
+def log_of(desk: CliRunner) -> list[int]:
     """Questions, refusals, and how many were good and bad."""
     stats = desk.query("--stats", "--json").object
     return [stats[name] for name in ("questions", "refused", "good", "bad")]
 
 
-def test_questions_are_logged_however_they_are_asked(filled: Desk) -> None:
+def test_questions_are_logged_however_they_are_asked(filled: CliRunner) -> None:
     assert log_of(filled) == [0, 0, 0, 0]
     file = filled.folder / "questions.txt"
     file.write_text(f"{LENGTH}\n{NOWHERE}\n", encoding="utf-8")
@@ -42,7 +42,7 @@ def test_questions_are_logged_however_they_are_asked(filled: Desk) -> None:
     assert log_of(filled) == [6, 2, 0, 0]
 
 
-def test_what_is_not_logged(filled: Desk, ollama_server: OllamaStandIn) -> None:
+def test_what_is_not_logged(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
     filled.query("--sources", LENGTH)
     filled.query("--no-log", LENGTH)
     filled.query("--no-log", typed=f"{LENGTH}\n")
@@ -54,19 +54,19 @@ def test_what_is_not_logged(filled: Desk, ollama_server: OllamaStandIn) -> None:
     assert log_of(filled) == [0, 0, 0, 0]
 
 
-def test_feedback_marks_the_last_question(filled: Desk) -> None:
+def test_feedback_marks_the_last_question(filled: CliRunner) -> None:
     none = filled.query("--feedback", "good")
     assert (none.code, none.out) == (2, "")
     assert none.err.startswith("The log has no question to mark.\nAsk one: ")
     filled.query(LENGTH)
     filled.query("What do sea otters \x1b[31meat?")
-    assert filled.query("--feedback", "bad") == Ran(0, "Marked as bad: What do sea otters \ufffd[31meat?\n", "")
+    assert filled.query("--feedback", "bad") == CliResult(0, "Marked as bad: What do sea otters \ufffd[31meat?\n", "")
     assert log_of(filled) == [2, 0, 0, 1]
     assert filled.query("--feedback", "good").code == 0
     assert log_of(filled) == [2, 0, 1, 0]
 
 
-def test_feedback_in_a_chat_is_for_its_own_question(filled: Desk) -> None:
+def test_feedback_in_a_chat_is_for_its_own_question(filled: CliRunner) -> None:
     filled.query("What do sea otters eat?")
     ran = filled.query(typed=f"/good\n{LENGTH}\n/bad\n/bad please\n")
     assert ran.out.endswith(f"Marked as bad: {LENGTH}\n")
@@ -78,7 +78,7 @@ def test_feedback_in_a_chat_is_for_its_own_question(filled: Desk) -> None:
     assert log_of(filled) == [2, 0, 0, 1]
 
 
-def test_a_log_that_cannot_be_written_costs_no_answer(filled: Desk) -> None:
+def test_a_log_that_cannot_be_written_costs_no_answer(filled: CliRunner) -> None:
     with closing(sqlite3.connect(filled.store / "library.sqlite")) as other:
         other.execute("BEGIN IMMEDIATE")
         ran = filled.query("--json", LENGTH)
@@ -89,10 +89,10 @@ def test_a_log_that_cannot_be_written_costs_no_answer(filled: Desk) -> None:
     assert log_of(filled) == [0, 0, 0, 0]
 
 
-def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: Desk) -> None:
+def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: CliRunner) -> None:
     history = filled.store / "chat_history"
     nothing = "Forgotten: 0 questions, 0 conversations, and the lines typed in chats.\n"
-    assert filled.query("--forget") == Ran(0, nothing, "")
+    assert filled.query("--forget") == CliResult(0, nothing, "")
     filled.query(LENGTH)
     assert filled.query("--forget").out == "Forgotten: 1 question, 0 conversations, and the lines typed in chats.\n"
     history.write_text(f"\n+{LENGTH}\n", encoding="utf-8")
@@ -101,7 +101,7 @@ def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: Desk) -> N
     with closing(Conversations(filled.store / "library.sqlite")) as conversations:
         conversations.add(conversations.begin(), {}, REFUSED, None)
         forgotten = "Forgotten: 2 questions, 1 conversation, and the lines typed in chats.\n"
-        assert filled.query("--forget") == Ran(0, forgotten, "")
+        assert filled.query("--forget") == CliResult(0, forgotten, "")
         assert conversations.listed() == ()
     assert log_of(filled) == [0, 0, 0, 0]
     assert not history.exists()
@@ -109,7 +109,7 @@ def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: Desk) -> N
     assert filled.query("--sources", LENGTH).code == 0  # the papers stay
 
 
-def test_stats_for_people_and_for_programs(filled: Desk) -> None:
+def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
     filled.query(LENGTH)
     filled.query("--feedback", "good")
     found = filled.query("--stats", "--json").object
@@ -135,7 +135,7 @@ def test_stats_for_people_and_for_programs(filled: Desk) -> None:
 # Evidence, reports, and looking things up
 
 
-def test_the_evidence_is_shown_where_it_is_asked_for(ready: Desk) -> None:
+def test_the_evidence_is_shown_where_it_is_asked_for(ready: CliRunner) -> None:
     shown = ready.query("--show-evidence", LENGTH)
     assert shown.code == 0
     sources, evidence = shown.out.split("\nSources\n")[1].split("\nEvidence\n")
@@ -149,7 +149,7 @@ def test_the_evidence_is_shown_where_it_is_asked_for(ready: Desk) -> None:
     assert "Nothing has been asked yet." in chatted.err
 
 
-def test_a_report_has_its_parts_in_order(ready: Desk) -> None:
+def test_a_report_has_its_parts_in_order(ready: CliRunner) -> None:
     ran = ready.query("--style", "report", LENGTH)
     assert ran.code == 0
     headings = [line for line in ran.out.splitlines() if line in ("Summary", "Analysis", "Sources", "Key references")]
@@ -160,7 +160,7 @@ def test_a_report_has_its_parts_in_order(ready: Desk) -> None:
 
 
 @pytest.fixture
-def viewer(filled: Desk) -> Path:
+def viewer(filled: CliRunner) -> Path:
     """Where a viewer that is set writes what it was started with."""
     started = filled.folder / "started"
     program = filled.folder / "viewer.py"
@@ -169,7 +169,7 @@ def viewer(filled: Desk) -> Path:
     return started
 
 
-def test_verify_opens_the_page_of_the_first_citation(filled: Desk, viewer: Path) -> None:
+def test_verify_opens_the_page_of_the_first_citation(filled: CliRunner, viewer: Path) -> None:
     pdf = filled.papers / "alps" / "glaciers.pdf"
     ran = filled.query("--verify", LENGTH)
     assert ran.code == 0
@@ -187,7 +187,7 @@ def test_verify_opens_the_page_of_the_first_citation(filled: Desk, viewer: Path)
     assert filled.query("--verify", LENGTH).code == 1
 
 
-def test_verify_without_anything_to_look_up(filled: Desk, viewer: Path) -> None:
+def test_verify_without_anything_to_look_up(filled: CliRunner, viewer: Path) -> None:
     nothing = filled.query("--verify")
     assert (nothing.code, nothing.out) == (2, "")
     assert nothing.err.startswith("Nothing has been asked yet.\nAsk: python query.py --verify ")
@@ -198,7 +198,7 @@ def test_verify_without_anything_to_look_up(filled: Desk, viewer: Path) -> None:
     assert not viewer.exists()
 
 
-def test_verify_in_a_chat_takes_the_number_of_a_source(filled: Desk, viewer: Path) -> None:
+def test_verify_in_a_chat_takes_the_number_of_a_source(filled: CliRunner, viewer: Path) -> None:
     ask = "How long is the Aletsch glacier? What do sea otters eat?"
     typed = f"/verify\n{ask}\n/verify 1\n/verify 9\n/verify 0\n/verify x\n/verify\n"
     ran = filled.query(typed=typed)
@@ -214,7 +214,7 @@ def test_verify_in_a_chat_takes_the_number_of_a_source(filled: Desk, viewer: Pat
     assert sum(line.startswith("/sources shows") for line in err) == 1
 
 
-def test_a_viewer_that_cannot_be_run_is_told(filled: Desk) -> None:
+def test_a_viewer_that_cannot_be_run_is_told(filled: CliRunner) -> None:
     filled.settings["PDF_VIEWER"] = "nobody-has-this {file}"
     ran = filled.query("--verify", LENGTH)
     assert ran.code == 2

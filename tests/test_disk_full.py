@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 from fastapi.testclient import TestClient
-from ollama_server import OllamaStandIn
 
 from folio import store, workers
 from folio.errors import DiskFull
 from folio.guard import Allowed
 from folio.web import make_web
+from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 KB = 1024
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 import pytest
-from pdfs import column, row_by_row, save
 
 from folio.clean import clean
 from folio.draw import page_png, quote_boxes
 from folio.errors import PaperError
 from folio.pdf import read_pdf
+from tests.helpers.pdfs import column, row_by_row, save
 
 DPI = 144  # two pixels a point
 SCALE = 2

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ollama_models import LLAMA, MINILM, NOMIC, hash_embedding
-from ollama_server import OllamaStandIn
 
 from folio.embed import OllamaEmbedder, _parts
 from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError
 from folio.ollama import OllamaServer
 from folio.protocols import Embedder
+from tests.helpers.ollama_models import LLAMA, MINILM, NOMIC, hash_embedding
+from tests.helpers.ollama_server import OllamaStandIn
 
 Make = Callable[..., OllamaEmbedder]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pymupdf
 import pytest
-from desk import ROOT, SAMPLE
 
 from folio import evalset
 from folio.errors import UsageError
 from folio.evalset import Document, EvalSet, Gold, Question
+from tests.helpers.paths import ROOT, SAMPLE
 
 SHARED = ROOT.parent / "shared"
 SMALL = ROOT / "benchmarks" / "sample.jsonl"

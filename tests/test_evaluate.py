@@ -11,13 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from desk import GLACIERS, OTTERS, ROOT, SAMPLE, Desk, Ran, write_pdf
-from ollama_models import Json, RefusedError
-from ollama_server import OllamaStandIn, closed_url
 
 from folio.evalset import Gold, Question, save
 from folio.measure import NAMES, figures
 from folio.trial import load
+from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.ollama_models import Json, RefusedError
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
+from tests.helpers.paths import ROOT, SAMPLE
 
 HAIRS = "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin"
 GAUGE = "The gauge stands in the river Massa and was built in 1922"
@@ -31,19 +33,19 @@ QUESTIONS = (
 
 
 @pytest.fixture
-def asked(ready: Desk, tmp_path: Path) -> tuple[Desk, Path]:
+def asked(ready: CliRunner, tmp_path: Path) -> tuple[CliRunner, Path]:
     """A desk with two papers in its index, and a set of three questions on them."""
     ready.settings["LLM"] = "builtin"
     save(tmp_path / "three.jsonl", QUESTIONS)
     return ready, tmp_path / "three.jsonl"
 
 
-def evaluated(asked: tuple[Desk, Path], *arguments: str) -> Ran:
+def evaluated(asked: tuple[CliRunner, Path], *arguments: str) -> CliResult:
     desk, path = asked
     return desk.evaluate(str(path), "--out", str(path.parent / "out"), *arguments)
 
 
-def test_set_is_asked_and_reported(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+def test_set_is_asked_and_reported(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     ran = evaluated(asked, "--json", str(tmp_path / "run.json"))
     assert ran.code == 0, ran.err
     assert "Found by passage, questions: 2" in ran.out
@@ -64,7 +66,7 @@ def test_set_is_asked_and_reported(asked: tuple[Desk, Path], tmp_path: Path) -> 
     assert run.notes == ()
 
 
-def test_nothing_is_left_in_the_home_folder(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+def test_nothing_is_left_in_the_home_folder(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     desk, path = asked
     ran = desk.spawn("evaluate.py", str(path), "--no-answers", "--out", str(tmp_path / "out"))
     assert ran.code == 0, ran.err
@@ -72,7 +74,7 @@ def test_nothing_is_left_in_the_home_folder(asked: tuple[Desk, Path], tmp_path: 
     assert list((desk.folder / "home").iterdir()) == []
 
 
-def test_same_run_twice_gives_the_same_figures(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+def test_same_run_twice_gives_the_same_figures(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     runs = []
     for name in ("a.json", "b.json"):
         assert evaluated(asked, "--json", str(tmp_path / name)).code == 0
@@ -83,7 +85,7 @@ def test_same_run_twice_gives_the_same_figures(asked: tuple[Desk, Path], tmp_pat
     assert runs[0] == runs[1]
 
 
-def test_no_answers_and_limit(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+def test_no_answers_and_limit(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     ran = evaluated(asked, "--no-answers", "--limit", "1", "--json", str(tmp_path / "run.json"))
     assert ran.code == 0
     assert "Answers" not in ran.out
@@ -99,20 +101,20 @@ def test_no_answers_and_limit(asked: tuple[Desk, Path], tmp_path: Path) -> None:
         (["page.mrr<=0.25"], 1, "page.mrr is 1.0000 and was to be at most 0.25: missed by 0.7500."),
     ],
 )
-def test_bars_decide_the_exit_code(asked: tuple[Desk, Path], bars: list[str], code: int, said: str) -> None:
+def test_bars_decide_the_exit_code(asked: tuple[CliRunner, Path], bars: list[str], code: int, said: str) -> None:
     ran = evaluated(asked, *(part for bar in bars for part in ("--require", bar)))
     assert ran.code == code
     assert said in ran.err
     assert ("Every bar was cleared." in ran.out) == (code == 0)
 
 
-def test_bar_that_nothing_was_measured_for_is_missed(asked: tuple[Desk, Path]) -> None:
+def test_bar_that_nothing_was_measured_for_is_missed(asked: tuple[CliRunner, Path]) -> None:
     ran = evaluated(asked, "--no-answers", "--require", "quote_fidelity=0.9")
     assert ran.code == 1
     assert "quote_fidelity was to be at least 0.9, and this set has no question to measure it with." in ran.err
 
 
-def test_wrong_bar_is_told_before_anything_is_asked(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+def test_wrong_bar_is_told_before_anything_is_asked(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     ran = evaluated(asked, "--require", "recal@5=0.8")
     assert ran.code == 2
     assert "There is no figure recal@5." in ran.err
@@ -120,7 +122,7 @@ def test_wrong_bar_is_told_before_anything_is_asked(asked: tuple[Desk, Path], tm
     assert not (tmp_path / "out").exists()
 
 
-def test_runs_are_compared(asked: tuple[Desk, Path], tmp_path: Path) -> None:
+def test_runs_are_compared(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     desk, path = asked
     first, second = str(tmp_path / "a.json"), str(tmp_path / "b.json")
     assert evaluated(asked, "--json", first).code == 0
@@ -152,14 +154,14 @@ def test_runs_are_compared(asked: tuple[Desk, Path], tmp_path: Path) -> None:
         (["set.jsonl", "-n", "3"], "-n needs --make."),
     ],
 )
-def test_options_that_make_no_sense(ready: Desk, arguments: list[str], said: str) -> None:
+def test_options_that_make_no_sense(ready: CliRunner, arguments: list[str], said: str) -> None:
     ran = ready.evaluate(*arguments)
     assert ran.code == 2
     assert said in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_set_on_papers_that_are_not_in_the_index(ready: Desk, tmp_path: Path) -> None:
+def test_set_on_papers_that_are_not_in_the_index(ready: CliRunner, tmp_path: Path) -> None:
     save(tmp_path / "whales.jsonl", [Question("w", "How big is a whale?", gold=(Gold("whales.pdf", 1, HAIRS),))])
     ran = ready.evaluate(str(tmp_path / "whales.jsonl"))
     assert ran.code == 2
@@ -167,14 +169,14 @@ def test_set_on_papers_that_are_not_in_the_index(ready: Desk, tmp_path: Path) ->
     assert "--papers FOLDER" in ran.err
 
 
-def test_before_the_first_ingest(desk: Desk, tmp_path: Path) -> None:
+def test_before_the_first_ingest(desk: CliRunner, tmp_path: Path) -> None:
     save(tmp_path / "three.jsonl", QUESTIONS)
     ran = desk.evaluate(str(tmp_path / "three.jsonl"))
     assert ran.code == 1
     assert "ingest.py" in ran.err
 
 
-def test_papers_get_an_index_of_their_own_that_is_kept(filled: Desk, tmp_path: Path) -> None:
+def test_papers_get_an_index_of_their_own_that_is_kept(filled: CliRunner, tmp_path: Path) -> None:
     save(tmp_path / "three.jsonl", QUESTIONS)
     papers = filled.papers
     line = [str(tmp_path / "three.jsonl"), "--papers", str(papers), "--out", str(tmp_path / "out"), "--no-answers"]
@@ -194,7 +196,7 @@ def test_papers_get_an_index_of_their_own_that_is_kept(filled: Desk, tmp_path: P
     assert len(list((filled.store / "evaluations").iterdir())) == 2
 
 
-def test_folder_without_papers(desk: Desk, tmp_path: Path) -> None:
+def test_folder_without_papers(desk: CliRunner, tmp_path: Path) -> None:
     save(tmp_path / "three.jsonl", QUESTIONS)
     (tmp_path / "empty").mkdir()
     ran = desk.evaluate(str(tmp_path / "three.jsonl"), "--papers", str(tmp_path / "empty"))
@@ -213,7 +215,7 @@ def failing_on(*questions: str) -> Callable[[list[Json]], str]:
     return reply
 
 
-def test_question_that_the_model_fails_on_is_named_and_the_run_is_kept(asked: tuple[Desk, Path]) -> None:
+def test_question_that_the_model_fails_on_is_named_and_the_run_is_kept(asked: tuple[CliRunner, Path]) -> None:
     desk, path = asked
     saved = path.parent / "run.json"
     with OllamaStandIn(dimension=64, reply=failing_on("When was the gauge")) as server:
@@ -231,7 +233,7 @@ def test_question_that_the_model_fails_on_is_named_and_the_run_is_kept(asked: tu
     assert "| gauge | Ollama could not keep llama3.1:8b running" in report.read_text(encoding="utf-8")
 
 
-def test_server_that_is_down_from_the_first_question_is_an_error_and_no_run(asked: tuple[Desk, Path]) -> None:
+def test_server_that_is_down_from_the_first_question_is_an_error_and_no_run(asked: tuple[CliRunner, Path]) -> None:
     desk, path = asked
     with OllamaStandIn(dimension=64, reply=failing_on("?")) as server:
         desk.settings |= {"OLLAMA_HOST": server.url, "LLM": "ollama"}
@@ -255,7 +257,7 @@ def beir(folder: Path) -> Path:
     return folder
 
 
-def test_plain_texts_with_judgements(desk: Desk, tmp_path: Path) -> None:
+def test_plain_texts_with_judgements(desk: CliRunner, tmp_path: Path) -> None:
     folder = beir(tmp_path / "small")
     ran = desk.evaluate(str(folder), "--out", str(tmp_path / "out"), "--json", str(tmp_path / "run.json"))
     assert ran.code == 0, ran.err
@@ -269,7 +271,7 @@ def test_plain_texts_with_judgements(desk: Desk, tmp_path: Path) -> None:
     assert desk.evaluate(str(folder), "--papers", str(tmp_path)).code == 2
 
 
-def test_plain_texts_with_spans(desk: Desk, tmp_path: Path) -> None:
+def test_plain_texts_with_spans(desk: CliRunner, tmp_path: Path) -> None:
     text = "Otters float in kelp. " * 3 + "The Massa gauge was built in 1922."
     asked = {"id": "g", "question": "When was the gauge built?", "answers": [{"text": "1922", "answer_start": 95}]}
     squad = {"data": [{"title": "Rivers", "paragraphs": [{"context": text, "qas": [asked]}]}]}
@@ -284,7 +286,7 @@ def test_plain_texts_with_spans(desk: Desk, tmp_path: Path) -> None:
     assert "Found by page" not in ran.out
 
 
-def test_making_a_set_needs_the_local_model(filled: Desk) -> None:
+def test_making_a_set_needs_the_local_model(filled: CliRunner) -> None:
     ran = filled.evaluate("--make", str(filled.papers), "-n", "2")
     assert ran.code == 1
     assert "Ollama" in ran.err
@@ -302,7 +304,7 @@ def quoting(messages: list[Json]) -> str:
     return json.dumps({"question": f"What is said of {about}?", "answer": quotes[0], "quotes": quotes})
 
 
-def test_made_set_can_be_asked(filled: Desk, tmp_path: Path) -> None:
+def test_made_set_can_be_asked(filled: CliRunner, tmp_path: Path) -> None:
     made = tmp_path / "made.jsonl"
     with OllamaStandIn(dimension=64, reply=quoting) as server:
         filled.settings["OLLAMA_HOST"] = server.url
@@ -318,7 +320,7 @@ def test_made_set_can_be_asked(filled: Desk, tmp_path: Path) -> None:
     assert "Questions that a model wrote and no person has looked at: 1." in ran.out
 
 
-def test_what_was_made_stays_when_the_model_fails(filled: Desk, tmp_path: Path) -> None:
+def test_what_was_made_stays_when_the_model_fails(filled: CliRunner, tmp_path: Path) -> None:
     write_pdf(filled.papers / "ponds.pdf", [" ".join(text.replace("otter", "newt") for text in OTTERS)])
     write_pdf(filled.papers / "lakes.pdf", [" ".join(text.replace("glacier", "lake") for text in GLACIERS)])
 
@@ -343,7 +345,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.slow
-def test_shipped_set_on_the_sample_paper(desk: Desk, tmp_path: Path) -> None:
+def test_shipped_set_on_the_sample_paper(desk: CliRunner, tmp_path: Path) -> None:
     (desk.papers / SAMPLE.name).write_bytes(SAMPLE.read_bytes())
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     assert desk.ingest().code == 0

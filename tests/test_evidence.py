@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from desk import hits_on
 from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.evidence import HEADER_TOKENS, WIDEST, Gathered, gather
 from folio.tokens import estimate_tokens
 from folio.types import Chunk, Evidence, Hit, PageMap, Paper
+from tests.helpers.factories import hits_on
 
 PLENTY = 100_000
 PROSE = " ".join(f"The river runs through valley {number} below the town." for number in range(100))

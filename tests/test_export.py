@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from answers import ANSWER, HITS, LENGTH, MODELS, OTHERWISE, REFUSED, REPORT, TIMINGS, cite, evidence_of, paper_of
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -17,6 +16,19 @@ from folio.export import markdown
 from folio.markdown import printable
 from folio.schema import answer_json
 from folio.types import Answer, Sentence
+from tests.helpers.answers import (
+    ANSWER,
+    HITS,
+    LENGTH,
+    MODELS,
+    OTHERWISE,
+    REFUSED,
+    REPORT,
+    TIMINGS,
+    cite,
+    evidence_of,
+    paper_of,
+)
 
 
 def reply(answer: Answer) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
-from desk import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
-from doubles import HashingEmbedder
 
 from folio import late
 from folio.extract import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAnswerer, statements
@@ -17,6 +15,8 @@ from folio.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.sentences import sentence_spans
 from folio.types import Evidence, Hit, PageMap, Sentence, Style
+from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
+from tests.helpers.fakes import HashingEmbedder
 
 STYLES: tuple[Style, ...] = ("plain", "report")
 RETREAT = "By how much does the Aletsch glacier retreat each year?"

@@ -99,7 +99,7 @@ def test_identifiers_and_names(text: str, identifiers: set[str], names: set[str]
 
 
 def test_quoted_words_are_three_or_more() -> None:
-    assert facts("He said “never trust it” and “go on”, «mais je crois», \"as it … was in May\".").quoted == (
+    assert facts('He said “never trust it” and “go on”, «mais je crois», "as it … was in May".').quoted == (
         "never trust it",
         "mais je crois",
         "was in May",
@@ -235,7 +235,7 @@ def test_nothing_is_missing(sentence: str) -> None:
         ("It happened in May.", ["the name May"]),
         ("Jones said so, as did Smith and Miller.", ["the name Miller"]),
         ("They call it “the price of being right”.", ["the words “the price of being right”"]),
-        ("They call it \"the cost of being wrong\".", ["the words “the cost of being wrong”"]),
+        ('They call it "the cost of being wrong".', ["the words “the cost of being wrong”"]),
         ("The F2 score was 0.91.", ["the name F2"]),
         ("The F1 score was 0.92.", ["the number 0.92"]),
         ("The F1 score was 9.1.", ["the number 9.1"]),
@@ -448,13 +448,18 @@ FRAMED = [
     *((quote, quote) for _, quote in LIFTED),
     ("It is doubted that otters can fly.", "It is not true that otters can fly."),
     ("Otters cannot fly.", "It is not true that otters can fly."),
-    (BATCHES, "It was unclear whether larger batches hurt generalization. We find that larger batches hurt it, and"
-              " generalization suffers."),
+    (
+        BATCHES,
+        "It was unclear whether larger batches hurt generalization. We find that larger batches hurt it, and"
+        " generalization suffers.",
+    ),
     (BATCHES, "It is unclear why, but larger batches hurt generalization."),
     (BATCHES, "There is no doubt that larger batches hurt generalization."),
     ("The model improves accuracy.", "Whether it is fast is unclear, but the model improves accuracy."),
-    ("The study examined the hurt that larger batches do to generalization.",
-     "The study examined whether larger batches hurt generalization."),
+    (
+        "The study examined the hurt that larger batches do to generalization.",
+        "The study examined whether larger batches hurt generalization.",
+    ),
     ("Dropout might reduce overfitting.", "Dropout may reduce overfitting in small networks."),
     ("Dropout possibly reduces overfitting.", "Dropout may reduce overfitting in small networks."),
     ("The tool can be deployed locally.", "The tool may also be deployed locally."),
@@ -532,7 +537,7 @@ _TEXTS = st.one_of(
     st.text(max_size=80),
     st.lists(
         st.sampled_from(
-            "5 -3 2.5 1,000 10 000 km % °C $ ( ) [ ] “ ” \" « » . , ; : - – − × ^ ⁻³ e-5 GPT-4 x_1 Adam LSTM not no"
+            '5 -3 2.5 1,000 10 000 km % °C $ ( ) [ ] “ ” " « » . , ; : - – − × ^ ⁻³ e-5 GPT-4 x_1 Adam LSTM not no'
             " never than more less higher lower two hundred million Table Fig. to and 10 ٢ ½ ß İ \ud800 \x00".split(" ")
         ),
         max_size=14,

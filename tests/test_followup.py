@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from desk import answered
 
 from folio.followup import leans_back, standalone, subject
 from folio.types import Answer
+from tests.helpers.factories import answered
 
 LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."
 ALETSCH = answered(LENGTH, LONG)

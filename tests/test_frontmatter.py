@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from pdfs import LEADING, column, save
 
 from folio.fingerprint import Reading
 from folio.frontmatter import arxiv_id
 from folio.indexing import read_paper
 from folio.pdf import read_pdf
 from folio.types import SourceFile
+from tests.helpers.pdfs import LEADING, column, save
 
 STAMP = "arXiv:2301.01234v2  [cs.CL]  3 Jan 2023"
 ABSTRACT = "We build on attention (see arXiv:1706.03762) and on pretraining, arXiv:1810.04805 [cs.CL]."

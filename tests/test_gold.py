@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import GLACIERS, OTTERS, write_pdf
 
 from folio import chunk
 from folio.evalset import Document, EvalSet, Gold, Question
@@ -15,6 +14,7 @@ from folio.files import sha256_file
 from folio.gold import Fault, Judge, Needs
 from folio.library import Library
 from folio.types import Citation, NewPaper, PageMap, SourceFile
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 
 HAIRS = "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin"
 SHELLS = "It opens the shells with a stone that it carries under its arm"

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from doubles import (
+
+from folio import indexing, store, workers
+from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
+from folio.files import sha256_file
+from folio.fingerprint import fingerprint
+from folio.indexing import Outcome
+from folio.library import Library
+from folio.types import Vectors
+from tests.helpers.fakes import (
     LINES,
     HashingApp,
     HashingEmbedder,
@@ -23,18 +31,9 @@ from doubles import (
     make_pdf,
     read_here,
 )
-from ollama_server import OllamaStandIn
-from pdfs import image_page
-
-from folio import indexing, store, workers
-from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
-from folio.files import sha256_file
-from folio.fingerprint import fingerprint
-from folio.indexing import Outcome
-from folio.library import Library
-from folio.types import Vectors
-
-ROOT = Path(__file__).parents[1]
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
+from tests.helpers.pdfs import image_page
 
 
 class Reader:

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doubles import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_here
-from ollama_server import OllamaStandIn
 
 from folio import workers
 from folio.errors import StoreMissing
 from folio.library import text_hash
+from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_here
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 BATCH = 2
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork and can be killed")
@@ -122,7 +122,7 @@ def _kill_at(scenario: Scenario, papers: Path, job: Path, runs: list[tuple[Path,
         )
     )
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "kill_child.py", job],
+        [sys.executable, "-m", "tests.helpers.kill_child", job],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from doubles import HashingEmbedder
 
 from folio import landing
 from folio.errors import ModelError
 from folio.landing import Landed, Landing, land
 from folio.library import Library, text_hash
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
+from tests.helpers.fakes import HashingEmbedder
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doubles import HashingEmbedder
 
 from folio.late import AROUND, STEP, WINDOW, Matches, Query, answered
 from folio.types import Tokens
+from tests.helpers.fakes import HashingEmbedder
 
 EAST, NORTH, UP = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BETWEEN = (0.6, 0.8, 0.0)  # 0.6 of the way east, 0.8 north

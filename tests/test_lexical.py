@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from doubles import overwrite
 
 from folio import lexical
 from folio.errors import IndexDamaged
 from folio.files import sha256_file
 from folio.lexical import MANIFEST, OkapiIndex, TantivyIndex, rarity
 from folio.types import Passage, Stamp
+from tests.helpers.fakes import overwrite
 
 STAMP = Stamp("epoch", 1)
 Engine = TantivyIndex | OkapiIndex

@@ -21,8 +21,8 @@ from folio.database import STEPS
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.library import _ABOUT, Library, text_hash
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 TEXT = "The first page.\n\nThe second page says more.\n\nAnd the third one: ünï."
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
-from desk import small_papers, write_pdf
-from doubles import hashing_app, read_here
-from live import LIMIT_S, Live, builtin_app, until
-from ollama_server import OllamaStandIn
-from pdfs import slow_page
 
 from folio import workers
 from folio.web import ANSWERING
+from tests.helpers.factories import small_papers, write_pdf
+from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.live_server import LIMIT_S, Live, builtin_app, until
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.pdfs import slow_page
 
 LENGTH, SLEEP = "What length has the Aletsch glacier?", "How do sea otters sleep?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."

@@ -7,9 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from doubles import HashingEmbedder
-from ollama_models import LLAMA, Json
-from ollama_server import OllamaStandIn, closed_url
 
 from folio import chunk, evalset, landing, makeset, prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
@@ -18,6 +15,9 @@ from folio.fingerprint import Reading, fingerprint
 from folio.library import Library
 from folio.ollama import OllamaServer
 from folio.types import NewPaper, PageMap, Paper, SourceFile
+from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.ollama_models import LLAMA, Json
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 FUR = (
     "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin. No other mammal of the sea or"

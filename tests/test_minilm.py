@@ -33,8 +33,7 @@ from folio.minilm import (
 from folio.network import Ids
 from folio.protocols import Embedder, TokenEmbedder
 from folio.types import Vectors
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers.paths import ROOT
 
 EIFFEL_ASKED = "How tall is the Eiffel Tower?"
 EIFFEL = "The Eiffel Tower is 330 metres high."

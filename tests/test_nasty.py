@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import time
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,9 @@ from folio.errors import PaperError
 from folio.pdf import read_pdf
 from folio.types import ParsedPdf
 from folio.workers import run_guarded
+from tests.helpers.paths import SHARED
 
-_SHARED = Path(__file__).parents[2] / "shared"
-_NASTY, _PAPERS = _SHARED / "nasty", _SHARED / "papers"
+_NASTY, _PAPERS = SHARED / "nasty", SHARED / "papers"
 needs_nasty = pytest.mark.skipif(not _NASTY.is_dir(), reason="no ../shared/nasty with the awkward PDFs")
 needs_papers = pytest.mark.skipif(not _PAPERS.is_dir(), reason="no ../shared/papers with the real papers")
 

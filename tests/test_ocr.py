@@ -8,15 +8,15 @@ from typing import Any
 
 import pymupdf
 import pytest
-from desk import Desk
-from doubles import hashing_app
-from pdfs import image_page, save, scan
 
 from folio import ocr
 from folio.errors import PaperError, PaperLimit
 from folio.fingerprint import made_here
 from folio.layout import Box, page_text
 from folio.pdf import read_pdf
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.fakes import hashing_app
+from tests.helpers.pdfs import image_page, save, scan
 
 MOORS = [
     "The curlew breeds on wet moors and in hay meadows.",
@@ -107,7 +107,7 @@ def test_nothing_is_printed_by_an_engine(tmp_path: Path, engine: ocr.Engine, cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(desk: Desk, engine: ocr.Engine) -> None:
+def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(desk: CliRunner, engine: ocr.Engine) -> None:
     mixed(desk.papers / "waders.pdf")
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
     ran = desk.ingest()
@@ -183,7 +183,9 @@ def test_pages_for_which_no_time_is_left_are_named(tmp_path: Path, monkeypatch: 
     assert raised.value.remedy.startswith("Raise PARSE_TIMEOUT_S")
 
 
-def test_a_scanned_file_is_tried_again_when_an_engine_has_come(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scanned_file_is_tried_again_when_an_engine_has_come(
+    desk: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scanned(desk.papers / "curlews.pdf")
     desk.settings["EMBEDDER"] = "builtin"
     use(monkeypatch, None)
@@ -198,7 +200,7 @@ def test_a_scanned_file_is_tried_again_when_an_engine_has_come(desk: Desk, monke
 
 
 def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = mixed(desk.papers / "waders.pdf")
     desk.settings |= {"EMBEDDER": "builtin", "OCR": "off"}

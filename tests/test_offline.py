@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import offline_guard
 import pytest
-from desk import SAMPLE, Desk, Ran, small_papers
-from ollama_server import OllamaStandIn
-from served import Served
+
+from tests.helpers import offline_guard
+from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import small_papers
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import SAMPLE
+from tests.helpers.serve_process import Served
 
 QUESTION = "How long is the Aletsch glacier?"
 # What a person's environment may hold, and what may follow from it: each would lead to another computer.
@@ -46,7 +49,7 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def closed(desk: Desk, guard: Path) -> Iterator[Desk]:
+def closed(desk: CliRunner, guard: Path) -> Iterator[CliRunner]:
     """A desk with papers, whose commands have a closed network and an environment full of traps."""
     small_papers(desk.papers)
     shutil.copy(SAMPLE, desk.papers)
@@ -89,7 +92,7 @@ def test_the_guard_holds_native_code_too(guard: Path, length: int) -> None:
     assert python(guard, f"{code[:-1]} + 1); print('fine')", "none").stdout == "fine\n"
 
 
-def answered(ran: Ran) -> dict[str, Any]:
+def answered(ran: CliResult) -> dict[str, Any]:
     assert "BROKE OUT" not in ran.err
     assert ran.code == 0
     assert not ran.object["refused"]
@@ -97,7 +100,7 @@ def answered(ran: Ran) -> dict[str, Any]:
     return ran.object
 
 
-def test_with_what_is_built_in(closed: Desk) -> None:
+def test_with_what_is_built_in(closed: CliRunner) -> None:
     assert closed.spawn("ingest.py").code == 0
     found = answered(closed.spawn("query.py", "--json", QUESTION))
     assert found["models"]["embedder"] == "all-MiniLM-L6-v2 (built in)"
@@ -106,14 +109,14 @@ def test_with_what_is_built_in(closed: Desk) -> None:
 
 
 @needs_filter
-def test_built_in_models_connect_to_nothing_not_even_in_native_code(closed: Desk) -> None:
+def test_built_in_models_connect_to_nothing_not_even_in_native_code(closed: CliRunner) -> None:
     closed.settings |= {"OFFLINE_GUARD": "none", "EMBEDDER": "builtin", "LLM": "builtin"}
     ingested = closed.spawn("ingest.py")
     assert (ingested.code, ingested.err) == (0, "")
     answered(closed.spawn("query.py", "--json", QUESTION))
 
 
-def test_with_ollama(closed: Desk, ollama_server: OllamaStandIn) -> None:
+def test_with_ollama(closed: CliRunner, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = lambda messages: "The Aletsch glacier has a length of 23 kilometres [1]."
     closed.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama", "LLM": "ollama"}
     ingested = closed.spawn("ingest.py")
@@ -130,7 +133,7 @@ def test_with_ollama(closed: Desk, ollama_server: OllamaStandIn) -> None:
         assert request.headers["host"] == ollama_server.url.removeprefix("http://")
 
 
-def test_the_web_page(closed: Desk) -> None:
+def test_the_web_page(closed: CliRunner) -> None:
     assert closed.spawn("ingest.py").code == 0
     with Served(closed) as served:
         (paper, *_) = served.client.get("papers").json()["papers"]
@@ -144,7 +147,7 @@ def test_the_web_page(closed: Desk) -> None:
     assert served.err == ""
 
 
-def test_a_redirect_to_another_computer_is_not_followed(closed: Desk, ollama_server: OllamaStandIn) -> None:
+def test_a_redirect_to_another_computer_is_not_followed(closed: CliRunner, ollama_server: OllamaStandIn) -> None:
     closed.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "builtin", "LLM": "ollama"}
     closed.spawn("ingest.py")
     ollama_server.faults.redirect_to = "http://192.0.2.1:11434"
@@ -154,7 +157,7 @@ def test_a_redirect_to_another_computer_is_not_followed(closed: Desk, ollama_ser
     assert "BROKE OUT" not in ran.err
 
 
-def test_another_computer_as_the_host_is_what_the_user_asked_for_and_said(desk: Desk) -> None:
+def test_another_computer_as_the_host_is_what_the_user_asked_for_and_said(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     desk.ingest()

@@ -10,11 +10,11 @@ import httpx
 import ollama
 import pytest
 from langchain_ollama import ChatOllama
-from ollama_models import LLAMA, MINILM
-from ollama_server import VERSION, OllamaStandIn, closed_url
 
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.ollama import ModelInfo, OllamaServer, base_url, broke_off, client_kwargs, is_local, is_transient, translate
+from tests.helpers.ollama_models import LLAMA, MINILM
+from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
 
 URL = "http://127.0.0.1:11434"
 

@@ -6,12 +6,14 @@ import shutil
 from typing import Any
 
 import pytest
-from desk import SAMPLE, Desk, small_papers
 
 from config import load_settings
 from folio.errors import FolioError
 from folio.ollama import OllamaServer, base_url
 from folio.types import REFUSAL
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import small_papers
+from tests.helpers.paths import SAMPLE
 
 pytestmark = [pytest.mark.ollama, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -31,7 +33,7 @@ def missing() -> str:
 
 
 @pytest.fixture
-def real(desk: Desk) -> Desk:
+def real(desk: CliRunner) -> CliRunner:
     """A desk with papers that asks the real server, or a skipped test."""
     reason = missing()
     if reason:
@@ -59,7 +61,7 @@ def quotes_are_on_their_pages(found: dict[str, Any]) -> None:
         assert evidence["pages"][0] <= citation["page"] <= evidence["pages"][1]
 
 
-def test_papers_are_read_and_questions_answered(real: Desk) -> None:
+def test_papers_are_read_and_questions_answered(real: CliRunner) -> None:
     ingested = real.ingest()
     assert (ingested.code, ingested.err) == (0, "")
     assert [paper["file"] for paper in real.record()] == ["alps/glaciers.pdf", "folio-sample.pdf", "otters.pdf"]
@@ -81,7 +83,7 @@ def test_papers_are_read_and_questions_answered(real: Desk) -> None:
     assert "Ready to answer." in doctor.out
 
 
-def test_a_chat_follows_up(real: Desk) -> None:
+def test_a_chat_follows_up(real: CliRunner) -> None:
     real.ingest()
     ran = real.query(typed="How long is the Aletsch glacier?\nAnd how thick is its ice at the Konkordiaplatz?\n/quit\n")
     assert ran.code == 0

@@ -10,10 +10,10 @@ import httpx
 import ollama
 import pytest
 from langchain_ollama import ChatOllama, OllamaEmbeddings
-from ollama_models import hash_embedding
-from ollama_server import VERSION, OllamaStandIn, closed_url
 
 from folio.ollama import client_kwargs
+from tests.helpers.ollama_models import hash_embedding
+from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
 
 EVIDENCE = """Answer from the evidence.
 

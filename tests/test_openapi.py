@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import schemathesis
-from desk import small_papers
 from hypothesis import HealthCheck, Phase, given, settings
-from live import Live, builtin_app
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+from tests.helpers.factories import small_papers
+from tests.helpers.live_server import Live, builtin_app
 
 some = settings(
     max_examples=40,

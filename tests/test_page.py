@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parent.parent / "folio" / "page"
+from tests.helpers.paths import ROOT
+
+PAGE = ROOT / "folio" / "page"
 INDEX = (PAGE / "index.html").read_text(encoding="utf-8")
 STYLE = (PAGE / "style.css").read_text(encoding="utf-8")
 # docs.html and docs.js show Swagger UI.

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from desk import OTTERS, write_pdf
 
 from folio import pages
 from folio.draw import page_png
 from folio.errors import PaperError, PaperLimit
 from folio.pages import Pages, PageView
+from tests.helpers.factories import OTTERS, write_pdf
 
 FUR = "No other mammal has a denser fur."
 
@@ -39,9 +39,7 @@ def test_a_page_that_was_drawn_of_late_is_not_drawn_again(drawer: Pages, tmp_pat
         drawer.picture(PageView(path, 1, (), 72))
 
 
-def test_the_oldest_picture_is_forgotten_first(
-    drawer: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oldest_picture_is_forgotten_first(drawer: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "KEPT", 2)
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
     first, second, third = (PageView(path, 1, (), dpi) for dpi in (36, 37, 38))

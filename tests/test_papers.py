@@ -23,8 +23,9 @@ import query
 from folio.library import Library
 from folio.schema import SCHEMA
 from folio.types import Paper
+from tests.helpers.paths import SHARED
 
-PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"
+PAPERS = SHARED / "papers"
 
 QUESTIONS = [
     ("How can students use ThermoState without installing software on their computers?", "jose.00033.pdf", 3),

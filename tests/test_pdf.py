@@ -11,11 +11,12 @@ from typing import Any
 
 import pymupdf
 import pytest
-from pdfs import column, image_page, row_by_row, save
 
 from folio import seen
 from folio.errors import PaperError
 from folio.pdf import read_pdf
+from tests.helpers.paths import ROOT
+from tests.helpers.pdfs import column, image_page, row_by_row, save
 
 
 def _lines(path: Path, page: int = 0) -> list[str]:
@@ -242,8 +243,7 @@ def test_no_models_are_loaded_to_read_a_page(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from folio.pdf import read_pdf; assert 'pymupdf' not in sys.modules\n"
         "print(read_pdf(Path(sys.argv[1])).pages[0].text, 'pymupdf.layout' in sys.modules)"
     )
-    root = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", program, path], cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program, path], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("Hello World False\n", "")
 
 

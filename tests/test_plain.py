@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import GLACIERS, OTTERS, ROOT, write_pdf
-from doubles import HashingEmbedder
 
 from benchmarks import plain
 from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, scaled
 from folio.bridge import FolioEmbeddings
 from folio.minilm import BuiltinEmbedder
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.paths import ROOT
 
 SPONGES = ("A sponge absorbs its input block by block. Then it squeezes out as many bits as are wanted.",)
 

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from desk import GLACIERS, OTTERS, Desk, shelf
-from doubles import HashingEmbedder
 
 from benchmarks.plain import PlainDesign, PlainHit
 from benchmarks.quality import ask_plain, asked_of, ranks_of, table
@@ -19,6 +17,9 @@ from folio.evalset import Document, EvalSet, Gold, Question
 from folio.gold import Judge
 from folio.measure import Asked
 from folio.trial import Failed, Run, load
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import GLACIERS, OTTERS, shelf
+from tests.helpers.fakes import HashingEmbedder
 
 DENSE_FUR = Gold("otters.pdf", 1, "has about 155,000 hairs on each square centimetre of skin")
 STONE = Gold("otters.pdf", 2, "It opens the shells with a stone that it carries under its arm")
@@ -85,7 +86,7 @@ def test_both_are_asked_what_folio_was_asked_without_a_failure() -> None:
 
 
 @pytest.mark.slow
-def test_both_designs_are_measured_from_the_command_line(desk: Desk, tmp_path: Path) -> None:
+def test_both_designs_are_measured_from_the_command_line(desk: CliRunner, tmp_path: Path) -> None:
     text = "Otters float in kelp. " * 3 + "The Massa gauge was built in 1922."
     asked = {"id": "g", "question": "When was the gauge built?", "answers": [{"text": "1922", "answer_start": 95}]}
     path = tmp_path / "rivers" / "dev.json"

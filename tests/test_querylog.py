@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from doubles import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
 from folio import store, workers
 from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
 from folio.library import Library
 from folio.querylog import LogCounts, LogEntry, LoggedSource, QueryLog
+from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
 ENTRY = LogEntry(
     asked="2026-01-02T03:04:05+00:00",

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from desk import shelf
-from doubles import HashingApp
 
 from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
 from folio.library import Library
 from folio.readers import KEPT, Readers
+from tests.helpers.factories import shelf
+from tests.helpers.fakes import HashingApp
 
 QUESTION = "What length has the Aletsch glacier?"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.references import Source, bibtex, by_page, reference, sources
 from folio.types import PageMap
+from tests.helpers.answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 
 # Cited pages
 

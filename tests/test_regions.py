@@ -8,7 +8,6 @@ from typing import Any
 
 import pymupdf
 import pytest
-from doubles import hashing_app, read_here
 
 from folio import regions, workers
 from folio.errors import StoreMismatch
@@ -19,6 +18,7 @@ from folio.library import Library
 from folio.pdf import read_pdf
 from folio.regions import Letter, Region, text_of
 from folio.types import Chunk, Hit, PageMap, Paper
+from tests.helpers.fakes import hashing_app, read_here
 
 WITH_LAYOUT = f"{PARSER} with layout {LAYOUT}"
 PROSE = (
@@ -282,8 +282,7 @@ def test_a_store_made_by_the_other_parser_refuses(paper: Path, tmp_path: Path, m
     with pytest.raises(StoreMismatch) as raised:
         other.run()
     assert raised.value.happened == (
-        f"The store was made with other settings: parser is {PARSER} in the store and"
-        f" {WITH_LAYOUT} now."
+        f"The store was made with other settings: parser is {PARSER} in the store and {WITH_LAYOUT} now."
     )
     assert raised.value.remedy.startswith("Run `python ingest.py --rebuild`")
     other.run(rebuild=True)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from answers import ANSWER, ICE_PAPER, ICE_TEXT, MELT_PAPER, MELT_TEXT, REFUSED, REPORT
-from doubles import hashing_app, make_pdf, read_here
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +30,8 @@ from folio.types import (
     Style,
     Vectors,
 )
+from tests.helpers.answers import ANSWER, ICE_PAPER, ICE_TEXT, MELT_PAPER, MELT_TEXT, REFUSED, REPORT
+from tests.helpers.fakes import hashing_app, make_pdf, read_here
 
 TEXTS = {ICE_PAPER.id: ICE_TEXT, MELT_PAPER.id: MELT_TEXT}
 PAPERS = (ICE_PAPER, MELT_PAPER)

@@ -16,8 +16,8 @@ import pytest
 
 from config import Settings
 from scripts.make_sample import OUTPUT, make_sample
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 ROOMS = sorted((ROOT / "folio").glob("*.py"))
 
 # A room imports only rooms of the floors above its own.

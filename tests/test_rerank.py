@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from desk import ROOT, even_weights, one_page_hits
-from doubles import HashingEmbedder
 
 from config import Settings
 from folio import crossencoder
@@ -26,6 +24,9 @@ from folio.protocols import Reranker
 from folio.rerank import CLOSELY, BuiltinReranker
 from folio.retrieve import reranked
 from folio.types import Hit, Tokens
+from tests.helpers.factories import even_weights, one_page_hits
+from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.paths import ROOT
 
 NAME = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 QUESTION = "What do sea otters eat?"
@@ -205,7 +206,7 @@ def test_its_graph_is_made_once_and_then_needs_no_torch(cross_encoder: Path, tmp
         "import json, sys\n"
         "from pathlib import Path\n"
         "from folio.crossencoder import CrossEncoderReranker\n"
-        "from desk import one_page_hits\n"
+        "from tests.helpers.factories import one_page_hits\n"
         "given = json.load(sys.stdin)\n"
         "before = set(sys.modules)\n"
         "reranker = CrossEncoderReranker(Path(sys.argv[1]), 'x', Path(sys.argv[2]))\n"
@@ -216,7 +217,7 @@ def test_its_graph_is_made_once_and_then_needs_no_torch(cross_encoder: Path, tmp
     given = json.dumps({"question": QUESTION, "texts": TEXTS})
     ran = subprocess.run(
         [sys.executable, "-c", code, str(cross_encoder), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         input=given,
         capture_output=True,
         text=True,

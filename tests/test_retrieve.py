@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from desk import write_pdf
-from doubles import HashingApp, hashing_app, read_here
 
 from folio import workers
 from folio.errors import UsageError
 from folio.protocols import Reranker, TermWeights
 from folio.retrieve import Retriever, Weights, reranked
 from folio.types import Hit
+from tests.helpers.factories import write_pdf
+from tests.helpers.fakes import HashingApp, hashing_app, read_here
 
 ICE = "How long is the Aletsch glacier?"
 PASSAGES = {

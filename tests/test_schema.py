@@ -7,7 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from answers import (
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from pydantic import BaseModel
+
+from folio.schema import SCHEMA, ErrorJson, StatsJson, answer_json, json_schema, line, passages_json
+from folio.types import REFUSAL, Answer
+from tests.helpers.answers import (
     ANSWER,
     HITS,
     ICE_EVIDENCE,
@@ -21,13 +26,8 @@ from answers import (
     REPORT,
     TIMINGS,
 )
-from desk import Desk
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from ollama_server import OllamaStandIn
-from pydantic import BaseModel
-
-from folio.schema import SCHEMA, ErrorJson, StatsJson, answer_json, json_schema, line, passages_json
-from folio.types import REFUSAL, Answer
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.ollama_server import OllamaStandIn
 
 
 @pytest.fixture(scope="module")
@@ -151,12 +151,12 @@ def test_scores_are_rounded_and_may_be_missing() -> None:
 
 
 def test_a_line_keeps_letters_and_escapes_what_steers_a_terminal() -> None:
-    steering = "\x1b[2J\x9b31m\u202e\u2028\x7f\n\\\""
+    steering = '\x1b[2J\x9b31m\u202e\u2028\x7f\n\\"'
     value = ErrorJson(question="Größe — 文字 ✓ 🦦", error=steering, remedy="\U000e0041\u200d")
     shown = line(value)
     assert shown.isprintable()
     assert "Größe — 文字 ✓ 🦦" in shown
-    assert "\\u001b[2J\\u009b31m\\u202e\\u2028\\u007f\\n\\\\\\\"" in shown
+    assert '\\u001b[2J\\u009b31m\\u202e\\u2028\\u007f\\n\\\\\\"' in shown
     assert "\\udb40\\udc41\\u200d" in shown
     assert json.loads(shown) == value.model_dump()
 
@@ -238,7 +238,7 @@ def test_scores_have_four_decimals_and_support_stays_what_the_schema_says(schema
 
 
 def test_what_query_prints_holds_to_the_schema(
-    schema: Draft202012Validator, ready: Desk, ollama_server: OllamaStandIn
+    schema: Draft202012Validator, ready: CliRunner, ollama_server: OllamaStandIn
 ) -> None:
     questions = ready.folder / "questions.txt"
     questions.write_text(f"{QUESTION}\nWho painted the ceiling of the Sistine chapel in Rome?\n", encoding="utf-8")

@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from desk import GLACIERS, ROOT, SAMPLE, Desk, Ran, small_papers, write_pdf
-from ollama_models import LLAMA, NOMIC
-from ollama_server import OllamaStandIn
 
 from config import Settings
 from folio import ocr
 from folio.types import REFUSAL
+from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import GLACIERS, small_papers, write_pdf
+from tests.helpers.ollama_models import LLAMA, NOMIC
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT, SAMPLE
 
 LENGTH = "How long is the Aletsch glacier?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
@@ -24,14 +26,14 @@ SOUND = "The store is sound: library, vectors and BM25 agree.\n"
 KEYS = {"question", "answer", "refused", "citations", "hits", "models", "timings_ms"}
 
 
-def table(ran: Ran) -> dict[str, list[int]]:
+def table(ran: CliResult) -> dict[str, list[int]]:
     """The closing table: papers, pages and chunks for each kind of outcome."""
     rows = re.findall(r"^(added|replaced|skipped|failed|dropped)((?: +[\d,]+)+) *$", ran.out, re.MULTILINE)
     return {name: [int(number.replace(",", "")) for number in numbers.split()] for name, numbers in rows}
 
 
 @pytest.fixture
-def with_ollama(desk: Desk, ollama_server: OllamaStandIn) -> Desk:
+def with_ollama(desk: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     """A desk with two papers, none read yet, and an Ollama server."""
     small_papers(desk.papers)
     desk.settings["OLLAMA_HOST"] = ollama_server.url
@@ -41,7 +43,7 @@ def with_ollama(desk: Desk, ollama_server: OllamaStandIn) -> Desk:
 # Ingest
 
 
-def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: Desk) -> None:
+def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner) -> None:
     desk.workers = True
     small_papers(desk.papers)
     shutil.copy(SAMPLE, desk.papers)
@@ -79,10 +81,10 @@ def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: Desk) -> 
     assert pruned.code == 0
     assert table(pruned)["dropped"] == [2]
     assert [paper["file"] for paper in desk.record()] == ["alps/glaciers.pdf", "folio-sample.pdf"]
-    assert desk.ingest("--verify") == Ran(0, SOUND, "")
+    assert desk.ingest("--verify") == CliResult(0, SOUND, "")
 
 
-def test_paths_are_read_besides_the_folder(desk: Desk) -> None:
+def test_paths_are_read_besides_the_folder(desk: CliRunner) -> None:
     elsewhere = write_pdf(desk.folder / "elsewhere" / "ice.pdf", GLACIERS)
     ran = desk.ingest(str(elsewhere), "--jobs", "1")
     assert table(ran)["added"] == [1, 3, 1]
@@ -91,7 +93,7 @@ def test_paths_are_read_besides_the_folder(desk: Desk) -> None:
     assert table(desk.ingest(str(elsewhere.parent), str(desk.papers)))["added"] == [2, 5, 2]
 
 
-def test_a_rebuild_takes_new_settings_and_all_papers(desk: Desk) -> None:
+def test_a_rebuild_takes_new_settings_and_all_papers(desk: CliRunner) -> None:
     small_papers(desk.papers)
     elsewhere = write_pdf(desk.folder / "elsewhere" / "seal.pdf", ["Seals sleep on the beach and eat fish."])
     desk.ingest(str(desk.papers), str(elsewhere))
@@ -101,7 +103,7 @@ def test_a_rebuild_takes_new_settings_and_all_papers(desk: Desk) -> None:
     assert table(ran)["added"][:2] == [3, 6]
     assert table(ran)["added"][2] > 3
     assert [paper["file"] for paper in desk.record()] == ["alps/glaciers.pdf", "otters.pdf", "seal.pdf"]
-    assert desk.ingest("--verify") == Ran(0, SOUND, "")
+    assert desk.ingest("--verify") == CliResult(0, SOUND, "")
     hits = desk.query("--json", "--sources", LENGTH).object["hits"]
     assert all(len(hit["text"]) <= 200 for hit in hits)
     assert "rebuild.sqlite" not in [path.name for path in desk.store.iterdir()]
@@ -109,7 +111,7 @@ def test_a_rebuild_takes_new_settings_and_all_papers(desk: Desk) -> None:
 
 @pytest.mark.parametrize("lexical", ["tantivy", "rank_bm25"])
 def test_repair_makes_the_indexes_anew_without_embedding(
-    with_ollama: Desk, ollama_server: OllamaStandIn, lexical: str
+    with_ollama: CliRunner, ollama_server: OllamaStandIn, lexical: str
 ) -> None:
     with_ollama.settings["LEXICAL"] = lexical
     with_ollama.ingest()
@@ -138,7 +140,7 @@ def test_repair_makes_the_indexes_anew_without_embedding(
     ],
 )
 def test_options_that_cannot_be(
-    desk: Desk, capsys: pytest.CaptureFixture[str], script: str, arguments: list[str], said: str
+    desk: CliRunner, capsys: pytest.CaptureFixture[str], script: str, arguments: list[str], said: str
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         getattr(desk, script)(*arguments)
@@ -172,14 +174,16 @@ def test_options_that_cannot_be(
         (["--forget", "--feedback", "bad"], "Both --feedback and --forget were given."),
     ],
 )
-def test_options_that_do_not_go_together(ready: Desk, arguments: list[str], said: str) -> None:
-    assert ready.query(*arguments) == Ran(2, "", f"{said}\nGive one of the two.\n")
+def test_options_that_do_not_go_together(ready: CliRunner, arguments: list[str], said: str) -> None:
+    assert ready.query(*arguments) == CliResult(2, "", f"{said}\nGive one of the two.\n")
 
 
 @pytest.mark.parametrize("more", ["--style=report", "--paper=otters", "--top-k=3", "--no-log", "--show-evidence"])
-def test_what_is_for_a_question_needs_one_beside_verify(ready: Desk, more: str) -> None:
+def test_what_is_for_a_question_needs_one_beside_verify(ready: CliRunner, more: str) -> None:
     said = f"--verify with {more.partition('=')[0]} needs a question."
-    assert ready.query("--verify", more) == Ran(2, "", f"{said}\nGive one; --verify alone is of the last answer.\n")
+    assert ready.query("--verify", more) == CliResult(
+        2, "", f"{said}\nGive one; --verify alone is of the last answer.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,7 +195,7 @@ def test_what_is_for_a_question_needs_one_beside_verify(ready: Desk, more: str) 
         ("TOP_K", "many", "TOP_K: Input should be a valid integer, unable to parse string as an integer."),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(ready: Desk, name: str, value: str, said: str) -> None:
+def test_a_setting_that_cannot_be_used_is_named(ready: CliRunner, name: str, value: str, said: str) -> None:
     ready.settings[name] = value
     ran = ready.query("--verify")
     assert (ran.code, ran.out) == (2, "")
@@ -206,7 +210,7 @@ def test_the_words_for_a_viewer_in_any_spelling(viewer: str) -> None:
 # Query
 
 
-def test_an_answer_and_its_sources(ready: Desk) -> None:
+def test_an_answer_and_its_sources(ready: CliRunner) -> None:
     ran = ready.query("How long is the Aletsch glacier, and how many square kilometres does it cover?")
     assert ran.code == 0
     assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n")
@@ -219,7 +223,7 @@ def test_an_answer_and_its_sources(ready: Desk) -> None:
     assert "`ollama pull llama3.1:8b`" in ran.err
 
 
-def test_a_refusal_names_the_closest_passages(ready: Desk) -> None:
+def test_a_refusal_names_the_closest_passages(ready: CliRunner) -> None:
     ran = ready.query("Who painted the ceiling of the Sistine chapel in Rome?")
     assert (ran.code, ran.out) == (0, f"{REFUSAL}\n")
     assert "The closest passages are in " in ran.err
@@ -227,7 +231,7 @@ def test_a_refusal_names_the_closest_passages(ready: Desk) -> None:
     assert "--sources" in ran.err
 
 
-def test_json_is_one_object_and_nothing_else(ready: Desk) -> None:
+def test_json_is_one_object_and_nothing_else(ready: CliRunner) -> None:
     ran = ready.query("--json", LENGTH)
     found = ran.object
     assert found.keys() >= KEYS
@@ -250,20 +254,20 @@ def test_json_is_one_object_and_nothing_else(ready: Desk) -> None:
     assert ran.err.count("\n") == 1
 
 
-def test_json_of_a_refusal(ready: Desk) -> None:
+def test_json_of_a_refusal(ready: CliRunner) -> None:
     found = ready.query("--json", "Who painted the ceiling of the Sistine chapel in Rome?").object
     assert (found["answer"], found["refused"], found["citations"]) == (REFUSAL, True, [])
     assert len(found["hits"]) == 2
 
 
-def test_json_sources_have_no_answer(ready: Desk) -> None:
+def test_json_sources_have_no_answer(ready: CliRunner) -> None:
     found = ready.query("--json", "--sources", LENGTH).object
     assert found.keys() == {"question", "hits", "models", "timings_ms"}
     assert "llm" not in found["models"]
     assert found["hits"][0].keys() >= {"file", "pages", "score", "text"}
 
 
-def test_sources_are_passages_in_rank_order(ready: Desk) -> None:
+def test_sources_are_passages_in_rank_order(ready: CliRunner) -> None:
     ran = ready.query("--sources", LENGTH)
     assert ran.code == 0
     assert re.findall(r"^(\d)\. (\S+), (pp?\. [\d–]+)", ran.out, re.MULTILINE) == [
@@ -273,7 +277,7 @@ def test_sources_are_passages_in_rank_order(ready: Desk) -> None:
     assert "   At the Konkordiaplatz the ice" in ran.out
 
 
-def test_top_k_and_paper(ready: Desk) -> None:
+def test_top_k_and_paper(ready: CliRunner) -> None:
     assert [hit["file"] for hit in ready.query("--json", "--top-k", "1", LENGTH).object["hits"]] == [
         "alps/glaciers.pdf"
     ]
@@ -285,13 +289,13 @@ def test_top_k_and_paper(ready: Desk) -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["--sources"], ["--json"]])
-def test_an_unknown_paper_is_told_with_its_neighbours(ready: Desk, more: list[str]) -> None:
+def test_an_unknown_paper_is_told_with_its_neighbours(ready: CliRunner, more: list[str]) -> None:
     ran = ready.query(*more, "--paper", "oters.pdf", LENGTH)
     assert (ran.code, ran.out) == (2, "")
     assert "No paper in the index is called oters.pdf. Close to it: otters.pdf" in ran.err
 
 
-def test_a_batch_is_asked_line_by_line_without_memory(ready: Desk) -> None:
+def test_a_batch_is_asked_line_by_line_without_memory(ready: CliRunner) -> None:
     diet = "What is the diet of sea otters made of?"
     file = ready.folder / "questions.txt"
     file.write_text(f"\ufeff{LENGTH}\n\n  {diet}  \r\nHow thick is it?\n", encoding="utf-8")
@@ -309,13 +313,13 @@ def test_a_batch_is_asked_line_by_line_without_memory(ready: Desk) -> None:
     ]
 
 
-def test_a_batch_from_standard_input(ready: Desk) -> None:
+def test_a_batch_from_standard_input(ready: CliRunner) -> None:
     ran = ready.spawn("query.py", "--batch", "-", "--json", typed=f"{LENGTH}\nWhat do otters eat?\n")
     assert ran.code == 0
     assert [found["question"] for found in ran.objects] == [LENGTH, "What do otters eat?"]
 
 
-def test_a_chat_on_a_pipe(ready: Desk) -> None:
+def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     typed = f"\n{LENGTH}\nHow thick is it?\n/sources\n/new\n/sources\n/help\n/quit\nWhat do otters eat?\n"
     ran = ready.query(typed=typed)
     assert ran.code == 0
@@ -332,7 +336,7 @@ def test_a_chat_on_a_pipe(ready: Desk) -> None:
     assert len(notices) == 3
 
 
-def test_a_chat_goes_on_after_an_error(ready: Desk, ollama_server: OllamaStandIn) -> None:
+def test_a_chat_goes_on_after_an_error(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.faults.fails = 1
     ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
@@ -345,7 +349,7 @@ def test_a_chat_goes_on_after_an_error(ready: Desk, ollama_server: OllamaStandIn
 # Ollama, or not
 
 
-def test_with_ollama_everything_goes_through_it(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+def test_with_ollama_everything_goes_through_it(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = lambda messages: f"{IS_LONG} [1] Rome has seven hills [1]."
     ingested = with_ollama.ingest()
     assert (ingested.code, ingested.err) == (0, "")
@@ -365,7 +369,7 @@ def test_with_ollama_everything_goes_through_it(with_ollama: Desk, ollama_server
 
 
 @pytest.mark.parametrize("arguments", [[LENGTH], ["--sources", LENGTH], ["--json", LENGTH]])
-def test_a_reranker_that_stands_in_is_said_in_one_line(ready: Desk, arguments: list[str]) -> None:
+def test_a_reranker_that_stands_in_is_said_in_one_line(ready: CliRunner, arguments: list[str]) -> None:
     ready.settings |= {"RERANKER": "auto", "LLM": "builtin"}
     ran = ready.query(*arguments)
     (notice,) = ran.err.splitlines()
@@ -373,13 +377,13 @@ def test_a_reranker_that_stands_in_is_said_in_one_line(ready: Desk, arguments: l
     assert "`make models` fetches nobody/has-this" in notice
 
 
-def test_sources_call_no_language_model(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+def test_sources_call_no_language_model(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_ollama.ingest()
     assert with_ollama.query("--sources", LENGTH).code == 0
     assert ollama_server.bodies("/api/chat") == []
 
 
-def test_auto_keeps_to_what_the_store_was_made_with(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+def test_auto_keeps_to_what_the_store_was_made_with(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     del ollama_server.models[NOMIC.name]
     assert "`ollama pull nomic-embed-text`" in with_ollama.ingest().err
     ollama_server.models[NOMIC.name] = NOMIC
@@ -387,7 +391,7 @@ def test_auto_keeps_to_what_the_store_was_made_with(with_ollama: Desk, ollama_se
     assert ollama_server.embedded() == []
 
 
-def test_auto_answers_without_a_chat_model_and_says_so(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+def test_auto_answers_without_a_chat_model_and_says_so(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_ollama.ingest()
     del ollama_server.models[LLAMA.name]
     ran = with_ollama.query("--json", LENGTH)
@@ -395,7 +399,7 @@ def test_auto_answers_without_a_chat_model_and_says_so(with_ollama: Desk, ollama
     assert "`ollama pull llama3.1:8b`" in ran.err
 
 
-def test_an_explicit_choice_never_falls_back(desk: Desk) -> None:
+def test_an_explicit_choice_never_falls_back(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.settings["EMBEDDER"] = "ollama"
     refused = desk.ingest()
@@ -416,7 +420,9 @@ def test_an_explicit_choice_never_falls_back(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("setting", ["LLM_MODEL", "EMBED_MODEL"])
-def test_a_cloud_model_is_refused_even_by_auto(with_ollama: Desk, ollama_server: OllamaStandIn, setting: str) -> None:
+def test_a_cloud_model_is_refused_even_by_auto(
+    with_ollama: CliRunner, ollama_server: OllamaStandIn, setting: str
+) -> None:
     with_ollama.settings[setting] = "gpt-oss:120b-cloud"
     ran = with_ollama.ingest() if setting == "EMBED_MODEL" else None
     if ran is None:
@@ -430,14 +436,14 @@ def test_a_cloud_model_is_refused_even_by_auto(with_ollama: Desk, ollama_server:
 # The doctor
 
 
-def doctor(desk: Desk) -> tuple[int, dict[str, bool], str]:
+def doctor(desk: CliRunner) -> tuple[int, dict[str, bool], str]:
     """Exit code, what is ready by name, and all that was printed with its white space made one."""
     ran = desk.query("--doctor")
     rows = re.findall(r"^([✓✗]) ([\w -]+?)  ", ran.out, re.MULTILINE)
     return ran.code, {name: mark == "✓" for mark, name in rows}, " ".join(ran.out.split())
 
 
-def test_the_doctor_before_and_after_the_first_ingest(desk: Desk) -> None:
+def test_the_doctor_before_and_after_the_first_ingest(desk: CliRunner) -> None:
     has_ocr = ocr.engine() is not None
     code, rows, text = doctor(desk)
     assert code == 1
@@ -477,7 +483,7 @@ def test_the_doctor_before_and_after_the_first_ingest(desk: Desk) -> None:
     ],
 )
 def test_the_doctor_says_which_ocr_there_is(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, engine: str, setting: str, ready: bool, said: str
+    desk: CliRunner, monkeypatch: pytest.MonkeyPatch, engine: str, setting: str, ready: bool, said: str
 ) -> None:
     monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine(engine, lambda page: []) if engine else None)
     desk.settings["OCR"] = setting
@@ -487,7 +493,7 @@ def test_the_doctor_says_which_ocr_there_is(
     assert (ocr.HOW_TO_INSTALL in text) is not ready
 
 
-def test_the_doctor_with_ollama(with_ollama: Desk, ollama_server: OllamaStandIn) -> None:
+def test_the_doctor_with_ollama(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_ollama.ingest()
     code, rows, text = doctor(with_ollama)
     assert code == 0
@@ -507,7 +513,7 @@ def test_the_doctor_with_ollama(with_ollama: Desk, ollama_server: OllamaStandIn)
     assert "cloud model" in text
 
 
-def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: Desk) -> None:
+def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.ingest()
     next(desk.store.glob("vectors-*.faiss")).write_bytes(b"torn")
@@ -524,7 +530,7 @@ def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: Desk) -> None:
 # In processes of their own
 
 
-def test_the_first_minutes_of_a_new_user(desk: Desk) -> None:
+def test_the_first_minutes_of_a_new_user(desk: CliRunner) -> None:
     shutil.copy(SAMPLE, desk.papers)
     ingested = desk.spawn("ingest.py")
     assert ingested.code == 0
@@ -538,7 +544,7 @@ def test_the_first_minutes_of_a_new_user(desk: Desk) -> None:
     assert list((desk.folder / "home").iterdir()) == []  # nothing is left in the home
 
 
-def test_help_is_there_at_once_and_names_every_option(desk: Desk) -> None:
+def test_help_is_there_at_once_and_names_every_option(desk: CliRunner) -> None:
     for script, options in (
         ("ingest.py", ["--jobs", "--prune", "--rebuild", "--verify", "--repair"]),
         (
@@ -554,13 +560,13 @@ def test_help_is_there_at_once_and_names_every_option(desk: Desk) -> None:
         assert [option for option in options if option not in ran.out] == []
 
 
-def test_settings_in_a_env_file_of_the_folder(desk: Desk) -> None:
+def test_settings_in_a_env_file_of_the_folder(desk: CliRunner) -> None:
     small_papers(desk.papers)
     Path(desk.folder / ".env").write_text("CHUNK_SIZE=200\nCHUNK_OVERLAP=0\n", encoding="utf-8")
     assert table(desk.ingest())["added"][2] > 2
 
 
-def test_a_reader_that_has_gone_is_no_error(ready: Desk) -> None:
+def test_a_reader_that_has_gone_is_no_error(ready: CliRunner) -> None:
     command = f'"{sys.executable}" "{ROOT / "query.py"}" --sources otters | head -n 1'
     ran = subprocess.run(
         ["sh", "-c", command], env=ready.environment(), cwd=ready.folder, capture_output=True, text=True, check=False

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from doubles import overwrite
 
 from folio.errors import IndexDamaged
 from folio.segments import BEST, ERROR, RECALL, Ids, Segment, build, flat, in_full
 from folio.types import Vectors
+from tests.helpers.fakes import overwrite
 
 COUNT, DIMENSION = 4000, 96
 

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from desk import GLACIERS, Desk, write_pdf
-from live import until
-from ollama_server import OllamaStandIn
-from served import WAIT_S, Served
+
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import GLACIERS, write_pdf
+from tests.helpers.live_server import until
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.serve_process import WAIT_S, Served
 
 TOKEN = "a-token-of-24-characters"
 MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
@@ -26,7 +28,7 @@ FIRST = "The Aletsch glacier has a length of 23 kilometres"
 @pytest.fixture(scope="module")
 def served(two_papers: Path) -> Iterator[Served]:
     """The server over two papers, to ask and not to change."""
-    with pytest.MonkeyPatch.context() as patch, Served(Desk(two_papers, patch)) as found:
+    with pytest.MonkeyPatch.context() as patch, Served(CliRunner(two_papers, patch)) as found:
         yield found
 
 
@@ -67,13 +69,13 @@ def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
         ),
     ],
 )
-def test_refused(desk: Desk, arguments: Sequence[str], happened: str, remedy: str) -> None:
+def test_refused(desk: CliRunner, arguments: Sequence[str], happened: str, remedy: str) -> None:
     ran = desk.serve("--port", "0", *arguments)
     assert (ran.code, ran.out, ran.err.splitlines()) == (2, "", [happened, remedy])
 
 
 @pytest.mark.parametrize("port", ["65536", "-1", "http", "80.5", "", "²"])
-def test_port_is_a_number(desk: Desk, port: str) -> None:
+def test_port_is_a_number(desk: CliRunner, port: str) -> None:
     with pytest.raises(SystemExit) as ended:
         desk.serve(f"--port={port}")
     assert ended.value.code == 2
@@ -81,7 +83,7 @@ def test_port_is_a_number(desk: Desk, port: str) -> None:
     assert "a number from 1 to 65535, or 0 for a free one" in desk.capsys.readouterr().err
 
 
-def test_port_that_is_taken_is_told_in_two_lines(desk: Desk) -> None:
+def test_port_that_is_taken_is_told_in_two_lines(desk: CliRunner) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         ran = desk.spawn("serve.py", "--port", str(port))
@@ -155,7 +157,7 @@ def test_message_without_end_is_refused_and_read_away(served: Served, *, whole: 
 # The token
 
 
-def test_address_with_the_token_opens_the_page(ready: Desk) -> None:
+def test_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
     with Served(ready, "--token", TOKEN) as served:
         assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C ends it.\n"
         assert served.client.get("/health").status_code == 401
@@ -167,7 +169,7 @@ def test_address_with_the_token_opens_the_page(ready: Desk) -> None:
     assert served.err == ""
 
 
-def test_at_another_address_it_answers_under_the_computers_name(ready: Desk) -> None:
+def test_at_another_address_it_answers_under_the_computers_name(ready: CliRunner) -> None:
     with Served(ready, "--host", "0.0.0.0", "--token", TOKEN) as served:
         name = socket.gethostname()
         assert served.url == f"http://{name}:{served.port}/"
@@ -183,7 +185,7 @@ def test_at_another_address_it_answers_under_the_computers_name(ready: Desk) -> 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
-def test_open_hands_the_address_to_the_browser(ready: Desk, tmp_path: Path) -> None:
+def test_open_hands_the_address_to_the_browser(ready: CliRunner, tmp_path: Path) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
@@ -192,7 +194,7 @@ def test_open_hands_the_address_to_the_browser(ready: Desk, tmp_path: Path) -> N
         assert opened.read_text() == f"{served.url}?token={TOKEN}"
 
 
-def test_ctrl_c_ends_it_well(ready: Desk) -> None:
+def test_ctrl_c_ends_it_well(ready: CliRunner) -> None:
     with Served(ready) as served:
         assert served.client.get("/health").status_code == 200
         assert served.interrupt() == 0
@@ -200,7 +202,7 @@ def test_ctrl_c_ends_it_well(ready: Desk) -> None:
 
 
 @pytest.fixture
-def slow(ready: Desk, ollama_server: OllamaStandIn) -> Desk:
+def slow(ready: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     """A desk whose answers take longer than any test waits."""
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
@@ -208,7 +210,7 @@ def slow(ready: Desk, ollama_server: OllamaStandIn) -> Desk:
     return ready
 
 
-def test_ctrl_c_while_an_answer_arrives_ends_it_well(slow: Desk) -> None:
+def test_ctrl_c_while_an_answer_arrives_ends_it_well(slow: CliRunner) -> None:
     with Served(slow) as served, served.client.stream("POST", "/chat/stream", json={"message": QUESTION}) as response:
         assert any(FIRST in line for line in response.iter_lines())
         assert served.interrupt() == 0
@@ -220,7 +222,7 @@ def test_ctrl_c_while_an_answer_arrives_ends_it_well(slow: Desk) -> None:
     [pytest.param(False, id="the model writes"), pytest.param(True, id="the model is silent", marks=pytest.mark.slow)],
 )
 def test_ctrl_c_while_an_answer_is_waited_for_ends_it_well(
-    slow: Desk, ollama_server: OllamaStandIn, *, silent: bool
+    slow: CliRunner, ollama_server: OllamaStandIn, *, silent: bool
 ) -> None:
     if silent:
         ollama_server.faults.first_byte_s = 3 * WAIT_S
@@ -242,7 +244,7 @@ def test_ctrl_c_while_an_answer_is_waited_for_ends_it_well(
     assert (served.out, served.err, told.get()) == ("", "", False)
 
 
-def test_ctrl_c_while_a_paper_is_read_ends_it_well_and_leaves_nothing_of_it(desk: Desk) -> None:
+def test_ctrl_c_while_a_paper_is_read_ends_it_well_and_leaves_nothing_of_it(desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(200)])
     with (

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from desk import GLACIERS, OTTERS, write_pdf
-from doubles import HashingApp, NullWatch, hashing_app, read_here
 
 from folio import store, workers
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.library import Library
 from folio.shelf import STALE_S, Shelf, _safe
 from folio.types import SourceFile
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.fakes import HashingApp, NullWatch, hashing_app, read_here
 
 
 @pytest.fixture
@@ -196,9 +196,7 @@ def test_what_a_kill_left_half_written_is_swept(app: HashingApp, shelf: Shelf, t
     assert names(app) == [".upload-new.pdf", "otters.pdf"]  # which another server may be at
 
 
-def test_a_folder_that_is_named_from_here_is_the_same_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_named_from_here_is_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

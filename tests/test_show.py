@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from answers import ANSWER, ICE_EVIDENCE, MELT_EVIDENCE, PLACE, REPORT, cite, evidence_of, paper_of
 from rich.console import Console
 
 from folio import show
 from folio.schema import StatsJson
 from folio.types import Answer, Sentence
+from tests.helpers.answers import ANSWER, ICE_EVIDENCE, MELT_EVIDENCE, PLACE, REPORT, cite, evidence_of, paper_of
 
 
 def printed(print_on: Callable[[Console], None], *, terminal: bool = False) -> str:
@@ -148,17 +148,12 @@ def test_evidence_that_one_search_alone_found_or_none() -> None:
 
 def test_hits_are_numbered_by_rank() -> None:
     assert printed(lambda console: show.show_hits(console, MELT_EVIDENCE.hits)) == (
-        "1. melt.pdf, p. 1 · Melt · 0.40\n"
-        "   The tongue of the Aletsch glacier\n"
-        "   retreats by 50 metres each year.\n"
-        "\n"
+        "1. melt.pdf, p. 1 · Melt · 0.40\n   The tongue of the Aletsch glacier\n   retreats by 50 metres each year.\n\n"
     )
 
 
 def test_stats_are_a_table() -> None:
-    stats = StatsJson(
-        papers=12, chunks=3456, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0
-    )
+    stats = StatsJson(papers=12, chunks=3456, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0)
     rows = printed(lambda console: show.show_stats(console, stats)).splitlines()
     assert [row.split(maxsplit=1)[0] for row in rows] == ["papers", "chunks", "size", "questions", "not", "feedback"]
     assert [" ".join(row.split()) for row in rows] == [

@@ -8,8 +8,11 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from desk import ROOT, Desk, small_papers
-from ollama_server import OllamaStandIn
+
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import small_papers
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
 QUESTION = "How long is the Aletsch glacier?"
 # Packages that passages without an answer are found with; PyPI's spelling differs for some.
@@ -34,13 +37,13 @@ NEVER = {
 }
 
 
-def imported(desk: Desk, *command: str) -> set[str]:
+def imported(desk: CliRunner, *command: str) -> set[str]:
     """The packages of the environment that a command imports, by their top-level names."""
     names = {name.partition(".")[0] for name in modules(desk, *command)}
     return names & {name for name in packages_distributions() if not name.startswith("_")}
 
 
-def modules(desk: Desk, *command: str) -> set[str]:
+def modules(desk: CliRunner, *command: str) -> set[str]:
     """Every module that a command imports."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", str(ROOT / command[0]), *command[1:]],
@@ -56,12 +59,12 @@ def modules(desk: Desk, *command: str) -> set[str]:
 
 
 @pytest.mark.parametrize("script", ["query.py", "ingest.py", "evaluate.py", "serve.py"])
-def test_help_imports_no_package(desk: Desk, script: str) -> None:
+def test_help_imports_no_package(desk: CliRunner, script: str) -> None:
     assert imported(desk, script, "--help") == set()
 
 
 @pytest.fixture
-def small(filled: Desk) -> Desk:
+def small(filled: CliRunner) -> CliRunner:
     """A desk with two papers, embedded by the built-in model, whose graph is kept."""
     filled.settings["RERANKER"] = "auto"
     filled.settings["MODELS_DIR"] = str(filled.folder / "models")
@@ -70,18 +73,18 @@ def small(filled: Desk) -> Desk:
     return filled
 
 
-def test_sources_import_what_searches_and_nothing_else(small: Desk) -> None:
+def test_sources_import_what_searches_and_nothing_else(small: CliRunner) -> None:
     found = imported(small, "query.py", "--sources", QUESTION)
     assert {"onnxruntime", "faiss", "tantivy"} <= found
     assert found <= SEARCHING
 
 
-def test_a_question_loads_no_room_that_reads_papers(small: Desk) -> None:
+def test_a_question_loads_no_room_that_reads_papers(small: CliRunner) -> None:
     reading = {"folio.indexing", "folio.pdf", "folio.clean", "folio.layout", "folio.landing", "folio.workers"}
     assert not modules(small, "query.py", QUESTION) & reading
 
 
-def test_sources_with_ollama_import_its_client_and_no_langchain(desk: Desk, ollama_server: OllamaStandIn) -> None:
+def test_sources_with_ollama_import_its_client_and_no_langchain(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "ollama", "OLLAMA_HOST": ollama_server.url}
     assert desk.ingest().code == 0
@@ -91,7 +94,7 @@ def test_sources_with_ollama_import_its_client_and_no_langchain(desk: Desk, olla
 
 
 def test_without_a_reranker_ollama_is_asked_and_no_model_is_loaded_here(
-    desk: Desk, ollama_server: OllamaStandIn
+    desk: CliRunner, ollama_server: OllamaStandIn
 ) -> None:
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "ollama", "OLLAMA_HOST": ollama_server.url, "RERANKER": "none"}
@@ -106,13 +109,13 @@ def test_a_program_that_ends_waits_for_what_it_loads_aside() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "loaded\n", "")
 
 
-def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: Desk) -> None:
+def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: CliRunner) -> None:
     found = imported(small, "query.py", QUESTION)
     assert {"onnxruntime", "langchain_core", "langchain_classic"} <= found
     assert not found & NEVER
 
 
-def test_the_question_is_searched_for_once_whether_or_not_langchain_is_there(small: Desk) -> None:
+def test_the_question_is_searched_for_once_whether_or_not_langchain_is_there(small: CliRunner) -> None:
     ran = small.spawn("query.py", "--json", QUESTION)
     here = small.query("--json", QUESTION)
     assert ran.code == here.code == 0

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from doubles import HashingEmbedder, overwrite
 
 from folio import store
 from folio.chunk import chunk_id, split
@@ -23,8 +22,9 @@ from folio.library import Library
 from folio.store import Engine, Indexes, open_indexes, require_fingerprint, update_indexes, verify, writing
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from folio.vectors import VectorIndex
+from tests.helpers.fakes import HashingEmbedder, overwrite
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 FINGERPRINT = {"embedder": "hashing", "dimension": "64", "chunk_size": "80"}
 TEXTS = {
     "lattices": "A lattice is a discrete group of points. Its shortest vector is hard to find in high dimension.\n\n"

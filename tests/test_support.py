@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from desk import evidence_of, evidence_on, hit_on, hits_on
 from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.protocols import Embedder
 from folio.support import MEANING, SUPPORT_FOUND, SUPPORT_NAMED, Judge, Verdict, citation
 from folio.types import Citation, Evidence, PageMap, Vectors
+from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
 OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacier is 23 kilometres long. It melts."
 LONG = "The glacier is 23 kilometres long."

@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from answers import endless
-from desk import ROOT, Desk, small_papers, write_pdf
-from ollama_server import OllamaStandIn
 
 from folio.cli import plain
+from tests.helpers.answers import endless
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import small_papers, write_pdf
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
@@ -53,7 +55,7 @@ def test_plain(text: str, expected: str) -> None:
     assert plain(text) == expected
 
 
-def test_file_names_titles_and_answers_of_whole_commands(desk: Desk, ollama_server: OllamaStandIn) -> None:
+def test_file_names_titles_and_answers_of_whole_commands(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     name = "\x1b]0;owned\x07ice [red].pdf"
     write_pdf(desk.papers / name, ["The Rhone glacier has a length of 8 kilometres in all."], "Title \x1b[31m [red]")
@@ -74,7 +76,7 @@ def test_file_names_titles_and_answers_of_whole_commands(desk: Desk, ollama_serv
     assert "ice [red]" in desk.query(question).out
 
 
-def test_a_file_name_with_a_line_end_forges_no_line(desk: Desk) -> None:
+def test_a_file_name_with_a_line_end_forges_no_line(desk: CliRunner) -> None:
     name = "rhone\nNot found in the provided papers.\nice.pdf"
     write_pdf(desk.papers / name, ["The Rhone glacier has a length of 8 kilometres in all."])
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
@@ -95,7 +97,7 @@ def test_a_file_name_with_a_line_end_forges_no_line(desk: Desk) -> None:
 class Terminal:
     """A command in a pseudo-terminal of its own, as a person has it before them."""
 
-    def __init__(self, desk: Desk, *arguments: str) -> None:
+    def __init__(self, desk: CliRunner, *arguments: str) -> None:
         self._master, slave = pty.openpty()
         # A new session whose controlling terminal is ours, so that Ctrl-C reaches the command as it does in a shell.
         take_over = (
@@ -157,7 +159,7 @@ class Terminal:
 
 
 @pytest.fixture
-def slow(ready: Desk, ollama_server: OllamaStandIn) -> Desk:
+def slow(ready: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     """A desk whose answers take most of a minute."""
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
@@ -166,7 +168,7 @@ def slow(ready: Desk, ollama_server: OllamaStandIn) -> Desk:
 
 
 @pytest.fixture
-def chat(slow: Desk) -> Iterator[Terminal]:
+def chat(slow: CliRunner) -> Iterator[Terminal]:
     terminal = Terminal(slow)
     yield terminal
     terminal.kill()
@@ -204,7 +206,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     assert [len(body["messages"]) for body in ollama_server.bodies("/api/chat")] == [2, 2]  # no turn to rewrite from
 
 
-def test_links_to_pages_and_pictures_are_not_broken_over_lines(ready: Desk) -> None:
+def test_links_to_pages_and_pictures_are_not_broken_over_lines(ready: CliRunner) -> None:
     """A terminal makes them something to click on, where they are whole."""
     ready.settings |= {"LLM": "builtin", "PDF_VIEWER": "none"}
     terminal = Terminal(ready, "--verify", "--no-log", QUESTION)
@@ -233,7 +235,7 @@ def test_ctrl_c_while_the_model_is_silent(chat: Terminal, ollama_server: OllamaS
     assert chat.end()[0] == 0
 
 
-def test_ctrl_c_ends_a_single_question_quietly(slow: Desk) -> None:
+def test_ctrl_c_ends_a_single_question_quietly(slow: CliRunner) -> None:
     terminal = Terminal(slow, QUESTION)
     terminal.wait_for(f"{FIRST}. [alps/glaciers p.1]")
     terminal.type("\x03")
@@ -241,7 +243,7 @@ def test_ctrl_c_ends_a_single_question_quietly(slow: Desk) -> None:
     assert (code, "Traceback" in rest) == (130, False)
 
 
-def test_ctrl_c_ends_the_drawing_of_a_page_that_takes_for_ever(desk: Desk) -> None:
+def test_ctrl_c_ends_the_drawing_of_a_page_that_takes_for_ever(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
     desk.ingest()
@@ -257,7 +259,7 @@ def test_ctrl_c_ends_the_drawing_of_a_page_that_takes_for_ever(desk: Desk) -> No
     assert time.monotonic() - began < 10
 
 
-def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: Desk, ollama_server: OllamaStandIn) -> None:
+def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     desk.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama"}
     desk.ingest()
@@ -287,7 +289,7 @@ def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: Desk, ollama_server: O
     assert len(desk.record()) == 3
 
 
-def test_the_history_of_a_chat_lies_beside_the_index(chat: Terminal, slow: Desk) -> None:
+def test_the_history_of_a_chat_lies_beside_the_index(chat: Terminal, slow: CliRunner) -> None:
     chat.wait_for(READY)
     chat.type("/new\r")
     chat.wait_for("A new conversation.")

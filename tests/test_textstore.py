@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from doubles import HashingEmbedder
 
 from folio import chunk, store, textstore
 from folio.errors import ModelError
@@ -13,6 +12,7 @@ from folio.fingerprint import Reading
 from folio.library import Library
 from folio.retrieve import Retriever, Weights
 from folio.types import Vectors
+from tests.helpers.fakes import HashingEmbedder
 
 READING = Reading(80, 10)
 OTTERS = (

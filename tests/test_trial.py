@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import shelf
 
 from folio.app import App
 from folio.chat import Chat
@@ -19,6 +18,7 @@ from folio.library import Library
 from folio.measure import Asked, figures
 from folio.retrieve import Found
 from folio.trial import DEPTH, Failed, Run, Trial, load, save
+from tests.helpers.factories import shelf
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HAIRS = Gold("otters.pdf", 1, "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin")

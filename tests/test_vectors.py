@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doubles import overwrite
 
 from folio import vectors
 from folio.errors import IndexDamaged
 from folio.files import sha256_file
 from folio.types import Stamp, Vectors
 from folio.vectors import MANIFEST, VectorIndex
+from tests.helpers.fakes import overwrite
 
 STAMP = Stamp("0123456789abcdef", 3)
 

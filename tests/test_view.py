@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from answers import endless
-from desk import GLACIERS, OTTERS, write_pdf
-from doubles import read_here
 
 from folio import cli, view, workers
 from folio.draw import page_png
@@ -21,6 +18,9 @@ from folio.errors import UsageError
 from folio.indexing import Limits
 from folio.references import Source
 from folio.types import SourceFile
+from tests.helpers.answers import endless
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.fakes import read_here
 
 if sys.platform == "win32":
     pytest.skip("the stand-ins of viewers are shell scripts", allow_module_level=True)
@@ -193,9 +193,7 @@ def test_a_file_name_is_no_template(screen: Screen) -> None:
     assert screen.started("evince") == ["--page-index=2", odd.path]
 
 
-def test_viewers_come_before_browsers_and_those_before_what_the_system_has(
-    screen: Screen, otters: SourceFile
-) -> None:
+def test_viewers_come_before_browsers_and_those_before_what_the_system_has(screen: Screen, otters: SourceFile) -> None:
     for name, before in (("xdg-open", None), ("firefox", "xdg-open"), ("xpdf", "firefox")):
         screen.program(name)
         assert screen.verify([cited(otters, 2)], [otters])[0] == 0
@@ -333,9 +331,7 @@ def test_a_copy_is_opened_where_the_first_file_is_gone_or_has_changed(
     assert screen.started("evince") == ["--page-index=1", str(copy)]
 
 
-def test_a_file_that_has_changed_is_opened_and_told(
-    screen: Screen, otters: SourceFile, glaciers: SourceFile
-) -> None:
+def test_a_file_that_has_changed_is_opened_and_told(screen: Screen, otters: SourceFile, glaciers: SourceFile) -> None:
     screen.program("evince")
     Path(otters.path).write_bytes(Path(glaciers.path).read_bytes())
     code, _, err = screen.verify([cited(otters, 1)], [otters])

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import GLACIERS, OTTERS, small_papers, write_pdf
-from doubles import hashing_app, read_here
 from fastapi.testclient import TestClient
-from ollama_server import OllamaStandIn
 
 from folio import workers
 from folio.guard import Allowed
 from folio.querylog import LogCounts, QueryLog
 from folio.types import REFUSAL
 from folio.web import make_web
+from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
+from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH = "What length has the Aletsch glacier?"
 THICK = "And what thickness has its ice at the Konkordiaplatz?"

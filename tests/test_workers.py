@@ -15,8 +15,7 @@ import pytest
 
 from folio.errors import PaperError, PaperLimit
 from folio.workers import Standing, run_guarded
-
-_ROOT = Path(__file__).parents[1]
+from tests.helpers.paths import ROOT
 
 
 def work(item: str) -> str:
@@ -173,7 +172,7 @@ def _lives(pid: int) -> bool:
 _PARENT = """
 import sys
 from folio.workers import Standing, run_guarded
-from test_workers import work
+from tests.test_workers import work
 if __name__ == "__main__":
     items = ["who 1", "mark " + sys.argv[1], "sleep 300", "sleep 301"]
     for item, result in run_guarded(work, items, jobs=1, timeout_s=600, memory_mb=512):
@@ -190,7 +189,7 @@ def _parent(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT), str(_ROOT / "tests")))},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
     worker = int(process.stdout.readline())

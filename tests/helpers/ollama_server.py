@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from ollama_models import NOMIC, Json, OllamaModels, RefusedError, Reply, answer_from_evidence, words_of
+from tests.helpers.ollama_models import NOMIC, Json, OllamaModels, RefusedError, Reply, answer_from_evidence, words_of
 
 VERSION = "0.12.0"
 STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error"

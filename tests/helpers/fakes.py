@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from pdfs import save
 
 from config import Settings
 from folio import indexing, store
 from folio.app import App
 from folio.errors import PaperError
 from folio.types import SourceFile, Tokens, Vectors
+from tests.helpers.pdfs import save
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

@@ -1,41 +1,24 @@
-"""Papers, passages and whole commands for the tests of what answers questions."""
+"""Papers, passages, evidence and answers made for tests."""
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import subprocess
-import sys
 import textwrap
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import pytest
-from doubles import HashingApp, HashingEmbedder, read_here
-from ollama_server import closed_url
-from pdfs import save
-
-import evaluate
-import ingest
-import query
-import serve
 from config import Settings
-from folio import chunk, cli, store, workers
+from folio import chunk, store
 from folio.fingerprint import fingerprint
 from folio.library import Library
 from folio.support import citation
 from folio.tokens import tokenize
 from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
+from tests.helpers.fakes import HashingApp, HashingEmbedder
+from tests.helpers.pdfs import save
 
 YieldT = TypeVar("YieldT")
 ReturnT = TypeVar("ReturnT")
-
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLE = ROOT / "papers" / "folio-sample.pdf"
-LIMIT_S = 120  # for one command in its own process
 
 OTTERS = (
     "Sea otters sleep on their backs and float in rafts of kelp. The fur of a sea otter has about 155,000 hairs on"
@@ -156,127 +139,3 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
 def even_weights(question: str) -> dict[str, float]:
     """Each word of a question tells as much as the others."""
     return dict.fromkeys(tokenize(question), 1.0)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command ended with and printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def objects(self) -> list[dict[str, Any]]:
-        """The JSON objects on standard output, which must hold nothing else."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    @property
-    def object(self) -> dict[str, Any]:
-        (found,) = self.objects
-        return found
-
-
-@dataclass
-class Desk:
-    """A folder with papers, an index and an empty home, and the two scripts at work on it.
-
-    `ingest` and `query` run in this process, and read PDFs in it too unless `workers` is set; `spawn` runs a script in
-    a process of its own, as a person does. Settings go into `settings`.
-    """
-
-    folder: Path
-    monkeypatch: pytest.MonkeyPatch
-    capsys: pytest.CaptureFixture[str] | None = None
-    settings: dict[str, str] = field(default_factory=dict)
-    workers: bool = False
-
-    def __post_init__(self) -> None:
-        self.papers = self.folder / "papers"
-        self.store = self.folder / "vectorstore"
-        self.papers.mkdir(parents=True, exist_ok=True)
-        (self.folder / "home").mkdir(exist_ok=True)
-        self.settings = {
-            "PAPERS_DIR": str(self.papers),
-            "VECTORSTORE_DIR": str(self.store),
-            "INGESTED_JSON": str(self.folder / "ingested.json"),
-            "MODELS_DIR": str(self.folder / "models"),
-            "CROSS_ENCODER": "nobody/has-this",
-            "OLLAMA_HOST": closed_url(),
-            "RERANKER": "builtin",
-            **self.settings,
-        }
-
-    def environment(self) -> dict[str, str]:
-        """The environment of a new user, with the settings."""
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR")}
-        return {**kept, "HOME": str(self.folder / "home"), "COLUMNS": "120", **self.settings}
-
-    def ingest(self, *arguments: str) -> Ran:
-        return self._here(ingest, arguments)
-
-    def query(self, *arguments: str, typed: str = "") -> Ran:
-        return self._here(query, arguments, typed)
-
-    def evaluate(self, *arguments: str) -> Ran:
-        return self._here(evaluate, arguments)
-
-    def serve(self, *arguments: str) -> Ran:
-        """With arguments that it refuses: else it would serve until Ctrl-C."""
-        return self._here(serve, arguments)
-
-    def spawn(self, script: str, *arguments: str, typed: str = "", more: Mapping[str, str] | None = None) -> Ran:
-        """A script in its own process, with every warning an error of Folio's own making."""
-        ran = subprocess.run(
-            [sys.executable, str(ROOT / script), *arguments],
-            input=typed,
-            env={**self.environment(), **(more or {})},
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        return Ran(ran.returncode, ran.stdout, ran.stderr)
-
-    def record(self) -> list[dict[str, Any]]:
-        """What ingested.json says."""
-        found: list[dict[str, Any]] = json.loads(Path(self.settings["INGESTED_JSON"]).read_text(encoding="utf-8"))
-        return found
-
-    def _here(self, script: Any, arguments: Sequence[str], typed: str = "") -> Ran:
-        with self.monkeypatch.context() as patch:
-            for name in Settings.model_fields:
-                patch.delenv(name, raising=False)
-            for name, value in {**HUB_AND_TRACING, **self.environment()}.items():
-                patch.setenv(name, value)
-            patch.chdir(self.folder)
-            if not self.workers:
-                patch.setattr(workers, "run_guarded", read_here)
-            patch.setattr(sys, "stdin", io.StringIO(typed))
-            cli.output.cache_clear()
-            cli.errors.cache_clear()
-            if self.capsys is None:
-                return Ran(script.main(list(arguments)), "", "")
-            self.capsys.readouterr()
-            code = script.main(list(arguments))
-            return Ran(code, *self.capsys.readouterr())
-
-
-# What a command sets in the environment: put back when one that ran in this process has ended.
-HUB_AND_TRACING = dict.fromkeys(
-    (
-        "HF_HUB_OFFLINE",
-        "TRANSFORMERS_OFFLINE",
-        "HF_HUB_DISABLE_TELEMETRY",
-        "ORT_DISABLE_TELEMETRY",
-        "NO_PROXY",
-        "no_proxy",
-        "LANGSMITH_TRACING",
-        "LANGSMITH_TRACING_V2",
-        "LANGCHAIN_TRACING",
-        "LANGCHAIN_TRACING_V2",
-        "TOKENIZERS_PARALLELISM",
-    ),
-    "",
-)

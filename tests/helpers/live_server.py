@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx
 import uvicorn
-from doubles import NullWatch
 
 from config import Settings
 from folio import indexing, store
@@ -18,6 +17,7 @@ from folio.app import App
 from folio.guard import Allowed
 from folio.web import make_web
 from serve import FINISH_S
+from tests.helpers.fakes import NullWatch
 
 LIMIT_S = 60
 

@@ -1,6 +1,6 @@
 """Runs an ingest again and again, and kills it each time at another of its write steps. Used by test_kill.py.
 
-    python tests/kill_child.py JOB
+    python -m tests.helpers.kill_child JOB
 
 JOB is a JSON file: `papers`, a folder; `embedder`, a name; `prune` and `rebuild`, as of ingest.py; `runs`, a list of
 [folder, step], where the folder holds a store. Each run is a process of its own, forked when everything is imported. It
@@ -30,9 +30,9 @@ import langchain_text_splitters
 import pymupdf
 import Stemmer
 import tantivy
-from doubles import HashingEmbedder, hashing_app, read_here
 
 from folio import workers
+from tests.helpers.fakes import HashingEmbedder, hashing_app, read_here
 
 _PRELOADED = (faiss, langchain_text_splitters, pymupdf, Stemmer, tantivy)
 _WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT", "CREATE", "ATTACH", "PRAGMA journal_mode")

@@ -13,7 +13,9 @@ from typing import Self
 
 import httpx
 import pytest
-from desk import ROOT, Desk
+
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.paths import ROOT
 
 WAIT_S = 60.0
 LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C ends it\.\n")
@@ -22,7 +24,7 @@ LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C en
 class Served:
     """serve.py in a process of its own, ended by Ctrl-C; `out` and `err` are what it printed."""
 
-    def __init__(self, desk: Desk, *arguments: str, **more: str) -> None:
+    def __init__(self, desk: CliRunner, *arguments: str, **more: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "serve.py"), "--port", "0", *arguments],
             stdin=subprocess.DEVNULL,

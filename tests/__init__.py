@@ -1,0 +1,1 @@
+"""The tests, one folder a package of folio/, and what they share in helpers/."""
