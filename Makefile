@@ -34,10 +34,11 @@ ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your questi
 serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C
 	@$(PYTHON) serve.py --open
 
-test: $(READY) ## Run everything that CI runs: ruff, strict types, the tests
+test: $(READY) ## Run everything that CI runs: ruff, strict types, imports, the tests
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m mypy
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
+	@$(PYTHON) -m pytest -n auto
 
 bench: $(READY) ## Measure the speed beside the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
 	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
