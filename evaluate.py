@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli import count
+from folio.console import count
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.cli import command
+    from folio.console import command
 
     return command(lambda app: _run(app, arguments))
 
@@ -104,7 +104,7 @@ def _named(name: str) -> str:
 def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> int:
     """Ask, print, write the report, compare, and hold against the bars."""
     from folio import evalset, report, trial
-    from folio.cli import one_line, output
+    from folio.console import one_line, output
     from folio.errors import UsageError
 
     before = trial.load(arguments.compare[0]) if arguments.compare else None
@@ -139,7 +139,7 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
     from datetime import UTC, datetime
 
     from folio import bench
-    from folio.cli import progress_bar
+    from folio.console import progress_bar
     from folio.trial import Trial
 
     if papers:
@@ -162,7 +162,7 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
 
 def tell_failures(run: Run) -> int:
     """Say which questions a model failed on; the exit code: 1 where there are any."""
-    from folio.cli import complain
+    from folio.console import complain
 
     if not run.failed:
         return 0
@@ -175,7 +175,7 @@ def tell_failures(run: Run) -> int:
 def _ingest(app: App, papers: Path) -> None:
     """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
     from folio import indexing, store
-    from folio.cli import say
+    from folio.console import say
     from folio.errors import UsageError
     from ingest import Watch
 
@@ -199,7 +199,7 @@ def _ingest(app: App, papers: Path) -> None:
 def _compare(paths: Sequence[Path], bars: Sequence[Bar]) -> int:
     """Two saved runs; the bars are for the second."""
     from folio import report, trial
-    from folio.cli import output
+    from folio.console import output
 
     before, after = (trial.load(path) for path in paths)
     report.show(output(), [report.comparison(before, after)])
@@ -209,7 +209,7 @@ def _compare(paths: Sequence[Path], bars: Sequence[Bar]) -> int:
 
 def _show_changes(before: Run, after: Run) -> None:
     from folio import report
-    from folio.cli import one_line, output
+    from folio.console import one_line, output
 
     differing = report.changes(before, after)
     output().print("\nMade with the same." if not differing else "\nWhat differs:")
@@ -220,7 +220,7 @@ def _show_changes(before: Run, after: Run) -> None:
 def _hold(run: Run, bars: Sequence[Bar]) -> int:
     """1 when a bar is missed, which is said."""
     from folio.bars import missed
-    from folio.cli import errors, one_line, output
+    from folio.console import errors, one_line, output
     from folio.measure import figures
 
     if not bars:
@@ -236,7 +236,7 @@ def _hold(run: Run, bars: Sequence[Bar]) -> int:
 def _make(app: App, arguments: argparse.Namespace) -> int:
     """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
     from folio import bench, evalset, makeset
-    from folio.cli import one_line, output, progress_bar, say
+    from folio.console import one_line, output, progress_bar, say
     from folio.errors import ModelError, UsageError
 
     papers: Path = arguments.make

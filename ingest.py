@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from folio.cli import count
+from folio.console import count
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.cli import command
+    from folio.console import command
 
     return command(lambda app: _run(app, arguments))
 
@@ -69,7 +69,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio import indexing
-    from folio.cli import say
+    from folio.console import say
     from folio.errors import ModelError, StoreError, UsageError
 
     began = perf_counter()
@@ -123,7 +123,7 @@ class Watch:
     def __init__(self, files: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        from folio.cli import errors
+        from folio.console import errors
 
         self._progress: Progress = Progress(
             TextColumn("{task.description}"),
@@ -178,7 +178,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from folio.cli import one_line, output, plain
+    from folio.console import one_line, output, plain
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
@@ -217,7 +217,7 @@ def _papers(count: int) -> str:
 
 
 def _verify(app: App) -> int:
-    from folio.cli import output
+    from folio.console import output
 
     problems = app.verify()
     for problem in problems:
@@ -230,7 +230,7 @@ def _verify(app: App) -> int:
 
 
 def _repair(app: App) -> int:
-    from folio.cli import output
+    from folio.console import output
 
     chunks = app.repair()
     output().print(f"Both indexes were made anew from the library: {chunks:,} chunks, nothing embedded again.")

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from folio.cli import count
+from folio.console import count
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.cli import command
+    from folio.console import command
 
     return command(lambda app: _run(app, arguments))
 
@@ -172,7 +172,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
 
 def _ask_each(asker: Asker, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
     """Unrelated questions. One that a model fails on is told, and the others are asked all the same."""
-    from folio.cli import complain, output
+    from folio.console import complain, output
     from folio.converse import write_json
     from folio.errors import ModelError
     from folio.show import show_question
@@ -197,7 +197,7 @@ def _ask_each(asker: Asker, chat: Chat, questions: Sequence[str], *, as_json: bo
 def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
     """Passages, and no answer."""
     from folio import show
-    from folio.cli import output
+    from folio.console import output
     from folio.converse import write_json
 
     retriever = app.retriever(library)
@@ -220,7 +220,7 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
 
 def _stats(app: App, library: Library, *, as_json: bool) -> int:
     from folio import show, store
-    from folio.cli import output
+    from folio.console import output
     from folio.converse import write_json
     from folio.schema import StatsJson
 

@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.cli import command
+    from folio.console import command
 
     return command(lambda app: _run(app, arguments))
 
@@ -120,7 +120,7 @@ def _open(address: str) -> None:
     import threading
     import webbrowser
 
-    from folio.cli import say
+    from folio.console import say
 
     def opened() -> None:
         if not webbrowser.open(address):

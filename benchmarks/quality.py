@@ -25,7 +25,7 @@ import evaluate
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio import bench, evalset, report, trial
 from folio.app import App
-from folio.cli import command, count, one_line, output, progress_bar
+from folio.console import command, count, one_line, output, progress_bar
 from folio.errors import UsageError
 from folio.evalset import EvalSet, Question
 from folio.gold import Judge, Needs, Place, Ranks, rank_of

@@ -29,7 +29,7 @@ from folio import indexing, store
 from folio.chunk import chunk_id
 from folio.fingerprint import Reading, made_here
 from folio.library import Library
-from folio.sentences import sentence_spans
+from folio.text import sentence_spans
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 
 SAMPLE = Path(__file__).resolve().parent.parent / "papers" / "folio-sample.pdf"

@@ -14,7 +14,7 @@ from folio.ollama import OllamaServer
 from folio.protocols import Answerer, Embedder
 from folio.refusals import is_refusal
 from folio.support import Judge
-from folio.tokens import estimate_tokens, tokenize
+from folio.text import estimate_tokens, tokenize
 from folio.types import Answer, Evidence, Sentence, Style, Withheld
 
 # Sizes of context that a model is loaded with. Few, because each change makes the server load the model again.

@@ -282,7 +282,7 @@ class App:
         weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
         reranker = self.reranker()
         if embedder is self.meaning or isinstance(reranker, BuiltinReranker):
-            self.meaning.load_aside()  # while the indexes are opened and BM25 looks
+            self.meaning.load_in_background()  # while the indexes are opened and BM25 looks
         return Retriever(library, open_indexes, embedder, reranker, weights)
 
     def reranker(self) -> Reranker | None:

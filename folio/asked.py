@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from folio.facts import measured
-from folio.tokens import tokenize
+from folio.text import tokenize
 
 # Words of a question that no answer repeats, as search tokens.
 ASKING = frozenset(tokenize("many much"))

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from folio.aside import aside
+from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.evidence import Gathered, gather
 from folio.protocols import Answerer
@@ -40,7 +40,7 @@ def _nobody(_: object) -> None:
 
 def import_aside() -> None:
     """Begin to import LangChain beside whatever else is done; who needs it waits for the rest, and has the errors."""
-    aside(partial(import_module, "folio.chain"))
+    run_in_background(partial(import_module, "folio.chain"))
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from folio import show
 from folio.answered import log_entry
-from folio.cli import complain, errors, one_line, output, say
+from folio.console import complain, errors, one_line, output, say
 from folio.conversations import Conversations
 from folio.errors import FolioError
 from folio.querylog import Feedback, QueryLog

@@ -8,7 +8,7 @@ from functools import lru_cache
 from folio.facts import facts, measured
 from folio.polarity import DENIALS, opposes
 from folio.quantities import Quantity, key, plain_text
-from folio.tokens import tokenize
+from folio.text import tokenize
 from folio.units import UNITS
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio import ocr, store
 from folio.app import App
-from folio.cli import one_line, output
+from folio.console import one_line, output
 from folio.errors import FolioError
 from folio.library import Library
 from folio.ollama import ModelInfo

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from folio.markdown import CUT_ESCAPE, printable, simplified, unadorned
 from folio.markers import TRAILING_MARKERS, behind_code, in_square_brackets, take_markers
-from folio.sentences import sentence_spans
+from folio.text import sentence_spans
 
 # A sentence, and what a model writes between two of them, has this many characters at most.
 LONGEST_SENTENCE = 1500

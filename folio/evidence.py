@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from folio.sentences import sentence_spans, stripped
-from folio.tokens import estimate_tokens
+from folio.text import estimate_tokens, sentence_spans, stripped
 from folio.types import Evidence, Hit, Paper
 
 # The characters [start, end) of the paper with this id; nothing where it is no longer there

@@ -12,9 +12,8 @@ from folio.dispute import conflict
 from folio.facts import facts
 from folio.late import Matches, answered, matches
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.sentences import sentence_spans
 from folio.support import Judge, citation
-from folio.tokens import coverage, tokenize
+from folio.text import coverage, sentence_spans, tokenize
 from folio.types import ANALYSIS, SUMMARY, Answer, Evidence, Sentence, Style
 
 

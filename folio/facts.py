@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from folio.quantities import REFERRING, Quantity, canonical, key, numbers, plain_text
-from folio.tokens import STOP_WORDS
+from folio.text import STOP_WORDS
 from folio.units import SOFT_UNITS, UNIT_WORD, UNITS, unit_of, unit_of_power
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from folio.tokens import STOP_WORDS, tokenize
+from folio.text import STOP_WORDS, tokenize
 from folio.types import Answer
 
 

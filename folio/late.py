@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.tokens import tokenize
+from folio.text import tokenize
 from folio.types import Tokens, Vectors
 
 # A window's tokens, and how far apart windows begin: about two sentences, as questions are seldom answered by more.

@@ -19,7 +19,7 @@ from typing import Any
 
 from folio.errors import IndexDamaged
 from folio.files import sha256_file, write_json
-from folio.tokens import VERSION, tokenize
+from folio.text import VERSION, tokenize
 from folio.types import Passage, Stamp
 
 MANIFEST = "folio.json"

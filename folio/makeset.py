@@ -22,8 +22,7 @@ from folio.evalset import Gold, Question
 from folio.library import Library
 from folio.matching import LEAST_QUOTE, fold, weight
 from folio.ollama import OllamaServer
-from folio.sentences import sentence_spans
-from folio.tokens import tokenize
+from folio.text import sentence_spans, tokenize
 from folio.types import Paper
 
 # Rules and a prompt -> what a model says to them, which is to be JSON

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from folio.aside import aside
+from folio.background import run_in_background
 from folio.bert import TABLES, VERSION, Sizes, graph
 from folio.errors import ModelError, ModelMissing
 from folio.exported import Kept, Source
@@ -243,9 +243,9 @@ class BuiltinEmbedder:
                 del self._recent[next(iter(self._recent))]
         return [known[text] for text in texts]
 
-    def load_aside(self) -> None:
+    def load_in_background(self) -> None:
         """See protocols.TokenEmbedder."""
-        aside(self._model)
+        run_in_background(self._model)
 
     def _model(self) -> _Model:
         with self._loading:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from folio.quantities import plain_text
-from folio.tokens import tokenize
+from folio.text import tokenize
 
 DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot unable lacks lacked nicht kein keine keinen keiner"

@@ -37,7 +37,7 @@ class Embedder(Protocol):
 class TokenEmbedder(Embedder, Protocol):
     """One that also tells what it makes of each token of a text."""
 
-    def load_aside(self) -> None:
+    def load_in_background(self) -> None:
         """Begin to load the model beside whatever else is done; the first text waits for it, and has the errors."""
         ...
 

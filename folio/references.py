@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from folio.markdown import printable
-from folio.tokens import STOP_WORDS
+from folio.text import STOP_WORDS
 from folio.types import Citation, Paper
 
 MOST_NAMES = 3  # of a paper's authors

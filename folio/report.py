@@ -235,7 +235,7 @@ def show(console: Console, shown: Iterable[Table]) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from folio.cli import plain
+    from folio.console import plain
 
     for table in shown:
         drawn = RichTable(box=None, pad_edge=False, header_style="bold")

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from folio.late import matches
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.sentences import sentence_spans
-from folio.tokens import coverage, tokenize
+from folio.text import coverage, sentence_spans, tokenize
 from folio.types import Hit
 
 # What the built-in reranker weighs at first sight. Chosen once, on a set of biomedical papers; see LOG.md.

@@ -12,7 +12,7 @@ from folio.fuse import fuse
 from folio.library import Library
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.store import Indexes
-from folio.tokens import tokenize
+from folio.text import tokenize
 from folio.types import Candidate, Hit, Paper
 
 

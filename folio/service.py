@@ -14,7 +14,7 @@ from typing import Protocol
 from folio import store
 from folio.answered import log_entry
 from folio.app import App
-from folio.aside import aside
+from folio.background import run_in_background
 from folio.chat import Chat, import_aside
 from folio.conversations import Conversations
 from folio.draw import PagePicture
@@ -82,9 +82,9 @@ class Service:
 
     def warm_up(self) -> None:
         """Load, beside whatever else is done, what the first question needs; sweep up what a kill left."""
-        aside(self.shelf.sweep)
+        run_in_background(self.shelf.sweep)
         import_aside()
-        aside(self.health)
+        run_in_background(self.health)
 
     def close(self) -> None:
         self._pages.close()

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from folio.cli import one_line, plain
+from folio.console import one_line, plain
 from folio.references import reference, sources
 from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Sentence
 

@@ -16,8 +16,7 @@ from folio.dispute import conflict
 from folio.facts import missing, values_of
 from folio.polarity import contradicts
 from folio.protocols import Embedder
-from folio.sentences import sentence_spans, stripped
-from folio.tokens import tokenize
+from folio.text import sentence_spans, stripped, tokenize
 from folio.types import Citation, Evidence, Vectors
 from folio.wording import dice, held_of, share, telling, tokens_of, unsaid, wording, words_of
 

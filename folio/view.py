@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from folio import draw, workers
-from folio.cli import complain, one_line, output, plain, say
+from folio.console import complain, one_line, output, plain, say
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
 from folio.references import Source

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from folio.facts import facts
-from folio.tokens import tokenize
+from folio.text import tokenize
 
 # What counts for how much: the share of the sentence's words, and the share that stands in the sentence's order (who
 # did what to whom). The trials are in LOG.md.

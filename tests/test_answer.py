@@ -14,7 +14,7 @@ from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, 
 from folio.extract import ExtractiveAnswerer
 from folio.ollama import OllamaServer
 from folio.protocols import Answerer
-from folio.tokens import estimate_tokens
+from folio.text import estimate_tokens
 from folio.types import REFUSAL, Sentence, Withheld
 from tests.helpers.factories import answered, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.evidence import HEADER_TOKENS, WIDEST, Gathered, gather
-from folio.tokens import estimate_tokens
+from folio.text import estimate_tokens
 from folio.types import Chunk, Evidence, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
 

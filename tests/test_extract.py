@@ -13,7 +13,7 @@ from folio.extract import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAns
 from folio.late import AROUND, Matches, Query
 from folio.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
-from folio.sentences import sentence_spans
+from folio.text import sentence_spans
 from folio.types import Evidence, Hit, PageMap, Sentence, Style
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from folio import cli, view, workers
+from folio import console, view, workers
 from folio.draw import page_png
 from folio.errors import UsageError
 from folio.indexing import Limits
@@ -90,8 +90,8 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(tempfile, "tempdir", str(found.pictures))
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    cli.output.cache_clear()
-    cli.errors.cache_clear()
+    console.output.cache_clear()
+    console.errors.cache_clear()
     return found
 
 

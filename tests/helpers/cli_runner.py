@@ -19,7 +19,7 @@ import ingest
 import query
 import serve
 from config import Settings
-from folio import cli, workers
+from folio import console, workers
 from tests.helpers.fakes import read_here
 from tests.helpers.ollama_server import closed_url
 from tests.helpers.paths import ROOT
@@ -123,8 +123,8 @@ class CliRunner:
             if not self.workers:
                 patch.setattr(workers, "run_guarded", read_here)
             patch.setattr(sys, "stdin", io.StringIO(typed))
-            cli.output.cache_clear()
-            cli.errors.cache_clear()
+            console.output.cache_clear()
+            console.errors.cache_clear()
             if self.capsys is None:
                 return CliResult(script.main(list(arguments)), "", "")
             self.capsys.readouterr()

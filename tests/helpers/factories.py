@@ -12,7 +12,7 @@ from folio import chunk, store
 from folio.fingerprint import fingerprint
 from folio.library import Library
 from folio.support import citation
-from folio.tokens import tokenize
+from folio.text import tokenize
 from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 from tests.helpers.pdfs import save

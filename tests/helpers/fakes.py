@@ -91,7 +91,7 @@ class HashingEmbedder:
         self.queries.append(text)
         return self._vector(text)
 
-    def load_aside(self) -> None:
+    def load_in_background(self) -> None:
         """There is nothing to load."""
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from threading import Thread
 
 
-def aside(work: Callable[[], object]) -> None:
+def run_in_background(work: Callable[[], object]) -> None:
     """Begin this beside whatever else is done. What it raises is not told: who needs it does it again, and hears.
 
     A program that ends waits for it: a library that is torn down while it loads a model ends the program with a crash.
