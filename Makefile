@@ -21,7 +21,7 @@ BASE := $(PYTHON3)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help ask serve test bench models sample schema requirements clean check-python
+.PHONY: help ask serve test bench models sample schema docs requirements clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ sample: $(READY) ## Make the sample paper in papers/ again from its script
 
 schema: $(READY) ## Make docs/answer.schema.json again from the models in folio/schema.py
 	@$(PYTHON) -m folio.schema
+
+docs: $(READY) ## Write the generated parts of docs/ again
+	@$(PYTHON) scripts/make_docs.py
 
 # A GPU build of torch brings packages along that no one else needs, and a version with a suffix: both are left out.
 requirements: check-python ## Make requirements.txt again from requirements.in, in a fresh environment

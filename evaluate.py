@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.console import count
+from folio.cli.command import positive_int
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
     found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in an index of their own")
     found.add_argument("--no-answers", action="store_true", help="measure rankings alone; nothing is answered")
-    found.add_argument("--limit", type=count, metavar="N", help="ask N of the questions, spread over the set")
+    found.add_argument("--limit", type=positive_int, metavar="N", help="ask N of the questions, spread over the set")
     found.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
     found.add_argument(
         "--out", type=Path, metavar="FOLDER", help="where the report and its picture go (default: evaluations/)"
@@ -51,14 +51,16 @@ def parser() -> argparse.ArgumentParser:
         "--require", action="append", metavar="BAR", help="exit with 1 unless it holds: recall@5=0.8 (at least), or <="
     )
     found.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the local model")
-    found.add_argument("-n", type=count, dest="number", metavar="N", help=f"questions to make (default: {QUESTIONS})")
+    found.add_argument(
+        "-n", type=positive_int, dest="number", metavar="N", help=f"questions to make (default: {QUESTIONS})"
+    )
     found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="where the made set goes")
     return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.console import command
+    from folio.cli.command import command
 
     return command(lambda app: _run(app, arguments))
 

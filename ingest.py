@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from folio.console import count
+from folio.cli.command import positive_int
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
     jobs = "processes that read PDFs (default: one a core, at most 8)"
-    found.add_argument("--jobs", type=count, metavar="N", help=jobs)
+    found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
     found.add_argument("--prune", action="store_true", help="drop papers whose file is gone")
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.console import command
+    from folio.cli.command import command
 
     return command(lambda app: _run(app, arguments))
 

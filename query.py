@@ -18,12 +18,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from folio.console import count
+from folio.cli.command import positive_int
 
 if TYPE_CHECKING:
     from folio.app import App
     from folio.chat import Chat
-    from folio.converse import Asker
+    from folio.cli.session import Asker
     from folio.library import Library
 
 # What an option goes together with, and with nothing else; "question" is the question itself.
@@ -51,7 +51,9 @@ def parser() -> argparse.ArgumentParser:
         "--verify", action="store_true", help="open the cited page, or draw it; without a question, of the last answer"
     )
     found.add_argument("--sources", action="store_true", help="rank passages only; no language model is called")
-    found.add_argument("--top-k", type=count, metavar="K", help="passages to find and answer from (default: TOP_K)")
+    found.add_argument(
+        "--top-k", type=positive_int, metavar="K", help="passages to find and answer from (default: TOP_K)"
+    )
     found.add_argument("--paper", metavar="NAME", help="ask only papers whose file name or title has NAME in it")
     found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one a line; - is standard input")
     found.add_argument("--json", action="store_true", help="print JSON, one object a line, and nothing else")
@@ -65,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.console import command
+    from folio.cli.command import command
 
     return command(lambda app: _run(app, arguments))
 
@@ -73,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     _require_sense(arguments)
     if arguments.doctor:
-        from folio.doctor import show_doctor
+        from folio.cli.doctor import show_doctor
 
         return show_doctor(app)
     questions = _questions(arguments)
@@ -82,19 +84,19 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         if arguments.stats:
             return _stats(app, library, as_json=arguments.json)
         if arguments.feedback:
-            from folio.converse import mark
+            from folio.cli.session import mark
 
             mark(app.query_log(library), arguments.feedback)
             return 0
         if arguments.forget:
-            from folio.converse import forget
+            from folio.cli.session import forget
 
             forget(app, library)
             return 0
         if arguments.sources:
             return _search(app, library, questions or [], arguments)
         if questions is None and arguments.verify:
-            from folio.converse import verify_logged
+            from folio.cli.session import verify_logged
 
             return verify_logged(app, library)
         return _ask(app, library, questions, arguments)
@@ -146,7 +148,7 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
 
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
     """One question, several, or a chat."""
-    from folio.converse import Asker
+    from folio.cli.session import Asker
 
     chat = app.chat(
         library,
@@ -172,10 +174,10 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
 
 def _ask_each(asker: Asker, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
     """Unrelated questions. One that a model fails on is told, and the others are asked all the same."""
+    from folio.cli.render import show_question
+    from folio.cli.session import write_json
     from folio.console import complain, output
-    from folio.converse import write_json
     from folio.errors import ModelError
-    from folio.show import show_question
 
     code = 0
     for number, question in enumerate(questions):
@@ -196,9 +198,9 @@ def _ask_each(asker: Asker, chat: Chat, questions: Sequence[str], *, as_json: bo
 
 def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
     """Passages, and no answer."""
-    from folio import show
+    from folio.cli import render
+    from folio.cli.session import write_json
     from folio.console import output
-    from folio.converse import write_json
 
     retriever = app.retriever(library)
     app.announce()
@@ -211,17 +213,18 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
             write_json(passages_json(question, found.hits, retriever.models, found.timings_ms))
             continue
         if len(questions) > 1:
-            show.show_question(output(), question)
-        show.show_hits(output(), found.hits)
+            render.show_question(output(), question)
+        render.show_hits(output(), found.hits)
         if not found.hits:
             output().print("No passage was found.")
     return 0
 
 
 def _stats(app: App, library: Library, *, as_json: bool) -> int:
-    from folio import show, store
+    from folio import store
+    from folio.cli import render
+    from folio.cli.session import write_json
     from folio.console import output
-    from folio.converse import write_json
     from folio.schema import StatsJson
 
     kept, asked = library.counts(), app.query_log(library).counts()
@@ -238,7 +241,7 @@ def _stats(app: App, library: Library, *, as_json: bool) -> int:
     if as_json:
         write_json(stats)
     else:
-        show.show_stats(output(), stats)
+        render.show_stats(output(), stats)
     return 0
 
 

@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from folio.console import command
+    from folio.cli.command import command
 
     return command(lambda app: _run(app, arguments))
 

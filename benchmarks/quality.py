@@ -25,7 +25,8 @@ import evaluate
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio import bench, evalset, report, trial
 from folio.app import App
-from folio.console import command, count, one_line, output, progress_bar
+from folio.cli.command import command, positive_int
+from folio.console import one_line, output, progress_bar
 from folio.errors import UsageError
 from folio.evalset import EvalSet, Question
 from folio.gold import Judge, Needs, Place, Ranks, rank_of
@@ -195,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure Folio's rankings against the plain design's.")
     parser.add_argument("eval_set", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
     parser.add_argument("--papers", type=Path, metavar="FOLDER", help="the PDFs that they ask about")
-    parser.add_argument("--limit", type=count, metavar="N", help="ask the first N questions")
+    parser.add_argument("--limit", type=positive_int, metavar="N", help="ask the first N questions")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save both runs there, for evaluate.py --compare")
     arguments = parser.parse_args(argv)
     return command(lambda app: compare(app, arguments))

@@ -20,7 +20,6 @@ from tests.helpers.paths import ROOT
 MODULES = sorted((ROOT / "folio").rglob("*.py"))
 
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
-GENERATED = {"vectorstore/", "models/", "ingested.json"}
 
 
 def imported(path: Path) -> set[str]:
@@ -46,15 +45,6 @@ def section(title: str) -> str:
 
 def first_cells(table: str) -> str:
     return "\n".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))
-
-
-def tracked() -> list[str]:
-    """Every file of the checkout that git knows or would add."""
-    if not shutil.which("git") or not (ROOT / ".git").exists():
-        pytest.skip("this is no git checkout")
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [name for name in listed if (ROOT / name).exists()]
 
 
 # `make test` hands down its flags, "keep going" or "dry run" among them, and that it is the outer one.
@@ -105,7 +95,7 @@ def test_module_reads_and_writes_no_pickle(path: Path) -> None:
 
 def test_bare_make_lists_the_targets() -> None:
     listed = dict(re.findall(r"^make (\S+) +(\S.*)$", make(), re.MULTILINE))
-    tasks = ["ask", "serve", "test", "bench", "models", "sample", "schema", "requirements", "clean"]
+    tasks = ["ask", "serve", "test", "bench", "models", "sample", "schema", "docs", "requirements", "clean"]
     assert list(listed) == ["help", *tasks]
 
 
@@ -165,26 +155,6 @@ def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
 
 
 # README
-
-
-def test_readme_has_a_line_for_every_file_and_none_for_another() -> None:
-    lines = re.findall(r"^- (`.*?) — \S", section("Files"), re.MULTILINE)
-    listed = [name for line in lines for name in re.findall(r"`([^`]+)`", line)]
-    assert len(listed) == len(set(listed))
-    files = tracked()
-    folders = tuple(name for name in listed if name.endswith("/"))
-    absent = [name for name in listed if name not in GENERATED and not (ROOT / name).exists()]
-    assert absent == []
-    # A program's own line tells what it does; other files may share the line of their folder.
-    own_line = re.compile(r"(folio/|scripts/)?\w+\.py")
-    unlisted = [
-        name
-        for name in files
-        if name not in listed
-        and not name.endswith("__init__.py")
-        and (own_line.fullmatch(name) or not name.startswith(folders))
-    ]
-    assert unlisted == []
 
 
 def test_readme_names_the_options_that_help_names() -> None:

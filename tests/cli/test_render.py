@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from folio import show
+from folio.cli import render
 from folio.schema import StatsJson
 from folio.types import Answer, Sentence
 from tests.helpers.answers import ANSWER, ICE_EVIDENCE, MELT_EVIDENCE, PLACE, REPORT, cite, evidence_of, paper_of
@@ -31,7 +31,7 @@ def told(answer: Answer) -> Callable[[Console], None]:
     def tell(console: Console) -> None:
         before: Sentence | None = None
         for sentence in answer.sentences:
-            show.show_sentence(console, sentence, before)
+            render.show_sentence(console, sentence, before)
             before = sentence
 
     return tell
@@ -47,7 +47,7 @@ def test_sentences_name_each_page_once_and_what_disagrees() -> None:
 
 def test_a_paper_of_arxiv_is_cited_by_its_identifier() -> None:
     sentence = REPORT.sentences[1]
-    assert printed(lambda console: show.show_sentence(console, replace(sentence, section=""))) == (
+    assert printed(lambda console: render.show_sentence(console, replace(sentence, section=""))) == (
         "It melts. [alps/ice p.2] [arXiv:2301.01234 p.1]\n"
     )
 
@@ -71,7 +71,7 @@ def test_a_report_has_headings_where_the_section_changes() -> None:
 
 
 def test_sources_are_pages_with_their_quotes_in_the_order_of_the_answer() -> None:
-    assert printed(lambda console: show.show_sources(console, ANSWER.citations)) == (
+    assert printed(lambda console: render.show_sources(console, ANSWER.citations)) == (
         "\n"
         "Sources\n"
         "1. alps/ice.pdf, p. 1 (printed iv) · Ice of the Alps\n"
@@ -85,7 +85,7 @@ def test_sources_are_pages_with_their_quotes_in_the_order_of_the_answer() -> Non
 
 
 def test_a_quote_wraps_under_its_source_in_a_terminal() -> None:
-    shown = printed(lambda console: show.show_sources(console, ANSWER.citations), terminal=True).splitlines()
+    shown = printed(lambda console: render.show_sources(console, ANSWER.citations), terminal=True).splitlines()
     assert [line.rstrip() for line in shown[-2:]] == [
         "   “The tongue of the Aletsch glacier retreats by 50 metres",
         "   each year.”",
@@ -93,7 +93,7 @@ def test_a_quote_wraps_under_its_source_in_a_terminal() -> None:
 
 
 def test_references_are_made_from_the_citations() -> None:
-    assert printed(lambda console: show.show_references(console, REPORT.citations)) == (
+    assert printed(lambda console: render.show_references(console, REPORT.citations)) == (
         "\n"
         "Key references\n"
         "Ada Ice and Bo Berg (2021). Ice of the Alps. alps/ice.pdf, pp. 1, 2\n"
@@ -115,12 +115,12 @@ def test_references_are_made_from_the_citations() -> None:
 def test_a_reference_says_what_is_known(authors: tuple[str, ...], year: int | None, title: str, line: str) -> None:
     paper, text = paper_of("x.pdf", "Some words.", authors=authors, year=year, title=title)
     cited = cite(evidence_of(1, paper, text), "Some words.")
-    shown = printed(lambda console: show.show_references(console, [cited]))
+    shown = printed(lambda console: render.show_references(console, [cited]))
     assert shown == f"\nKey references\n{line}\n"
 
 
 def test_evidence_is_what_the_answerer_was_given() -> None:
-    assert printed(lambda console: show.show_evidence(console, ANSWER.evidence)) == (
+    assert printed(lambda console: render.show_evidence(console, ANSWER.evidence)) == (
         "\n"
         "Evidence\n"
         "[1] alps/ice.pdf, pp. 1–2 · Ice of the Alps · 0.91 (cosine 0.75, BM25 12.50)\n"
@@ -139,22 +139,22 @@ def test_evidence_is_what_the_answerer_was_given() -> None:
 def test_evidence_that_one_search_alone_found_or_none() -> None:
     (hit,) = MELT_EVIDENCE.hits
     dense = replace(MELT_EVIDENCE, hits=(replace(hit, lexical=None),))
-    assert "· 0.40 (cosine 0.75)\n" in printed(lambda console: show.show_evidence(console, [dense]))
+    assert "· 0.40 (cosine 0.75)\n" in printed(lambda console: render.show_evidence(console, [dense]))
     bare = replace(MELT_EVIDENCE, hits=(replace(hit, dense=None, lexical=None),))
-    assert "Melt · 0.40\n" in printed(lambda console: show.show_evidence(console, [bare]))
-    nothing = printed(lambda console: show.show_evidence(console, ()))
+    assert "Melt · 0.40\n" in printed(lambda console: render.show_evidence(console, [bare]))
+    nothing = printed(lambda console: render.show_evidence(console, ()))
     assert nothing == "\nEvidence\nNone: no passage was found.\n"
 
 
 def test_hits_are_numbered_by_rank() -> None:
-    assert printed(lambda console: show.show_hits(console, MELT_EVIDENCE.hits)) == (
+    assert printed(lambda console: render.show_hits(console, MELT_EVIDENCE.hits)) == (
         "1. melt.pdf, p. 1 · Melt · 0.40\n   The tongue of the Aletsch glacier\n   retreats by 50 metres each year.\n\n"
     )
 
 
 def test_stats_are_a_table() -> None:
     stats = StatsJson(papers=12, chunks=3456, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0)
-    rows = printed(lambda console: show.show_stats(console, stats)).splitlines()
+    rows = printed(lambda console: render.show_stats(console, stats)).splitlines()
     assert [row.split(maxsplit=1)[0] for row in rows] == ["papers", "chunks", "size", "questions", "not", "feedback"]
     assert [" ".join(row.split()) for row in rows] == [
         "papers 12",
@@ -179,12 +179,12 @@ def test_nothing_from_a_paper_or_a_model_steers_the_terminal() -> None:
     shown = "".join(
         printed(print_on)
         for print_on in (
-            lambda console: show.show_question(console, EVIL),
-            lambda console: show.show_sentence(console, sentence),
-            lambda console: show.show_sources(console, [cited]),
-            lambda console: show.show_references(console, [cited]),
-            lambda console: show.show_evidence(console, [evidence]),
-            lambda console: show.show_hits(console, evidence.hits),
+            lambda console: render.show_question(console, EVIL),
+            lambda console: render.show_sentence(console, sentence),
+            lambda console: render.show_sources(console, [cited]),
+            lambda console: render.show_references(console, [cited]),
+            lambda console: render.show_evidence(console, [evidence]),
+            lambda console: render.show_hits(console, evidence.hits),
         )
     )
     assert [char for char in shown if not char.isprintable() and char != "\n"] == []
@@ -195,7 +195,7 @@ def test_nothing_from_a_paper_or_a_model_steers_the_terminal() -> None:
 def test_support_below_one_is_said_beside_its_quote_only() -> None:
     assert PLACE.support == 0.625
     assert ICE_EVIDENCE.score == 0.91
-    assert printed(lambda console: show.show_sources(console, [PLACE])).count("support") == 1
+    assert printed(lambda console: render.show_sources(console, [PLACE])).count("support") == 1
 
 
 def test_a_name_or_title_with_a_line_end_makes_no_line_of_its_own() -> None:
@@ -206,12 +206,12 @@ def test_a_name_or_title_with_a_line_end_makes_no_line_of_its_own() -> None:
     shown = [
         printed(print_on)
         for print_on in (
-            lambda console: show.show_question(console, "a\nb"),
-            lambda console: show.show_sentence(console, sentence),
-            lambda console: show.show_sources(console, [cited]),
-            lambda console: show.show_references(console, [cited]),
-            lambda console: show.show_evidence(console, [evidence]),
-            lambda console: show.show_hits(console, evidence.hits),
+            lambda console: render.show_question(console, "a\nb"),
+            lambda console: render.show_sentence(console, sentence),
+            lambda console: render.show_sources(console, [cited]),
+            lambda console: render.show_references(console, [cited]),
+            lambda console: render.show_evidence(console, [evidence]),
+            lambda console: render.show_hits(console, evidence.hits),
         )
     ]
     assert shown == [

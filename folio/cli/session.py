@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio import show
 from folio.answered import log_entry
+from folio.cli import render
 from folio.console import complain, errors, one_line, output, say
 from folio.conversations import Conversations
 from folio.errors import FolioError
@@ -59,7 +59,7 @@ class Asker:
                 nonlocal before
                 stop_waiting()
                 if not self._as_json:
-                    show.show_sentence(output(), sentence, before)
+                    render.show_sentence(output(), sentence, before)
                 before = sentence
 
             reply = self._chat.ask(question, told)
@@ -81,11 +81,11 @@ class Asker:
             if closest:
                 say(f"The closest passages are in {closest}; {'/sources' if in_chat else '--sources'} shows them.")
         else:
-            show.show_sources(output(), answer.citations)
+            render.show_sources(output(), answer.citations)
             if answer.style == "report":
-                show.show_references(output(), answer.citations)
+                render.show_references(output(), answer.citations)
         if self._evidence:
-            show.show_evidence(output(), answer.evidence)
+            render.show_evidence(output(), answer.evidence)
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
@@ -151,9 +151,9 @@ class Asker:
         elif last is None:
             say("Nothing has been asked yet.")
         elif command == "/sources":
-            show.show_hits(output(), last.hits)
+            render.show_hits(output(), last.hits)
         elif command == "/evidence":
-            show.show_evidence(output(), last.answer.evidence)
+            render.show_evidence(output(), last.answer.evidence)
         elif command == "/verify":
             self.verify(last, int(more[0]) if more else None)
         else:
@@ -187,19 +187,19 @@ def verify_logged(app: App, library: Library) -> int:
         from folio.errors import UsageError
 
         raise UsageError("Nothing has been asked yet.", 'Ask: python query.py --verify "What is ...?"')
-    show.show_question(output(), entry.question)
+    render.show_question(output(), entry.question)
     parts = (Source(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
     return look_up(app, library, by_page(parts))
 
 
 def look_up(app: App, library: Library, cited: Sequence[Source], first: int = 1) -> int:
     """Show these pages, numbered from `first`; 1 when one cannot be shown. Raises UsageError."""
-    from folio import view
+    from folio.cli import pdf_viewer
 
     if not cited:
         say(NOTHING_CITED)
         return 0
-    return view.verify(cited, library.files(), app.settings.PDF_VIEWER, app.limits(1), first)
+    return pdf_viewer.verify(cited, library.files(), app.settings.PDF_VIEWER, app.limits(1), first)
 
 
 def write_json(value: BaseModel) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from folio import console, view, workers
+from folio import console, workers
+from folio.cli import pdf_viewer
 from folio.draw import page_png
 from folio.errors import UsageError
 from folio.indexing import Limits
@@ -71,7 +72,7 @@ class Screen:
     ) -> tuple[int, list[str], list[str]]:
         """The exit code, and the lines on standard output and standard error."""
         self.capfd.readouterr()
-        code = view.verify(sources, files, viewer, Limits(1, self.seconds, 1024, 500), first)
+        code = pdf_viewer.verify(sources, files, viewer, Limits(1, self.seconds, 1024, 500), first)
         out, err = self.capfd.readouterr()
         heading = "\nPages\n"
         assert out == "" or out.startswith(heading)
@@ -292,7 +293,7 @@ def test_a_file_is_looked_for_once_however_many_of_its_pages_are_cited(
         hashed.append(path)
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
-    monkeypatch.setattr(view, "sha256_file", counted)
+    monkeypatch.setattr(pdf_viewer, "sha256_file", counted)
     sources = [cited(file, page) for page in (1, 2) for file in (otters, glaciers)]
     code, out, err = screen.verify(sources, [otters, glaciers])
     assert (code, len(err)) == (1, 2)
