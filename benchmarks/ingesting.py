@@ -33,7 +33,7 @@ from config import Settings
 from folio import indexing, store
 from folio.app import App
 from folio.fingerprint import Reading
-from folio.mupdf import pymupdf
+from folio.pdf.mupdf import pymupdf
 from folio.types import SourceFile
 
 PROCESSES = 2

@@ -16,12 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from folio import chunk, clean, pdf, workers
+from folio import chunk, clean, workers
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
 from folio.fingerprint import Reading, fingerprint
 from folio.landing import Landing
 from folio.library import Library
+from folio.pdf import reader
 from folio.protocols import Embedder
 from folio.types import Failure, NewPaper, Page, SourceFile
 
@@ -258,7 +259,7 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
             f"It is {size:,.0f} MB large, and MAX_FILE_MB is {max_file_mb}.",
             "Split the file, or raise MAX_FILE_MB if you trust it.",
         )
-    parsed = pdf.read_pdf(path, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
+    parsed = reader.read_pdf(path, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
     text, pages = clean.clean(parsed.pages)
     spans = chunk.split(text, reading.chunk_size, reading.chunk_overlap)
     if not spans:
@@ -284,7 +285,9 @@ def _may_read_better(library: Library, file: SourceFile) -> bool:
     """Whether a paper has pages that another try may read. One that two files hold is not replaced under one name."""
     paper = library.papers_by_id([file.sha256])[0]
     alone = sum(other.sha256 == file.sha256 for other in library.files()) == 1
-    return alone and any(reason in problem for problem in paper.problems for reason in (pdf.NOT_READ, pdf.NO_TIME))
+    return alone and any(
+        reason in problem for problem in paper.problems for reason in (reader.NOT_READ, reader.NO_TIME)
+    )
 
 
 def _odd_pages(pages: Sequence[Page]) -> Iterator[str]:

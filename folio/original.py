@@ -13,8 +13,8 @@ from folio.errors import PaperError
 from folio.files import sha256_file
 from folio.library import Library
 from folio.matching import fold, pages_with, stands_on, word_for_word
-from folio.mupdf import pymupdf
-from folio.pdf import read_pdf
+from folio.pdf.mupdf import pymupdf
+from folio.pdf.reader import read_pdf
 from folio.types import Paper
 
 Pages = tuple[str, ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from folio.draw import PagePicture, page_png
+from folio.pdf.render import PagePicture, page_png
 from folio.workers import Standing
 
 # Pictures that are kept, about half a megabyte each: somebody turns a page, and back.

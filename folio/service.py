@@ -17,12 +17,12 @@ from folio.app import App
 from folio.background import run_in_background
 from folio.chat import Chat, import_aside
 from folio.conversations import Conversations
-from folio.draw import PagePicture
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.export import markdown
 from folio.files import unusable
 from folio.library import Library
 from folio.pages import Pages, PageView
+from folio.pdf.render import PagePicture
 from folio.querylog import Feedback
 from folio.readers import Reader, Readers
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json

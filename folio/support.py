@@ -32,7 +32,7 @@ MOST_AGAINST = 2
 LEAST_DISPUTED = 0.4
 # A quote with this share of a sentence's words must not deny it by itself.
 NEARLY_ALL = 0.6
-# Two spaces inside a line part the cells of a table (layout.py).
+# Two spaces inside a line part the cells of a table (reading_order.py).
 _CELLS_APART = re.compile(r"\S {2,}\S")
 
 

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
-from folio.draw import Rect, quote_boxes
+from folio.pdf.render import Rect, quote_boxes
 from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, chromium, drop, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from folio import pages
-from folio.draw import page_png
 from folio.errors import PaperError, PaperLimit
 from folio.pages import Pages, PageView
+from folio.pdf.render import page_png
 from tests.helpers.factories import OTTERS, write_pdf
 
 FUR = "No other mammal has a denser fur."

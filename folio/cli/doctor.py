@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from folio import ocr, store
+from folio import store
 from folio.app import App
 from folio.console import one_line, output
 from folio.errors import FolioError
 from folio.library import Library
 from folio.ollama import ModelInfo
+from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
 
 

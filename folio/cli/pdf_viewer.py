@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from folio import draw, workers
+from folio import workers
 from folio.console import complain, one_line, output, plain, say
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
+from folio.pdf import render
 from folio.references import Source
 from folio.types import SourceFile
 
@@ -199,9 +200,9 @@ def _draw(found: Sequence[tuple[Source, Path]], limits: Limits) -> int:
     return code
 
 
-def _picture(cited: tuple[Source, Path]) -> draw.PagePicture:
+def _picture(cited: tuple[Source, Path]) -> render.PagePicture:
     source, path = cited
-    return draw.page_png(path, source.page, [quote for quote, _ in source.quotes], dpi=150)
+    return render.page_png(path, source.page, [quote for quote, _ in source.quotes], dpi=150)
 
 
 def _names(sources: Sequence[Source]) -> Iterator[str]:

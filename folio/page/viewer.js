@@ -9,7 +9,7 @@ const ZOOMS = [1, 1.25, 1.5, 2, 3]; // widths of the page, in widths of its room
 const MOST_FIT = 2;
 const SCANNED = 1000; // pixels of width that a picture is looked at in
 const PIECES = 12; // quotes that a passage is cut into at most
-const MARK = [255, 232, 64]; // the yellow of folio/draw.py, on white
+const MARK = [255, 232, 64]; // the yellow of folio/pdf/render.py, on white
 const DARK_MARK = [127, 116, 32]; // and on black
 
 let open = null; // {paper, page, title, file, quotes, passage, from}: what was asked for

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from config import Settings
-from folio import ocr
+from folio.pdf import ocr
 from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf

@@ -14,9 +14,9 @@ import pytest
 
 from folio import console, workers
 from folio.cli import pdf_viewer
-from folio.draw import page_png
 from folio.errors import UsageError
 from folio.indexing import Limits
+from folio.pdf.render import page_png
 from folio.references import Source
 from folio.types import SourceFile
 from tests.helpers.answers import endless

@@ -80,7 +80,14 @@ def test_sources_import_what_searches_and_nothing_else(small: CliRunner) -> None
 
 
 def test_a_question_loads_no_room_that_reads_papers(small: CliRunner) -> None:
-    reading = {"folio.indexing", "folio.pdf", "folio.clean", "folio.layout", "folio.landing", "folio.workers"}
+    reading = {
+        "folio.indexing",
+        "folio.pdf.reader",
+        "folio.clean",
+        "folio.pdf.reading_order",
+        "folio.landing",
+        "folio.workers",
+    }
     assert not modules(small, "query.py", QUESTION) & reading
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import ocr
 from folio.errors import PaperError, PaperLimit
 from folio.fingerprint import made_here
-from folio.layout import Box, page_text
-from folio.pdf import read_pdf
+from folio.pdf import ocr
+from folio.pdf.reader import read_pdf
+from folio.pdf.reading_order import Box, page_text
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app
 from tests.helpers.pdfs import image_page, save, scan

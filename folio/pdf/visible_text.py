@@ -1,4 +1,4 @@
-"""The text of a page that a reader can see: folio.hidden at work on a page of PyMuPDF, within a limit of time."""
+"""The text of a page that a reader can see: hidden_text.py applied to a page of PyMuPDF, within a time limit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from folio.glance import Picture, Rect, Span, bands
-from folio.hidden import hidden, summary
-from folio.mupdf import pymupdf
+from folio.pdf.hidden_text import hidden, summary
+from folio.pdf.mupdf import pymupdf
+from folio.pdf.raster import Picture, Rect, Span, bands
 
 # Pages are drawn to see what a reader sees: at most so many pixels of one, of which each takes three bytes, and the
 # looking for unseen text may take so long of one file, so that slow ones stay far from PARSE_TIMEOUT_S.
@@ -101,7 +101,7 @@ def _draw(
 ) -> Picture | None:  # fmt: skip
     """A page, which is a sheet of that size, or a part of it; None where that fails or takes too long.
 
-    drawn gives the list of what is on it. See folio.hidden.View.
+    drawn gives the list of what is on it. See folio.pdf.hidden_text.View.
     """
     mupdf = pymupdf()
     try:

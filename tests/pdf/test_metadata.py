@@ -8,9 +8,9 @@ import pymupdf
 import pytest
 
 from folio.fingerprint import Reading
-from folio.frontmatter import arxiv_id
 from folio.indexing import read_paper
-from folio.pdf import read_pdf
+from folio.pdf.metadata import arxiv_id
+from folio.pdf.reader import read_pdf
 from folio.types import SourceFile
 from tests.helpers.pdfs import LEADING, column, save
 

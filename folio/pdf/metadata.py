@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class FirstPageLine(NamedTuple):
@@ -264,3 +264,44 @@ def _is_plausible(identifier: str) -> bool:
     if old:
         return month <= 703 or month >= 9107
     return month >= 704 and len(in_month) == (4 if month < 1501 else 5)
+
+
+# Page labels
+
+
+def page_labels(document: Any, count: int) -> list[str]:
+    """The printed label of each page, "" where the file states none."""
+    try:
+        rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
+    except MemoryError:
+        raise
+    except Exception:  # broken labels are as good as none
+        return [""] * count
+    labels = [""] * count
+    for number, rule in enumerate(rules):
+        end = rules[number + 1]["startpage"] if number + 1 < len(rules) else count
+        for index in range(max(0, rule["startpage"]), min(end, count)):
+            value = rule.get("firstpagenum", 1) + index - rule["startpage"]
+            labels[index] = rule.get("prefix", "") + _numeral(value, rule.get("style", ""))
+    return labels
+
+
+def _numeral(value: int, style: str) -> str:
+    """A page number in a style of PDF's page labels (ISO 32000-1, 12.4.2): D, R, r, A, a, or none."""
+    if style == "D":
+        return str(value)
+    if not style or not 0 < value < 4000:
+        return ""
+    if style in "Aa":
+        # z is followed by aa, then bb.
+        text = chr(ord("A") + (value - 1) % 26) * ((value - 1) // 26 + 1)
+    else:
+        text = ""
+        for size, sign in zip(
+            (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+            ("M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"),
+            strict=True,
+        ):
+            text += sign * (value // size)
+            value %= size
+    return text.lower() if style in "ra" else text

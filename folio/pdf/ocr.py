@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from folio.layout import Box
-from folio.mupdf import pymupdf
+from folio.pdf.mupdf import pymupdf
+from folio.pdf.reading_order import Box
 
 HOW_TO_INSTALL = "install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or `pip install rapidocr`"
 

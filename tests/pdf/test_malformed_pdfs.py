@@ -10,7 +10,7 @@ import pytest
 
 from folio.clean import clean
 from folio.errors import PaperError
-from folio.pdf import read_pdf
+from folio.pdf.reader import read_pdf
 from folio.types import ParsedPdf
 from folio.workers import run_guarded
 from tests.helpers.paths import SHARED

@@ -11,9 +11,9 @@ import pymupdf
 import pytest
 
 from folio.clean import clean
-from folio.draw import page_png, quote_boxes
 from folio.errors import PaperError
-from folio.pdf import read_pdf
+from folio.pdf.reader import read_pdf
+from folio.pdf.render import page_png, quote_boxes
 from tests.helpers.pdfs import column, row_by_row, save
 
 DPI = 144  # two pixels a point

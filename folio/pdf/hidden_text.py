@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from folio.glance import (
+from folio.pdf.raster import (
     SAME_COLOUR,
     Colour,
     Picture,

@@ -9,14 +9,15 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import regions, workers
+from folio import workers
 from folio.errors import StoreMismatch
 from folio.evidence import gather
 from folio.fingerprint import LAYOUT, PARSER
-from folio.layout import Box
 from folio.library import Library
-from folio.pdf import read_pdf
-from folio.regions import Letter, Region, text_of
+from folio.pdf import layout_model
+from folio.pdf.layout_model import Letter, Region, text_of
+from folio.pdf.reader import read_pdf
+from folio.pdf.reading_order import Box
 from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.fakes import hashing_app, read_here
 
@@ -244,14 +245,14 @@ def test_pages_for_which_no_time_is_left_are_read_fast_and_named(paper: Path) ->
 
 
 def test_a_page_on_which_the_model_fails_keeps_its_text(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sees = regions.regions
+    sees = layout_model.regions
 
     def fails_once(document: Any, index: int) -> list[Region]:
         if index == 0:
             raise RuntimeError("no such tensor")
         return sees(document, index)
 
-    monkeypatch.setattr(regions, "regions", fails_once)
+    monkeypatch.setattr(layout_model, "regions", fails_once)
     parsed = read_pdf(paper, layout=True)
     assert parsed.pages[0].text == read_pdf(paper).pages[0].text
     assert [page.problem for page in parsed.pages] == ["read without its layout: no such tensor", ""]

@@ -11,13 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from folio import ocr, regions
 from folio.errors import PaperError, PaperLimit
-from folio.frontmatter import FirstPageLine, FrontMatter, arxiv_id, front_matter
-from folio.labels import page_labels
-from folio.layout import Box, page_text
-from folio.mupdf import pymupdf
-from folio.seen import Clock, Seen, images, line_text, lines, seen_text
+from folio.pdf import layout_model, ocr
+from folio.pdf.metadata import FirstPageLine, FrontMatter, arxiv_id, front_matter, page_labels
+from folio.pdf.mupdf import pymupdf
+from folio.pdf.reading_order import Box, page_text
+from folio.pdf.visible_text import Clock, Seen, images, line_text, lines, seen_text
 from folio.types import Page, ParsedPdf
 
 # What is said of pages that may be read better the next time.
@@ -179,8 +178,8 @@ class _Reader:
             return text, f"read without its layout, as {NO_TIME} for it"
         try:
             with self.allowance.work():
-                found = regions.regions(self.document, index)
-                return regions.text_of(found, blocks, partial(_letters, page, seen)), ""
+                found = layout_model.regions(self.document, index)
+                return layout_model.text_of(found, blocks, partial(_letters, page, seen)), ""
         except MemoryError:
             raise
         except Exception as error:  # a model's fault: the page's text was read
@@ -274,13 +273,15 @@ def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:
     ]
 
 
-def _letters(page: Any, seen: Seen) -> list[list[list[regions.Letter]]]:
+def _letters(page: Any, seen: Seen) -> list[list[list[layout_model.Letter]]]:
     """The letters of each line of each block that can be seen, in the same order as those of seen.blocks."""
     spans = count()
     return [
         [
             [
-                regions.Letter(letter["c"], (letter["bbox"][0] + letter["bbox"][2]) / 2, sum(letter["bbox"][1::2]) / 2)
+                layout_model.Letter(
+                    letter["c"], (letter["bbox"][0] + letter["bbox"][2]) / 2, sum(letter["bbox"][1::2]) / 2
+                )
                 for span in line["spans"]
                 if next(spans) not in seen.unseen
                 for letter in span["chars"]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from folio.glance import Colour, Picture, Rect, Span, bands, frame_of, not_inked, not_plain
-from folio.hidden import hidden, summary
+from folio.pdf.hidden_text import hidden, summary
+from folio.pdf.raster import Colour, Picture, Rect, Span, bands, frame_of, not_inked, not_plain
 
 _WHITE, _BLACK, _BLUE, _YELLOW = (255, 255, 255), (0, 0, 0), (0, 0, 200), (220, 220, 0)
 _PLACE = (20.0, 20.0, 180.0, 32.0)

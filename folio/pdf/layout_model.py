@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from folio.glance import Rect
-from folio.layout import Box, join_paragraphs, page_text
-from folio.mupdf import layout_parser
+from folio.pdf.mupdf import layout_parser
+from folio.pdf.raster import Rect
+from folio.pdf.reading_order import Box, join_paragraphs, page_text
 
 # A line belongs to the region that holds this share of it at least.
 _HELD = 0.3

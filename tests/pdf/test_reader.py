@@ -12,9 +12,9 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import seen
 from folio.errors import PaperError
-from folio.pdf import read_pdf
+from folio.pdf import visible_text
+from folio.pdf.reader import read_pdf
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import column, image_page, row_by_row, save
 
@@ -240,7 +240,8 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 def test_no_models_are_loaded_to_read_a_page(tmp_path: Path) -> None:
     path = save(tmp_path / "a.pdf", [[(72, 72, "Hello World")]])
     program = (
-        "import sys; from pathlib import Path; from folio.pdf import read_pdf; assert 'pymupdf' not in sys.modules\n"
+        "import sys; from pathlib import Path; from folio.pdf.reader import read_pdf\n"
+        "assert 'pymupdf' not in sys.modules\n"
         "print(read_pdf(Path(sys.argv[1])).pages[0].text, 'pymupdf.layout' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program, path], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -548,7 +549,7 @@ def test_a_page_that_cannot_be_drawn_keeps_its_text(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_takes_long_to_draw_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "_LOOKING_S", 0.0)
+    monkeypatch.setattr(visible_text, "_LOOKING_S", 0.0)
     document = pymupdf.open()
     for _ in range(2):
         document.new_page().insert_text((72, 100), _BODY, color=(1, 1, 1))
@@ -579,15 +580,15 @@ def _with_groups(path: Path, count: int) -> Path:
 def test_a_busy_page_is_drawn_in_strips_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _with_groups(tmp_path / "a.pdf", 1)
     whole = read_pdf(path)
-    monkeypatch.setattr(seen, "_BUSY_S", 0.0)
+    monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
     assert read_pdf(path) == whole
     assert (whole.pages[0].text, whole.problems) == (_BODY, ())
     assert "(white on white)" in whole.pages[0].problem
 
 
 def test_a_page_too_slow_to_draw_keeps_its_text_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "_BUSY_S", 0.0)
-    monkeypatch.setattr(seen, "_LOOKING_S", 2.0)
+    monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
+    monkeypatch.setattr(visible_text, "_LOOKING_S", 2.0)
     started = time.monotonic()
     parsed = read_pdf(_with_groups(tmp_path / "a.pdf", 30_000))
     assert time.monotonic() - started < 6

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.errors import PaperError
-from folio.mupdf import pymupdf
+from folio.pdf.mupdf import pymupdf
 
 # Left, top, right and bottom edge, in points from the left and the top of the page as it is shown.
 Rect = tuple[float, float, float, float]
