@@ -29,8 +29,8 @@ import numpy as np
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from folio.crossencoder import CrossEncoderReranker
-from folio.minilm import BuiltinEmbedder, model_folder
+from folio.models.cross_encoder import CrossEncoderReranker
+from folio.models.minilm import BuiltinEmbedder, model_folder
 from folio.types import Chunk, Hit, PageMap, Paper
 
 PASSAGES = 20  # that are reranked for a question

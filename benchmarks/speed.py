@@ -40,7 +40,7 @@ from folio.app import App
 from folio.files import sha256_file
 from folio.fingerprint import fingerprint
 from folio.library import Library
-from folio.minilm import DIMENSION
+from folio.models.minilm import DIMENSION
 from folio.types import NewPaper, SourceFile, Vectors
 
 ROOT = Path(__file__).resolve().parent.parent

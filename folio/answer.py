@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from folio import cite, prompts
-from folio.chatmodel import ChatModel
 from folio.errors import ContextTooSmall
 from folio.markdown import printable
-from folio.ollama import OllamaServer
+from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import ChatModel
 from folio.protocols import Answerer, Embedder
 from folio.refusals import is_refusal
 from folio.support import Judge

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
 from folio import store
-from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
-from folio.exported import GRAPHS
 from folio.files import write_json
 from folio.fingerprint import Reading, fingerprint, made_here
 from folio.library import Library
+from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.models.ollama import OllamaServer, base_url, is_local
+from folio.models.onnx_cache import GRAPHS
 from folio.offline import go_offline
-from folio.ollama import OllamaServer, base_url, is_local
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
 from folio.querylog import QueryLog
 from folio.rerank import BuiltinReranker
@@ -118,7 +118,7 @@ class App:
         store.require_fingerprint(library, {**made_with, **expected})
 
     def _embedder(self, made_with: str) -> Embedder:
-        from folio.embed import OllamaEmbedder
+        from folio.models.ollama_embedder import OllamaEmbedder
 
         choice = self.settings.EMBEDDER
         if choice == "auto":
@@ -353,7 +353,7 @@ class App:
         Whoever embeds the papers: the limits that its figures are held to were found with it, and it does not keep the
         server from answering.
         """
-        from folio.minilm import BuiltinEmbedder
+        from folio.models.minilm import BuiltinEmbedder
 
         return BuiltinEmbedder(cache=self.graphs)
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from folio import chunk, prompts
-from folio.chatmodel import ChatModel
 from folio.errors import ModelError, UsageError
 from folio.evalset import Gold, Question
 from folio.library import Library
 from folio.matching import LEAST_QUOTE, fold, weight
-from folio.ollama import OllamaServer
+from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import ChatModel
 from folio.text import sentence_spans, tokenize
 from folio.types import Paper
 

@@ -1,4 +1,4 @@
-"""Question and candidates -> one score each, by the built-in model and the words. crossencoder.py is the other."""
+"""Question and candidates -> one score each, by the built-in model and the words. cross_encoder.py is the other."""
 
 from __future__ import annotations
 

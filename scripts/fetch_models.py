@@ -23,11 +23,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings
-from folio.crossencoder import CrossEncoderReranker, local_files
 from folio.errors import FolioError, ModelError, UsageError
-from folio.exported import GRAPHS
-from folio.minilm import BuiltinEmbedder
-from folio.ollama import OllamaServer, base_url
+from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.models.minilm import BuiltinEmbedder
+from folio.models.ollama import OllamaServer, base_url
+from folio.models.onnx_cache import GRAPHS
 
 # What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
 CROSS_ENCODER_FILES = ["*.json", "*.txt", "model*.safetensors"]

@@ -12,7 +12,7 @@ from folio import prompts
 from folio.answer import CONTEXT_SIZES, LONGEST_TOKEN, RETRY_TOKENS, TEMPLATE_TOKENS, OllamaAnswerer
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError
 from folio.extract import ExtractiveAnswerer
-from folio.ollama import OllamaServer
+from folio.models.ollama import OllamaServer
 from folio.protocols import Answerer
 from folio.text import estimate_tokens
 from folio.types import REFUSAL, Sentence, Withheld

@@ -11,7 +11,7 @@ import pytest
 from folio import late
 from folio.extract import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAnswerer, statements
 from folio.late import AROUND, Matches, Query
-from folio.minilm import BuiltinEmbedder
+from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.text import sentence_spans
 from folio.types import Evidence, Hit, PageMap, Sentence, Style

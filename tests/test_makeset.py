@@ -13,7 +13,7 @@ from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, 
 from folio.evalset import Question
 from folio.fingerprint import Reading, fingerprint
 from folio.library import Library
-from folio.ollama import OllamaServer
+from folio.models.ollama import OllamaServer
 from folio.types import NewPaper, PageMap, Paper, SourceFile
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_models import LLAMA, Json

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import plain
 from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, scaled
 from folio.bridge import FolioEmbeddings
-from folio.minilm import BuiltinEmbedder
+from folio.models.minilm import BuiltinEmbedder
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.paths import ROOT

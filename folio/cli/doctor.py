@@ -13,7 +13,7 @@ from folio.app import App
 from folio.console import one_line, output
 from folio.errors import FolioError
 from folio.library import Library
-from folio.ollama import ModelInfo
+from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
 

@@ -10,7 +10,7 @@ from threading import get_ident
 
 import pytest
 
-from folio.exported import Kept
+from folio.models.onnx_cache import Kept
 
 CONTENT = b"a graph" * 1000
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio import exported
+from folio.models import onnx_cache
 from folio.errors import ModelError, ModelMissing
 from folio.files import sha256_file
-from folio.minilm import (
+from folio.models.minilm import (
     CLS,
     RECENT,
     SEP,
@@ -30,7 +30,7 @@ from folio.minilm import (
     model_folder,
     windows,
 )
-from folio.network import Ids
+from folio.models.onnx_session import Ids
 from folio.protocols import Embedder, TokenEmbedder
 from folio.types import Vectors
 from tests.helpers.paths import ROOT
@@ -119,7 +119,7 @@ def test_the_vectors_are_those_of_sentence_transformers(
 def test_a_query_loads_no_heavy_library() -> None:
     code = (
         "import sys\n"
-        "from folio.minilm import BuiltinEmbedder\n"
+        "from folio.models.minilm import BuiltinEmbedder\n"
         "embedder = BuiltinEmbedder()\n"
         "embedder.identity()\n"
         "assert 'onnxruntime' not in sys.modules, 'loaded before the first text'\n"
@@ -309,7 +309,7 @@ def test_the_graph_is_made_once_and_then_read(tmp_path: Path) -> None:
     code = (
         "import builtins, sys\n"
         "from pathlib import Path\n"
-        "from folio.minilm import BuiltinEmbedder\n"
+        "from folio.models.minilm import BuiltinEmbedder\n"
         "opened = []\n"
         "sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == 'open' else None)\n"
         "vector = BuiltinEmbedder(cache=Path(sys.argv[1])).embed_query(sys.argv[2])\n"
@@ -335,7 +335,7 @@ def test_the_weights_are_hashed_again_only_when_they_have_changed(
         hashed.append(path.name)
         return sha256_file(path)
 
-    monkeypatch.setattr(exported, "sha256_file", counted)
+    monkeypatch.setattr(onnx_cache, "sha256_file", counted)
     vectors = []
     for _ in range(2):
         vectors.append(BuiltinEmbedder(folder, tmp_path / "onnx").embed_query("text"))

@@ -1,6 +1,6 @@
 """The Ollama server: where it is, what it has, and what its errors mean.
 
-Chat itself goes through langchain-ollama (chatmodel.py), embedding through the client that is under it (embed.py). Both
+Chat itself goes through langchain-ollama (ollama_chat.py), embedding through the client that is under it (ollama_embedder.py). Both
 are given `client_kwargs`, so that nothing but the configured host is contacted, and what they raise is `translate`d.
 """
 

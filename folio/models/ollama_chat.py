@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from folio.errors import ModelError
-from folio.ollama import OllamaServer, broke_off, client_kwargs, translate
+from folio.models.ollama import OllamaServer, broke_off, client_kwargs, translate
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk
@@ -40,7 +40,7 @@ class ChatModel:
         from langchain_core.messages import HumanMessage, SystemMessage
         from langchain_ollama import ChatOllama
 
-        from folio.waiting import transport
+        from folio.models.cancellable_http import transport
 
         left: list[Exception] = []
 

@@ -9,7 +9,7 @@ import pytest
 
 from config import load_settings
 from folio.errors import FolioError
-from folio.ollama import OllamaServer, base_url
+from folio.models.ollama import OllamaServer, base_url
 from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers

@@ -1,4 +1,4 @@
-"""A graph of bert.py at work: token ids in, numbers out, texts side by side on the processor's cores."""
+"""A graph of bert_onnx.py at work: token ids in, numbers out, texts side by side on the processor's cores."""
 
 from __future__ import annotations
 

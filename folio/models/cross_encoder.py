@@ -1,6 +1,6 @@
 """A cross-encoder from files on this computer: question and passage read together, by a model trained for it.
 
-One of BERT's kind runs on onnxruntime, as a graph that is made once and kept (bert.py, exported.py). When it is made it
+One of BERT's kind runs on onnxruntime, as a graph that is made once and kept (bert_onnx.py, onnx_cache.py). When it is made it
 is held to what sentence-transformers makes of the same files; a model that does not agree, or of another kind, is run
 by sentence-transformers.
 """
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from folio.bert import TABLES, VERSION, Sizes, graph
+from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
 from folio.errors import ModelMissing
-from folio.exported import Kept
-from folio.network import Ids, Network, read_tensors
+from folio.models.onnx_cache import Kept
+from folio.models.onnx_session import Ids, Network, read_tensors
 from folio.protocols import TermWeights
 from folio.types import Hit, Vectors
 

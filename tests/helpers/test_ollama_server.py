@@ -11,7 +11,7 @@ import ollama
 import pytest
 from langchain_ollama import ChatOllama, OllamaEmbeddings
 
-from folio.ollama import client_kwargs
+from folio.models.ollama import client_kwargs
 from tests.helpers.ollama_models import hash_embedding
 from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
 
