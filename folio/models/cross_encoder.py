@@ -1,8 +1,8 @@
 """A cross-encoder from files on this computer: question and passage read together, by a model trained for it.
 
-One of BERT's kind runs on onnxruntime, as a graph that is made once and kept (bert_onnx.py, onnx_cache.py). When it is made it
-is held to what sentence-transformers makes of the same files; a model that does not agree, or of another kind, is run
-by sentence-transformers.
+A BERT-type model runs on onnxruntime, as a graph that is built once and cached (bert_onnx.py, onnx_cache.py). The new
+graph is compared with what sentence-transformers computes from the same files. A model whose graph disagrees, or of
+another type, is run by sentence-transformers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
 from folio.errors import ModelMissing
+from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
 from folio.models.onnx_cache import Kept
 from folio.models.onnx_session import Ids, Network, read_tensors
 from folio.protocols import TermWeights

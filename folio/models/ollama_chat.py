@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from folio.errors import ModelError
-from folio.models.ollama import OllamaServer, broke_off, client_kwargs, translate
+from folio.models.ollama import OllamaServer, client_kwargs
+from folio.models.ollama_errors import broke_off, translate
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.errors import ContextTooSmall, OllamaError
-from folio.models.ollama import ModelInfo, OllamaServer, client_kwargs, is_transient, translate
+from folio.models.ollama import ModelInfo, OllamaServer, client_kwargs
+from folio.models.ollama_errors import is_transient, translate
 from folio.types import Vectors
 
 if TYPE_CHECKING:

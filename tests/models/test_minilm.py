@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.models import onnx_cache
 from folio.errors import ModelError, ModelMissing
 from folio.files import sha256_file
+from folio.models import onnx_cache
 from folio.models.minilm import (
     CLS,
     RECENT,

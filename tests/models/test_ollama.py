@@ -12,7 +12,8 @@ import pytest
 from langchain_ollama import ChatOllama
 
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
-from folio.models.ollama import ModelInfo, OllamaServer, base_url, broke_off, client_kwargs, is_local, is_transient, translate
+from folio.models.ollama import ModelInfo, OllamaServer, base_url, client_kwargs, is_local
+from folio.models.ollama_errors import broke_off, is_transient, translate
 from tests.helpers.ollama_models import LLAMA, MINILM
 from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from folio.models.ollama_chat import ChatModel
 from folio.errors import OllamaError
 from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import ChatModel
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 

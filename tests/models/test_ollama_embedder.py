@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.models.ollama_embedder import OllamaEmbedder, _parts
 from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError
 from folio.models.ollama import OllamaServer
+from folio.models.ollama_embedder import OllamaEmbedder, _parts
 from folio.protocols import Embedder
 from tests.helpers.ollama_models import LLAMA, MINILM, NOMIC, hash_embedding
 from tests.helpers.ollama_server import OllamaStandIn
@@ -242,5 +242,8 @@ def test_a_missing_or_a_cloud_model_is_refused_at_once(ollama_server: OllamaStan
 
 
 def test_heavy_packages_wait_until_they_are_used() -> None:
-    code = "import sys, folio.models.ollama_embedder; print({'httpx', 'langchain_ollama', 'ollama', 'tenacity'} & set(sys.modules))"
+    code = (
+        "import sys, folio.models.ollama_embedder\n"
+        "print({'httpx', 'langchain_ollama', 'ollama', 'tenacity'} & set(sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

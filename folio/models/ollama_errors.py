@@ -1,0 +1,136 @@
+"""What the errors of an Ollama server, of httpx and of Ollama's client mean to a person."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError
+
+_TRANSIENT = frozenset({429, 500, 502, 503, 504})  # 500: Ollama starts a fresh runner for the next request
+
+
+_OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
+
+
+_CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
+
+
+def translate(error: Exception, model: str, url: str) -> ModelError:
+    """What an error of httpx, ollama or langchain-ollama, raised by a call for a model, means to a person."""
+    import httpx
+
+    if isinstance(error, ModelError):
+        return error
+    if refusal := _refusal(error):
+        return _from_status(*refusal, model, url)
+    if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout | httpx.PoolTimeout):
+        return OllamaError(
+            f"Ollama at {url} was silent for too long while working with {model}.",
+            "Try again when the computer is less busy, set OLLAMA_TIMEOUT_S higher, or choose a smaller model.",
+        )
+    # The Ollama client turns a refused connection into ConnectionError, but not where it streams.
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) or type(error) is ConnectionError:
+        return not_listening(url)
+    if isinstance(error, httpx.TransportError | ConnectionError):
+        return broke_off(model, url)
+    if isinstance(error, ValueError | TypeError | LookupError | AttributeError):
+        # Broken JSON, or JSON of another shape: the Ollama client unpacks what comes without looking.
+        return OllamaError(
+            f"What {url} answered for {model} is not what an Ollama server says.",
+            "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
+        )
+    return OllamaError(
+        f"The call to Ollama at {url} for {model} failed: {type(error).__name__}: {shorten(str(error))}.",
+        "Look into the log of the Ollama server, then try again.",
+    )
+
+
+def not_listening(url: str) -> OllamaError:
+    return OllamaError(
+        f"No Ollama server answers at {url}.",
+        "Start it with `ollama serve`, or set LLM=builtin and EMBEDDER=builtin to work without it.",
+    )
+
+
+def broke_off(model: str, url: str) -> OllamaError:
+    """The error for an answer that ended early. langchain-ollama says nothing when a stream ends without `done`."""
+    return OllamaError(
+        f"Ollama at {url} broke off in the middle of its answer with {model}.",
+        "Try again; if it happens again, look into the log of the Ollama server.",
+    )
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether the same call may succeed a moment later.
+
+    Yes where the server is restarting, is busy, or lost its runner. No where it was silent for the whole timeout,
+    where the request is at fault, or where the answer cannot be read.
+    """
+    import httpx
+
+    if refusal := _refusal(error):
+        status, text = refusal
+        return status in _TRANSIENT and not _CONTEXT_EXCEEDED.search(text)
+    return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ConnectTimeout | ConnectionError)
+
+
+def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
+    """status is -1 for an error that came in the middle of a stream."""
+    if _CONTEXT_EXCEEDED.search(text):
+        return ContextTooSmall(
+            f"The text is longer than the context of {model}: {shorten(text)}.",
+            "Set CONTEXT_TOKENS lower, or choose a model with a larger context.",
+        )
+    if status == 404 and "model" in text:
+        return model_missing(model, url)
+    if 300 <= status < 400:
+        return OllamaError(
+            f"{url} redirects to another address, and Folio contacts only the host it was told.",
+            "Set OLLAMA_HOST to the address of the Ollama server itself.",
+        )
+    if status == 503:
+        return OllamaError(
+            f"Ollama at {url} is busy with other requests.",
+            "Wait until they are done, or set OLLAMA_NUM_PARALLEL or OLLAMA_MAX_QUEUE higher on the server.",
+        )
+    if status in (-1, 500) and _OUT_OF_MEMORY.search(text):
+        return OllamaError(
+            f"Ollama could not keep {model} running: {shorten(text)}.",
+            "Close other programs to free memory, or choose a smaller model.",
+        )
+    answered = f"answered {status}" if status > 0 else "reported an error"
+    return OllamaError(
+        f"Ollama at {url} {answered} for {model}: {shorten(text)}.",
+        "Check that OLLAMA_HOST points to Ollama, and look into the log of the Ollama server.",
+    )
+
+
+def _refusal(error: Exception) -> tuple[int, str] | None:
+    """The status and the server's words in httpx's HTTPStatusError or ollama's ResponseError; None for other errors."""
+    source = getattr(error, "response", error)
+    status = getattr(source, "status_code", None)
+    if not isinstance(status, int):
+        return None
+    text = str(getattr(source, "text", None) or getattr(source, "error", ""))
+    with suppress(ValueError, LookupError, TypeError):  # words without JSON around them
+        text = str(json.loads(text)["error"])
+    return status, text
+
+
+def shorten(text: object) -> str:
+    """Words of the server as a part of one sentence: one line, 160 characters at most, no full stop."""
+    line = " ".join(str(text).split()).rstrip(".")
+    return (line if len(line) <= 160 else f"{line[:159]}…") or "no reason given"
+
+
+def model_missing(model: str, url: str) -> ModelMissing:
+    return ModelMissing(f"Ollama at {url} does not have the model {model}.", f"Get it with `ollama pull {model}`.")
+
+
+def cloud_model(model: str, host: str) -> CloudModel:
+    return CloudModel(
+        f"{model} is a cloud model: Ollama would send the papers' text to another computer ({host}).",
+        "Choose a model that Ollama runs itself, for example llama3.1:8b or nomic-embed-text.",
+    )

@@ -1,0 +1,227 @@
+"""Cross-encoders: loaded from files, run as ONNX graphs; a small one with random weights is made here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from config import Settings
+from folio.app import App
+from folio.errors import ModelMissing
+from folio.models import cross_encoder as module
+from folio.models.bert_onnx import graph
+from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.protocols import Reranker
+from folio.retrieve import reranked
+from tests.helpers.factories import one_page_hits
+from tests.helpers.paths import ROOT
+
+NAME = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+QUESTION = "What do sea otters eat?"
+TEXTS = (
+    "The glacier is long and the ice is thick.",
+    "Sea otters eat urchins and clams.",
+    "Urchins eat kelp.",
+    "Sea otters float in kelp.",
+)
+
+
+def settings(folder: Path, **chosen: str) -> Settings:
+    return Settings(_env_file=None, MODELS_DIR=folder, **chosen)  # type: ignore[call-arg,arg-type]
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("models") / "ms-marco-MiniLM-L-6-v2"
+    folder.mkdir()
+    letters = [*"abcdefghijklmnopqrstuvwxyz?."]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary))
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+        num_labels=1,
+        initializer_range=1.0,  # so that the scores differ
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def test_a_cross_encoder_scores_as_sentence_transformers_does(
+    cross_encoder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+    from sentence_transformers import CrossEncoder
+
+    capfd.readouterr()
+    reranker: Reranker = CrossEncoderReranker(cross_encoder, NAME)
+    hits = one_page_hits(*TEXTS)
+    scores = reranker.scores(QUESTION, hits, {})
+    assert capfd.readouterr() == ("", "")  # no progress bar of the loading, nor anything else
+    model = CrossEncoder(str(cross_encoder), device="cpu", local_files_only=True)
+    expected = model.predict([(QUESTION, text) for text in TEXTS])  # of one label: through a sigmoid
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    assert len({round(score, 4) for score in scores}) == 4
+    assert all(0 <= score <= 1 for score in scores)
+    order = [hits[place].paper.file for place in np.argsort(-expected)]
+    assert [hit.paper.file for hit in reranked(reranker, QUESTION, hits, {})] == order
+    assert reranker.scores(QUESTION, [], {}) == []
+    assert reranker.name == NAME
+
+
+def test_its_graph_is_made_once_and_then_needs_no_torch(cross_encoder: Path, tmp_path: Path) -> None:
+    hits = one_page_hits(*TEXTS)
+    expected = CrossEncoderReranker(cross_encoder, NAME, tmp_path).scores(QUESTION, hits, {})
+    code = (
+        "import json, sys\n"
+        "from pathlib import Path\n"
+        "from folio.models.cross_encoder import CrossEncoderReranker\n"
+        "from tests.helpers.factories import one_page_hits\n"
+        "given = json.load(sys.stdin)\n"
+        "before = set(sys.modules)\n"
+        "reranker = CrossEncoderReranker(Path(sys.argv[1]), 'x', Path(sys.argv[2]))\n"
+        "scores = reranker.scores(given['question'], one_page_hits(*given['texts']), {})\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(json.dumps([scores, sorted(new & {'torch', 'transformers', 'sentence_transformers', 'onnx'})]))\n"
+    )
+    given = json.dumps({"question": QUESTION, "texts": TEXTS})
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(cross_encoder), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input=given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(ran.stdout) == [expected, []]
+
+
+def test_the_rounded_graph_is_kept_where_it_agrees_and_the_exact_one_where_it_does_not(
+    cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reranker = CrossEncoderReranker(cross_encoder, NAME)
+    expected = reranker._by_torch()(module.TRIED)
+    sizes, tensors = module._read(cross_encoder)
+    exact, rounded = (graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
+    monkeypatch.setattr(module, "AS_ROUNDED", 0.5)
+    assert reranker._agreeing(expected) == rounded
+    monkeypatch.setattr(module, "AS_ROUNDED", 0.0)
+    assert reranker._agreeing(expected) == exact
+    assert reranker._agreeing(expected + 0.1) == b""  # of another model
+
+
+def another_activation(folder: Path) -> None:
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
+
+
+def without_the_fast_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize("change", [another_activation, without_the_fast_tokenizer])
+def test_a_model_of_another_kind_is_run_by_sentence_transformers(
+    cross_encoder: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    folder = shutil.copytree(cross_encoder, tmp_path / "model")
+    change(folder)
+    hits = one_page_hits(*TEXTS)
+    expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(
+        [(QUESTION, text) for text in TEXTS]
+    )
+    for _ in range(2):  # the second time it is known that there is no graph
+        scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, hits, {})
+        assert scores == pytest.approx(expected.tolist(), abs=1e-6)
+    assert list(tmp_path.glob("onnx/*.onnx")) == []
+
+
+def test_half_a_character_is_no_error(cross_encoder: Path) -> None:
+    (score,) = CrossEncoderReranker(cross_encoder, NAME).scores(QUESTION, one_page_hits("half \ud835 a pair"), {})
+    assert 0 <= score <= 1
+
+
+def test_the_hubs_cache_is_looked_into_without_its_package(
+    cross_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached = tmp_path / "hub" / "models--cross-encoder--ms-marco-MiniLM-L-6-v2"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("abc123")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert local_files(NAME, tmp_path / "models") is None
+    shutil.copytree(cross_encoder, cached / "snapshots" / "abc123")
+    assert local_files(NAME, tmp_path / "models") == cached / "snapshots" / "abc123"
+    for name in ("", "a/b/c", "x" * 5000, "\0", "../.."):
+        assert local_files(name, tmp_path / "models") is None
+
+
+def cut_short(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+
+
+def of_another_size(folder: Path) -> None:
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"hidden_size": 32', '"hidden_size": 64'))
+
+
+def without_words(folder: Path) -> None:
+    for name in ("tokenizer.json", "vocab.txt"):
+        (folder / name).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut_short,
+        of_another_size,
+        without_words,
+        lambda folder: (folder / "model.safetensors").write_bytes(b"junk" * 100),
+        lambda folder: (folder / "model.safetensors").unlink(),
+        lambda folder: (folder / "config.json").write_text("{"),
+        lambda folder: (folder / "config.json").write_text("{}"),
+        lambda folder: (folder / "tokenizer.json").write_text("{"),
+    ],
+)
+def test_damaged_files_are_told_in_one_line(
+    cross_encoder: Path, tmp_path: Path, damage: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(cross_encoder, tmp_path / "model")
+    damage(folder)
+    capfd.readouterr()
+    with pytest.raises(ModelMissing) as caught:
+        CrossEncoderReranker(folder, NAME).scores(QUESTION, one_page_hits(*TEXTS), {})
+    assert str(folder) in caught.value.happened
+    assert "\n" not in caught.value.happened
+    assert caught.value.remedy == "Fetch it again with `make models`, or set RERANKER=builtin."
+    assert capfd.readouterr() == ("", "")
+
+
+def test_where_a_cross_encoder_is_looked_for(
+    cross_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    named = App(settings(tmp_path, CROSS_ENCODER=str(cross_encoder)), print)
+    assert named.cross_encoder_files() == cross_encoder
+    in_models = App(settings(cross_encoder.parent), print)
+    assert in_models.cross_encoder_files() == cross_encoder
+    reranker = in_models.reranker()
+    assert isinstance(reranker, CrossEncoderReranker)
+    assert reranker.name == NAME
