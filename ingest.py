@@ -54,14 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
-    from folio import store
     from folio.errors import UsageError
+    from folio.store import indexes
 
     if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
         raise UsageError("--verify and --repair look at the whole store.", "Run them without PATH and --prune.")
     if arguments.verify or arguments.repair:
         app.open_library().close()  # before a lock makes a folder for a store that is not there
-    with store.writing(app.settings.VECTORSTORE_DIR):
+    with indexes.writing(app.settings.VECTORSTORE_DIR):
         if arguments.verify:
             return _verify(app)
         return _repair(app) if arguments.repair else _ingest(app, arguments)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from folio.app import App
     from folio.chat import Chat
     from folio.cli.session import Asker
-    from folio.library import Library
+    from folio.store.library import Library
 
 # What an option goes together with, and with nothing else; "question" is the question itself.
 GOES_WITH = {
@@ -221,17 +221,17 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
 
 
 def _stats(app: App, library: Library, *, as_json: bool) -> int:
-    from folio import store
     from folio.cli import render
     from folio.cli.session import write_json
     from folio.console import output
     from folio.schema import StatsJson
+    from folio.store import indexes
 
     kept, asked = library.counts(), app.query_log(library).counts()
     stats = StatsJson(
         papers=kept["papers"],
         chunks=kept["chunks"],
-        bytes=store.size(app.settings.VECTORSTORE_DIR),
+        bytes=indexes.size(app.settings.VECTORSTORE_DIR),
         questions=asked.questions,
         refused=asked.refused,
         good=asked.good,

@@ -30,10 +30,11 @@ from typing import Any, Self
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings
-from folio import indexing, store
+from folio import indexing
 from folio.app import App
-from folio.fingerprint import Reading
 from folio.pdf.mupdf import pymupdf
+from folio.store import indexes
+from folio.store.fingerprint import Reading
 from folio.types import SourceFile
 
 PROCESSES = 2
@@ -130,7 +131,7 @@ def embedding(papers: int = 40, pages: int = 1, latency_s: float = 0.5, batch: i
             "EMBED_BATCH": batch,
         }
         app, watch = App(Settings(**chosen), lambda text: None), _Silent()
-        with store.writing(folder / "store"):
+        with indexes.writing(folder / "store"):
             files, _ = indexing.hash_files(indexing.find_pdfs([folder / "papers"]), watch)
             done = list(app.ingest(files, watch, jobs=PROCESSES, retry=frozenset()))
         landed = [outcome for outcome in done if outcome.status == "added"]

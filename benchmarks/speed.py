@@ -35,12 +35,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks import curve, ingesting, synthetic
 from benchmarks.plain import save
 from config import Settings
-from folio import indexing, store
+from folio import indexing
 from folio.app import App
 from folio.files import sha256_file
-from folio.fingerprint import fingerprint
-from folio.library import Library
 from folio.models.minilm import DIMENSION
+from folio.store import indexes
+from folio.store.fingerprint import fingerprint
+from folio.store.library import Library
 from folio.types import NewPaper, SourceFile, Vectors
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -195,7 +196,7 @@ def _once(folder: Path) -> Iterator[bool]:
 def _filled(folder: Path, app: App, papers: Iterable[tuple[NewPaper, Vectors, SourceFile | None]]) -> Library:
     """A library of these papers that the app may ask, open, with its indexes."""
     library = synthetic.fill(folder, fingerprint(app.new_embedder(), app.reading), papers)
-    store.update_indexes(folder, library, "tantivy")
+    indexes.update_indexes(folder, library, "tantivy")
     return library
 
 

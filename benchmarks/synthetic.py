@@ -25,10 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from folio import indexing, store
+from folio import indexing
 from folio.chunk import chunk_id
-from folio.fingerprint import Reading, made_here
-from folio.library import Library
+from folio.store import indexes
+from folio.store.fingerprint import Reading, made_here
+from folio.store.library import Library
 from folio.text import sentence_spans
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 
@@ -87,7 +88,7 @@ def identity(dimension: int) -> dict[str, str]:
 
 def modelled_on(folder: Path) -> Model:
     """The sentences and the vectors of a store's passages."""
-    library = Library(folder / store.LIBRARY)
+    library = Library(folder / indexes.LIBRARY)
     try:
         ids = [library.chunk_ids_of([paper.id]) for paper in library.papers()]
         vectors = tuple(library.vectors_of(own) for own in ids if own)
@@ -132,7 +133,7 @@ def papers(model: Model, chunks: int, dimension: int, count: int, seed: int = 1)
 def make(folder: Path, model: Model, chunks: int, dimension: int, count: int) -> Library:
     """Fill a library in this folder with such papers, quickly: nothing is synced. Returns it, open.
 
-    The indexes are the caller's to make (store.update_indexes), and to measure.
+    The indexes are the caller's to make (indexes.update_indexes), and to measure.
     """
     made = ((paper, vectors, None) for paper, vectors in papers(model, chunks, dimension, count))
     return fill(folder, fingerprint(dimension), made)
@@ -142,7 +143,7 @@ def fill(
     folder: Path, made_with: dict[str, str], papers: Iterable[tuple[NewPaper, Vectors, SourceFile | None]]
 ) -> Library:
     """The same with these papers and their files, under this fingerprint. None: a file that is not there."""
-    library = Library(folder / store.LIBRARY, create=True)
+    library = Library(folder / indexes.LIBRARY, create=True)
     library.set_fingerprint(made_with)
     library.database.rows("PRAGMA synchronous = OFF")
     for paper, vectors, file in papers:
@@ -223,12 +224,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--like", type=Path, metavar="STORE", help="a store that this one is modelled on")
     arguments = parser.parse_args(argv)
     model = modelled_on(arguments.like) if arguments.like else model_of_nothing(arguments.dimension)
-    with store.writing(arguments.folder):
+    with indexes.writing(arguments.folder):
         start = perf_counter()
         library = make(arguments.folder, model, arguments.chunks, arguments.dimension, arguments.papers)
         print(f"library: {perf_counter() - start:.1f} s")
         start = perf_counter()
-        store.update_indexes(arguments.folder, library, "tantivy")
+        indexes.update_indexes(arguments.folder, library, "tantivy")
         print(f"indexes: {perf_counter() - start:.1f} s")
         library.close()
     return 0

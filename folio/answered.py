@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from folio.querylog import LogEntry, LoggedSource
+from folio.store.query_log import LogEntry, LoggedSource
 
 if TYPE_CHECKING:
     from folio.chat import Reply

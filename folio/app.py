@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config import Settings, SettingsError, load_settings
-from folio import store
 from folio.errors import ModelMissing, OllamaError, StoreMissing, UsageError
 from folio.files import write_json
-from folio.fingerprint import Reading, fingerprint, made_here
-from folio.library import Library
 from folio.models.cross_encoder import CrossEncoderReranker, local_files
 from folio.models.ollama import OllamaServer, base_url, is_local
 from folio.models.onnx_cache import GRAPHS
 from folio.offline import go_offline
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
-from folio.querylog import QueryLog
 from folio.rerank import BuiltinReranker
 from folio.retrieve import Retriever, Weights
+from folio.store import indexes
+from folio.store.fingerprint import Reading, fingerprint, made_here
+from folio.store.library import Library
+from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class App:
         made_with = library.fingerprint()
         embedder = self._embedder(made_with.get("embedder", ""))
         if made_with:
-            store.require_fingerprint(library, fingerprint(embedder, self.reading))
+            indexes.require_fingerprint(library, fingerprint(embedder, self.reading))
         return embedder
 
     def new_embedder(self) -> Embedder:
@@ -115,7 +115,7 @@ class App:
         expected = made_here(self.reading)
         if self.settings.EMBEDDER != "auto":
             expected["embedder"] = self.settings.EMBEDDER
-        store.require_fingerprint(library, {**made_with, **expected})
+        indexes.require_fingerprint(library, {**made_with, **expected})
 
     def _embedder(self, made_with: str) -> Embedder:
         from folio.models.ollama_embedder import OllamaEmbedder
@@ -222,7 +222,7 @@ class App:
         library = Library(self.library_path, create=True)
         try:
             if library.fingerprint():
-                store.update_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
+                indexes.update_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
             write_json(self.settings.INGESTED_JSON, indexing.record(library))
         finally:
             library.close()
@@ -231,7 +231,7 @@ class App:
 
     @property
     def library_path(self) -> Path:
-        return self.settings.VECTORSTORE_DIR / store.LIBRARY
+        return self.settings.VECTORSTORE_DIR / indexes.LIBRARY
 
     def open_library(self) -> Library:
         """The library of the store. Raises StoreMissing before the first ingest."""
@@ -244,7 +244,7 @@ class App:
         """What is wrong with the store, a sentence each."""
         library = self.open_library()
         try:
-            return store.verify(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
+            return indexes.verify(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
         finally:
             library.close()
 
@@ -252,13 +252,13 @@ class App:
         """Make both indexes anew from the library; returns how many chunks there are."""
         library = self.open_library()
         try:
-            store.rebuild_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
+            indexes.rebuild_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
             return library.chunk_count()
         finally:
             library.close()
 
-    def open_indexes(self, library: Library) -> store.Indexes:
-        return store.open_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL, self.notice)
+    def open_indexes(self, library: Library) -> indexes.Indexes:
+        return indexes.open_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL, self.notice)
 
     def retriever(self, library: Library) -> Retriever:
         """Raises StoreMissing for a library without a paper, StoreMismatch, ModelError."""
@@ -276,7 +276,7 @@ class App:
             )
 
     def retriever_over(
-        self, library: Library, embedder: Embedder, open_indexes: Callable[[], store.Indexes]
+        self, library: Library, embedder: Embedder, open_indexes: Callable[[], indexes.Indexes]
     ) -> Retriever:
         """A retriever as the settings have it, over a library that this embedder is known to fit."""
         weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)

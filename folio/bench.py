@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from folio import store, textstore
+from folio import textstore
 from folio.app import App
 from folio.evalset import EvalSet
-from folio.fingerprint import fingerprint
-from folio.library import Library
 from folio.retrieve import Retriever
+from folio.store import indexes
+from folio.store.fingerprint import fingerprint
+from folio.store.library import Library
 from folio.types import Progress
 
 # Settings that say where things are, or what is shown, and change no figure.
@@ -38,7 +39,7 @@ def apart(app: App, papers: Path) -> App:
     made_with = fingerprint(app.new_embedder(), app.reading)
     place = papers.resolve()
     key = hashlib.sha256(json.dumps([str(place), made_with], sort_keys=True).encode()).hexdigest()[:12]
-    folder = app.settings.VECTORSTORE_DIR / store.EVALUATIONS / f"{place.name}-{key}"
+    folder = app.settings.VECTORSTORE_DIR / indexes.EVALUATIONS / f"{place.name}-{key}"
     chosen = {"PAPERS_DIR": place, "VECTORSTORE_DIR": folder, "INGESTED_JSON": folder / "ingested.json"}
     return replace(app, settings=app.settings.model_copy(update=chosen))
 
@@ -63,7 +64,7 @@ def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[Bench]:
     """
     settings, embedder = app.settings, app.new_embedder()
     folder = textstore.make(
-        settings.VECTORSTORE_DIR / store.EVALUATIONS,
+        settings.VECTORSTORE_DIR / indexes.EVALUATIONS,
         evalset.documents,
         embedder,
         app.reading,
@@ -72,10 +73,10 @@ def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[Bench]:
         batch=settings.EMBED_BATCH,
         progress=progress,
     )
-    library = Library(folder / store.LIBRARY)
+    library = Library(folder / indexes.LIBRARY)
     try:
         retriever = app.retriever_over(
-            library, embedder, lambda: store.open_indexes(folder, library, settings.LEXICAL, app.notice)
+            library, embedder, lambda: indexes.open_indexes(folder, library, settings.LEXICAL, app.notice)
         )
         yield Bench(library, retriever, _about(library, folder))
     finally:

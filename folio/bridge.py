@@ -19,9 +19,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field
 
-from folio.library import Library
 from folio.protocols import Embedder
-from folio.segments import in_full
+from folio.store.faiss_segment import in_full
+from folio.store.library import Library
 from folio.types import Hit
 
 # A question -> its hits, best first

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from folio.evalset import EvalSet, Gold, Question
-from folio.library import Library
 from folio.matching import LEAST_QUOTE, fold, holds, weight
 from folio.measure import Cited
 from folio.original import Originals
+from folio.store.library import Library
 from folio.types import Chunk, Citation, Paper
 
 Ranks = dict[str, tuple[int | None, ...]]  # by unit

@@ -1,7 +1,7 @@
 """The ingest pipeline: files -> pages -> text -> chunks -> vectors -> library.
 
 PDFs are read in guarded worker processes (workers.py) while a thread embeds what has been read and this one lands the
-papers whose vectors are all there (landing.py). The FAISS and BM25 indexes follow at the end (store.py).
+papers whose vectors are all there (landing.py). The FAISS and BM25 indexes follow at the end (indexes.py).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Literal, Protocol
 from folio import chunk, clean, workers
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
-from folio.fingerprint import Reading, fingerprint
 from folio.landing import Landing
-from folio.library import Library
 from folio.pdf import reader
 from folio.protocols import Embedder
+from folio.store.fingerprint import Reading, fingerprint
+from folio.store.library import Library
 from folio.types import Failure, NewPaper, Page, SourceFile
 
 # The share of a file's time that the layout model and OCR may use: what they have read by then is kept.

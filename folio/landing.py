@@ -18,8 +18,8 @@ from queue import SimpleQueue
 import numpy as np
 
 from folio import chunk
-from folio.library import Library, text_hash
 from folio.protocols import Embedder
+from folio.store.library import Library, text_hash
 from folio.types import NewPaper, SourceFile, Vectors
 
 # Batches that are with the embedder: the one that it works on and the one that it takes next. They are what a kill

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ValidationError
 from folio import chunk, prompts
 from folio.errors import ModelError, UsageError
 from folio.evalset import Gold, Question
-from folio.library import Library
 from folio.matching import LEAST_QUOTE, fold, weight
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
+from folio.store.library import Library
 from folio.text import sentence_spans, tokenize
 from folio.types import Paper
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from folio.errors import PaperError
 from folio.files import sha256_file
-from folio.library import Library
 from folio.matching import fold, pages_with, stands_on, word_for_word
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.reader import read_pdf
+from folio.store.library import Library
 from folio.types import Paper
 
 Pages = tuple[str, ...]

@@ -13,9 +13,9 @@ from pathlib import Path
 from threading import Lock
 
 from folio.files import identity
-from folio.library import Library
 from folio.retrieve import Retriever
-from folio.store import Indexes
+from folio.store.indexes import Indexes
+from folio.store.library import Library
 
 # Readers that stay for the next question; each has files open, and indexes in memory
 KEPT = 8

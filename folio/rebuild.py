@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from folio import indexing
-from folio.conversations import Conversations
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
-from folio.fingerprint import Reading, fingerprint
-from folio.library import Library
 from folio.protocols import Embedder
-from folio.querylog import QueryLog
+from folio.store.conversations import Conversations
+from folio.store.fingerprint import Reading, fingerprint
+from folio.store.library import Library
+from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile
 
 BESIDE = "rebuild.sqlite"

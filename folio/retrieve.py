@@ -9,9 +9,9 @@ from time import perf_counter
 
 from folio.errors import UsageError
 from folio.fuse import fuse
-from folio.library import Library
 from folio.protocols import Embedder, Reranker, TermWeights
-from folio.store import Indexes
+from folio.store.indexes import Indexes
+from folio.store.library import Library
 from folio.text import tokenize
 from folio.types import Candidate, Hit, Paper
 

@@ -11,22 +11,22 @@ from threading import Lock
 from time import perf_counter
 from typing import Protocol
 
-from folio import store
 from folio.answered import log_entry
 from folio.app import App
 from folio.background import run_in_background
 from folio.chat import Chat, import_aside
-from folio.conversations import Conversations
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.export import markdown
 from folio.files import unusable
-from folio.library import Library
 from folio.pages import Pages, PageView
 from folio.pdf.render import PagePicture
-from folio.querylog import Feedback
 from folio.readers import Reader, Readers
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.shelf import Removed, Shelf, not_here
+from folio.store import indexes
+from folio.store.conversations import Conversations
+from folio.store.library import Library
+from folio.store.query_log import Feedback
 from folio.types import Answer, Paper
 from folio.webschema import (
     ChatReply,
@@ -114,7 +114,7 @@ class Service:
                 folder=str(settings.VECTORSTORE_DIR),
                 papers=counts["papers"],
                 chunks=counts["chunks"],
-                bytes=store.size(settings.VECTORSTORE_DIR),
+                bytes=indexes.size(settings.VECTORSTORE_DIR),
                 generation=generation,
             )
         return Health(

@@ -15,12 +15,12 @@ from threading import Lock
 from time import time
 from typing import BinaryIO
 
-from folio import store
 from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.files import no_space, sha256_file
 from folio.indexing import Outcome, Watch
-from folio.library import Library
+from folio.store import indexes
+from folio.store.library import Library
 from folio.types import SourceFile
 
 # Papers that were taken out, in PAPERS_DIR; an ingest passes hidden folders over.
@@ -166,7 +166,7 @@ class Shelf:
         if not self._writing.acquire(timeout=patience_s):
             raise StoreBusy("A paper is being read into the index.", "Wait until it is in, then try again.")
         try:
-            with store.writing(self._app.settings.VECTORSTORE_DIR):
+            with indexes.writing(self._app.settings.VECTORSTORE_DIR):
                 yield
         finally:
             self._writing.release()

@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from folio import chunk, landing, store
+from folio import chunk, landing
 from folio.evalset import Document
-from folio.fingerprint import Reading, fingerprint
-from folio.library import Library
 from folio.protocols import Embedder
+from folio.store import indexes
+from folio.store.fingerprint import Reading, fingerprint
+from folio.store.library import Library
 from folio.types import NewPaper, PageMap, Progress, SourceFile
 
 LABEL = "embedding documents"
@@ -24,7 +25,7 @@ def make(
     reading: Reading,
     *,
     whole: bool = False,
-    engine: store.Engine = "tantivy",
+    engine: indexes.Engine = "tantivy",
     batch: int = 32,
     progress: Progress = lambda label, done, of: None,
 ) -> Path:
@@ -49,8 +50,8 @@ def make(
     if _is_whole(made, set(wanted), engine):
         progress(LABEL, len(wanted), len(wanted))
         return made
-    with store.writing(made):
-        library = Library(made / store.LIBRARY, create=True)
+    with indexes.writing(made):
+        library = Library(made / indexes.LIBRARY, create=True)
         try:
             library.set_fingerprint(made_with)
             there = {paper.id for paper in library.papers()}
@@ -60,7 +61,7 @@ def make(
             for done, _ in enumerate(landing.land(library, left, embedder, batch), len(wanted) - len(left) + 1):
                 progress(LABEL, done, len(wanted))
             library.forget_pending()
-            store.update_indexes(made, library, engine)
+            indexes.update_indexes(made, library, engine)
         finally:
             library.close()
     return made
@@ -84,12 +85,12 @@ def _key(made_with: dict[str, str], papers: dict[str, tuple[str, NewPaper]]) -> 
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _is_whole(made: Path, papers: set[str], engine: store.Engine) -> bool:
+def _is_whole(made: Path, papers: set[str], engine: indexes.Engine) -> bool:
     """Whether this store has been made to the end."""
-    if not (made / store.LIBRARY).exists():
+    if not (made / indexes.LIBRARY).exists():
         return False
-    library = Library(made / store.LIBRARY)
+    library = Library(made / indexes.LIBRARY)
     try:
-        return {paper.id for paper in library.papers()} == papers and not store.faults(made, library, engine)
+        return {paper.id for paper in library.papers()} == papers and not indexes.faults(made, library, engine)
     finally:
         library.close()

@@ -16,9 +16,9 @@ from folio.errors import ModelError, UsageError
 from folio.evalset import EvalSet, Question
 from folio.files import write_json
 from folio.gold import Fault, Judge, Needs, rank_of
-from folio.library import Library
 from folio.measure import Answered, Asked
 from folio.retrieve import Found, Retriever
+from folio.store.library import Library
 from folio.types import Progress
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, Field
 
 from folio.errors import FolioError
 from folio.indexing import Status
-from folio.querylog import Feedback
 from folio.references import bibtex, reference
 from folio.schema import (
     AnswerJson,
@@ -21,6 +20,7 @@ from folio.schema import (
     Sha256,
     Strict,
 )
+from folio.store.query_log import Feedback
 from folio.types import Paper, Style
 
 MOST_PASSAGES = 50

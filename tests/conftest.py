@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from folio import store
-from folio.library import Library
+from folio.store import indexes
+from folio.store.library import Library
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
@@ -34,7 +34,7 @@ def ollama_server() -> Iterator[OllamaStandIn]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Where the library of a store lies."""
-    return tmp_path / "store" / store.LIBRARY
+    return tmp_path / "store" / indexes.LIBRARY
 
 
 @pytest.fixture

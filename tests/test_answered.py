@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from folio.answered import log_entry
 from folio.chat import Reply
-from folio.querylog import LogEntry, LoggedSource
+from folio.store.query_log import LogEntry, LoggedSource
 from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
 
 ASKED = "2026-01-02T03:04:05+00:00"

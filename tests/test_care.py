@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from folio.errors import StoreBusy
-from folio.library import Library
+from folio.store.library import Library
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.ollama_server import OllamaStandIn
@@ -119,7 +119,7 @@ def test_a_library_that_another_program_holds_is_not_called_damaged(
     path = filled.store / "library.sqlite"
     other = Library(path)
     with other.database.transaction():  # a writer that does not end
-        monkeypatch.setattr("folio.database.PATIENCE_S", 0.05)
+        monkeypatch.setattr("folio.store.database.PATIENCE_S", 0.05)
         library = Library(path)
         with pytest.raises(StoreBusy) as caught:
             library.forget_pending()

@@ -14,7 +14,7 @@ from langchain_classic.chains import ConversationalRetrievalChain
 from folio import workers
 from folio.chat import REMEMBERED_EVIDENCE, Chat
 from folio.errors import ModelError, OllamaError, UsageError
-from folio.library import Library
+from folio.store.library import Library
 from folio.types import REFUSAL, Evidence, Sentence, Style
 from tests.helpers.factories import shelf, write_pdf
 from tests.helpers.fakes import HashingEmbedder, hashing_app, read_here

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import store, workers
+from folio import workers
 from folio.errors import DiskFull
 from folio.guard import Allowed
+from folio.store import indexes
 from folio.web import make_web
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 from tests.helpers.ollama_server import OllamaStandIn
@@ -106,7 +107,7 @@ def test_an_index_on_a_full_disk_is_made_later(app: HashingApp, disk: Path, gone
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         _fill(disk, free_kb * KB)
         try:
-            store.update_indexes(disk / "store", library, "tantivy")
+            indexes.update_indexes(disk / "store", library, "tantivy")
         except DiskFull as error:
             failed += 1
             _assert_says_so(error, disk)

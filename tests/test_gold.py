@@ -12,7 +12,7 @@ from folio import chunk
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.files import sha256_file
 from folio.gold import Fault, Judge, Needs
-from folio.library import Library
+from folio.store.library import Library
 from folio.types import Citation, NewPaper, PageMap, SourceFile
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 

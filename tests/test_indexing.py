@@ -13,12 +13,13 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from folio import indexing, store, workers
+from folio import indexing, workers
 from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
 from folio.files import sha256_file
-from folio.fingerprint import fingerprint
 from folio.indexing import Outcome
-from folio.library import Library
+from folio.store import indexes
+from folio.store.fingerprint import fingerprint
+from folio.store.library import Library
 from folio.types import Vectors
 from tests.helpers.fakes import (
     LINES,
@@ -165,7 +166,7 @@ def test_a_changed_file_replaces_its_paper_and_only_new_text_is_embedded(app: Ha
 def test_progress_is_told(app: HashingApp) -> None:
     watch = NullWatch()
     files, _ = indexing.hash_files(indexing.find_pdfs([_papers(app)]), watch)
-    with store.writing(app.settings.VECTORSTORE_DIR):
+    with indexes.writing(app.settings.VECTORSTORE_DIR):
         outcomes = list(app.ingest(files, watch, jobs=1, retry=frozenset()))
     assert watch.plan == ["lattices.pdf", "sponges.pdf", "trees.pdf"]
     assert watch.chunks == {outcome.file.name: outcome.chunks for outcome in outcomes}
@@ -547,7 +548,7 @@ def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp
     with pytest.raises(StoreMismatch, match=r"chunk_size is 100 in the store and 120 now"):
         new.run()
     files, _ = indexing.hash_files(indexing.find_pdfs([_papers(app)]), NullWatch())
-    with store.writing(new.settings.VECTORSTORE_DIR):
+    with indexes.writing(new.settings.VECTORSTORE_DIR):
         for outcome in new.rebuild(files, NullWatch(), jobs=1):
             assert outcome.status == "added"
             assert _found(app, "deletion is the case that books leave to readers")[0] == "trees.pdf"
@@ -640,7 +641,7 @@ def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: 
     app.run()
     other = hashing_app(tmp_path, HashingEmbedder(name="other"))
     files, _ = indexing.hash_files(indexing.find_pdfs([_papers(app)]), NullWatch())
-    with store.writing(other.settings.VECTORSTORE_DIR):
+    with indexes.writing(other.settings.VECTORSTORE_DIR):
         work = other.rebuild(files, NullWatch(), jobs=1)
         assert [outcome.status for outcome in islice(work, 2)] == ["added", "added"]
         work.close()  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import pytest
 from folio import landing
 from folio.errors import ModelError
 from folio.landing import Landed, Landing, land
-from folio.library import Library, text_hash
+from folio.store.library import Library, text_hash
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.fakes import HashingEmbedder
 

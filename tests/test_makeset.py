@@ -11,9 +11,9 @@ import pytest
 from folio import chunk, evalset, landing, makeset, prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.evalset import Question
-from folio.fingerprint import Reading, fingerprint
-from folio.library import Library
 from folio.models.ollama import OllamaServer
+from folio.store.fingerprint import Reading, fingerprint
+from folio.store.library import Library
 from folio.types import NewPaper, PageMap, Paper, SourceFile
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_models import LLAMA, Json

@@ -20,8 +20,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import ingest
 import query
-from folio.library import Library
 from folio.schema import SCHEMA
+from folio.store.library import Library
 from folio.types import Paper
 from tests.helpers.paths import SHARED
 

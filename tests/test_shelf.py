@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from folio import store, workers
+from folio import workers
 from folio.errors import NotKnown, PaperError, StoreBusy
-from folio.library import Library
 from folio.shelf import STALE_S, Shelf, _safe
+from folio.store import indexes
+from folio.store.library import Library
 from folio.types import SourceFile
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, NullWatch, hashing_app, read_here
@@ -146,7 +147,7 @@ def test_beside_another_ingest_nothing_is_put_in_and_nothing_left(
     app: HashingApp, shelf: Shelf, tmp_path: Path
 ) -> None:
     file = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
-    with store.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
+    with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
         shelf.ingest(file, NullWatch())
     assert names(app) == []
 
@@ -165,7 +166,7 @@ def test_a_file_that_lay_there_before_is_not_deleted(app: HashingApp, shelf: She
         with pytest.raises(PaperError):
             shelf.ingest(upload, NullWatch())
     elif why == "another ingest is running":
-        with store.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
+        with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
             shelf.ingest(upload, NullWatch())
     else:
         assert shelf.ingest(upload, NullWatch()).status == "unchanged"

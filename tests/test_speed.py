@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import curve, speed, synthetic
-from folio import store
-from folio.library import Library
 from folio.retrieve import Retriever, Weights
+from folio.store import indexes
+from folio.store.library import Library
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -53,7 +53,7 @@ def test_a_question_reads_its_candidates_and_no_more_however_large_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int
 ) -> None:
     library = synthetic.make(tmp_path, synthetic.model_of_nothing(64), chunks, 64, chunks // 60)
-    store.update_indexes(tmp_path, library, "tantivy")
+    indexes.update_indexes(tmp_path, library, "tantivy")
     (asked,) = synthetic.questions(library, 1)
     read: list[int] = []
     text = Library.text
@@ -64,8 +64,8 @@ def test_a_question_reads_its_candidates_and_no_more_however_large_the_store(
 
     monkeypatch.setattr(Library, "text", counted)
 
-    def opened() -> store.Indexes:
-        return store.open_indexes(tmp_path, library, "tantivy", pytest.fail)
+    def opened() -> indexes.Indexes:
+        return indexes.open_indexes(tmp_path, library, "tantivy", pytest.fail)
 
     retriever = Retriever(library, opened, synthetic.Lookup([asked]), None, Weights(0.7, 0.3, 20))
     found = retriever.search(asked.text, 4)

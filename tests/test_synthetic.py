@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks import synthetic
-from folio import store
-from folio.library import Library
 from folio.retrieve import Retriever, Weights
+from folio.store import indexes
+from folio.store.library import Library
 
 CHUNKS, DIMENSION, PAPERS = 230, 48, 7
 
@@ -24,11 +24,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_made_store_is_whole(made: Path) -> None:
-    library = Library(made / store.LIBRARY)
+    library = Library(made / indexes.LIBRARY)
     assert library.counts() == {
         "papers": PAPERS, "files": PAPERS, "failures": 0, "chunks": CHUNKS, "vectors": CHUNKS, "removed": 0,
     }  # fmt: skip
-    assert store.verify(made, library, "tantivy") == []
+    assert indexes.verify(made, library, "tantivy") == []
     for ids, vectors in library.vectors():
         assert vectors.shape == (len(ids), DIMENSION)
         assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(ids)), abs=1e-5)
@@ -38,11 +38,11 @@ def test_a_made_store_is_whole(made: Path) -> None:
 
 
 def test_its_questions_find_the_passage_that_they_were_made_from(made: Path) -> None:
-    library = Library(made / store.LIBRARY)
+    library = Library(made / indexes.LIBRARY)
     asked = synthetic.questions(library, 40)
     retriever = Retriever(
         library,
-        lambda: store.open_indexes(made, library, "tantivy", pytest.fail),
+        lambda: indexes.open_indexes(made, library, "tantivy", pytest.fail),
         synthetic.Lookup(asked),
         None,
         Weights(0.7, 0.3, 20),

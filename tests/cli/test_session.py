@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.conversations import Conversations
+from folio.store.conversations import Conversations
 from tests.helpers.answers import REFUSED
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.ollama_server import OllamaStandIn

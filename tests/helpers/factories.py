@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from config import Settings
-from folio import chunk, store
-from folio.fingerprint import fingerprint
-from folio.library import Library
+from folio import chunk
+from folio.store import indexes
+from folio.store.fingerprint import fingerprint
+from folio.store.library import Library
 from folio.support import citation
 from folio.text import tokenize
 from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
@@ -131,7 +132,7 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
         ids = [chunk.chunk_id(name, start, end) for start, end in spans]
         vectors = embedder.embed_passages([hit.text[start:end] for start, end in spans])
         library.add(paper, SourceFile(str(folder / name), name, name), ids, vectors)
-    store.update_indexes(app.settings.VECTORSTORE_DIR, library, "tantivy")
+    indexes.update_indexes(app.settings.VECTORSTORE_DIR, library, "tantivy")
     library.close()
     return app
 

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from config import Settings
-from folio import indexing, store
+from folio import indexing
 from folio.app import App
 from folio.errors import PaperError
+from folio.store import indexes
 from folio.types import SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
 
@@ -135,7 +136,7 @@ class HashingApp(App):
 
     def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[indexing.Outcome]:
         """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
-        with store.writing(self.settings.VECTORSTORE_DIR):
+        with indexes.writing(self.settings.VECTORSTORE_DIR):
             watch = NullWatch()
             found = indexing.find_pdfs([self.settings.PAPERS_DIR])
             files, outcomes = indexing.hash_files(found, watch)

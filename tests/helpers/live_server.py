@@ -12,9 +12,10 @@ import httpx
 import uvicorn
 
 from config import Settings
-from folio import indexing, store
+from folio import indexing
 from folio.app import App
 from folio.guard import Allowed
+from folio.store import indexes
 from folio.web import make_web
 from serve import FINISH_S
 from tests.helpers.fakes import NullWatch
@@ -60,7 +61,7 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
         **{"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin", **chosen},  # type: ignore[arg-type]
     )
     app = App(settings, lambda text: None)
-    with store.writing(settings.VECTORSTORE_DIR):
+    with indexes.writing(settings.VECTORSTORE_DIR):
         files, _ = indexing.hash_files(indexing.find_pdfs([papers]), NullWatch())
         assert all(outcome.status == "added" for outcome in app.ingest(files, NullWatch(), jobs=1, retry=frozenset()))
         app.finish_ingest()

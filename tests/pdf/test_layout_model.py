@@ -12,12 +12,12 @@ import pytest
 from folio import workers
 from folio.errors import StoreMismatch
 from folio.evidence import gather
-from folio.fingerprint import LAYOUT, PARSER
-from folio.library import Library
 from folio.pdf import layout_model
 from folio.pdf.layout_model import Letter, Region, text_of
 from folio.pdf.reader import read_pdf
 from folio.pdf.reading_order import Box
+from folio.store.fingerprint import LAYOUT, PARSER
+from folio.store.library import Library
 from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.fakes import hashing_app, read_here
 

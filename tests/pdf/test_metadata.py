@@ -7,10 +7,10 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from folio.fingerprint import Reading
 from folio.indexing import read_paper
 from folio.pdf.metadata import arxiv_id
 from folio.pdf.reader import read_pdf
+from folio.store.fingerprint import Reading
 from folio.types import SourceFile
 from tests.helpers.pdfs import LEADING, column, save
 

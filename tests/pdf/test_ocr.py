@@ -10,10 +10,10 @@ import pymupdf
 import pytest
 
 from folio.errors import PaperError, PaperLimit
-from folio.fingerprint import made_here
 from folio.pdf import ocr
 from folio.pdf.reader import read_pdf
 from folio.pdf.reading_order import Box, page_text
+from folio.store.fingerprint import made_here
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app
 from tests.helpers.pdfs import image_page, save, scan

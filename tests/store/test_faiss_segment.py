@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from folio.errors import IndexDamaged
-from folio.segments import BEST, ERROR, RECALL, Ids, Segment, build, flat, in_full
+from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, flat, in_full
 from folio.types import Vectors
 from tests.helpers.fakes import overwrite
 

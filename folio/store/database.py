@@ -93,7 +93,7 @@ CREATE TABLE turns (
     place INTEGER NOT NULL,            -- in the conversation, from 1
     asked TEXT NOT NULL,               -- ISO time in UTC
     reply TEXT NOT NULL,               -- JSON: what people saw
-    memory TEXT NOT NULL,              -- JSON: what a follow-up needs (remember.py)
+    memory TEXT NOT NULL,              -- JSON: what a follow-up needs (answer_snapshot.py)
     query INTEGER REFERENCES queries(id) ON DELETE SET NULL,
     UNIQUE (conversation, place)
 );

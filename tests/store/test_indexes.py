@@ -14,14 +14,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio import store
 from folio.chunk import chunk_id, split
 from folio.errors import StoreBusy, StoreMismatch
-from folio.lexical import TantivyIndex
-from folio.library import Library
-from folio.store import Engine, Indexes, open_indexes, require_fingerprint, update_indexes, verify, writing
+from folio.store.bm25_index import TantivyIndex
+from folio.store.indexes import (
+    LIBRARY,
+    Engine,
+    Indexes,
+    faults,
+    open_indexes,
+    rebuild_indexes,
+    require_fingerprint,
+    update_indexes,
+    verify,
+    writing,
+)
+from folio.store.library import Library
+from folio.store.vector_index import VectorIndex
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
-from folio.vectors import VectorIndex
 from tests.helpers.fakes import HashingEmbedder, overwrite
 from tests.helpers.paths import ROOT
 
@@ -44,7 +54,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.embedder = HashingEmbedder()
-        self.library = Library(folder / store.LIBRARY, create=True)
+        self.library = Library(folder / LIBRARY, create=True)
         self.library.set_fingerprint(FINGERPRINT)
 
     def add(self, name: str, text: str) -> None:
@@ -246,7 +256,7 @@ def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: s
     assert verify(filled.folder, filled.library, "tantivy") == []
     assert len(filled.embedder.passages) == embedded
     with writing(filled.folder):
-        store.rebuild_indexes(filled.folder, filled.library, "tantivy")
+        rebuild_indexes(filled.folder, filled.library, "tantivy")
     anew = open_indexes(filled.folder, filled.library, "tantivy", pytest.fail)
     for question in QUESTIONS:
         vector = filled.embedder.embed_query(question)
@@ -273,13 +283,13 @@ def test_an_index_of_another_library_in_the_same_place_is_made_again(filled: Sto
 
 def test_indexes_ahead_of_a_library_that_was_put_back_are_not_believed(filled: Store, tmp_path: Path) -> None:
     filled.library.close()
-    shutil.copy(filled.folder / store.LIBRARY, tmp_path / "kept.sqlite")
-    filled.library = Library(filled.folder / store.LIBRARY)
+    shutil.copy(filled.folder / LIBRARY, tmp_path / "kept.sqlite")
+    filled.library = Library(filled.folder / LIBRARY)
     filled.add("trees", LATER)
     filled.update()
     filled.library.close()
-    shutil.copy(tmp_path / "kept.sqlite", filled.folder / store.LIBRARY)
-    filled.library = Library(filled.folder / store.LIBRARY)
+    shutil.copy(tmp_path / "kept.sqlite", filled.folder / LIBRARY)
+    filled.library = Library(filled.folder / LIBRARY)
     _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", Notices()))
     filled.update()
     assert verify(filled.folder, filled.library, "tantivy") == []
@@ -309,7 +319,7 @@ def test_an_empty_library_can_be_opened(tmp_path: Path) -> None:
 
 
 def test_a_library_in_which_nothing_ever_landed_has_no_fault(tmp_path: Path) -> None:
-    library = Library(tmp_path / store.LIBRARY, create=True)
+    library = Library(tmp_path / LIBRARY, create=True)
     assert verify(tmp_path, library, "tantivy") == []
     library.close()
 
@@ -333,7 +343,7 @@ def test_a_reader_beside_a_writer_works_in_memory_and_writes_nothing(filled: Sto
 
 
 def test_a_reader_keeps_its_generation_while_papers_land(filled: Store) -> None:
-    reader = Library(filled.folder / store.LIBRARY)
+    reader = Library(filled.folder / LIBRARY)
     with reader.reading() as stamp:
         ids = reader.chunk_ids()
         filled.add("trees", LATER)
@@ -351,7 +361,7 @@ def test_a_reader_keeps_its_generation_while_papers_land(filled: Store) -> None:
 
 
 def test_indexes_that_were_opened_stay_as_they_are_while_papers_land(filled: Store) -> None:
-    reader = Library(filled.folder / store.LIBRARY)
+    reader = Library(filled.folder / LIBRARY)
     with reader.reading():
         indexes = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
         before, ids = _search(indexes, filled.embedder), indexes.vectors.ids()
@@ -377,7 +387,7 @@ def test_two_writers(filled: Store) -> None:
 
 def test_two_writers_in_two_processes(filled: Store) -> None:
     code = (
-        "import sys; from pathlib import Path; from folio.store import writing\n"
+        "import sys; from pathlib import Path; from folio.store.indexes import writing\n"
         f"with writing(Path({str(filled.folder)!r})): print('in', flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen(
@@ -456,13 +466,13 @@ def _other_passage(filled: Store) -> None:
 
 
 def _tampered_text(filled: Store) -> None:
-    with sqlite3.connect(filled.folder / store.LIBRARY) as tamper:
+    with sqlite3.connect(filled.folder / LIBRARY) as tamper:
         tamper.execute("UPDATE papers SET text = replace(text, 'sponge', 'sp0nge')")
     tamper.close()
 
 
 def _short_vector(filled: Store) -> None:
-    with sqlite3.connect(filled.folder / store.LIBRARY) as tamper:
+    with sqlite3.connect(filled.folder / LIBRARY) as tamper:
         tamper.execute("UPDATE vectors SET data = x'0000803f' WHERE chunk = (SELECT min(chunk) FROM vectors)")
     tamper.close()
 
@@ -487,7 +497,7 @@ def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callabl
     damage(filled)
     assert any(said in problem for problem in verify(filled.folder, filled.library, "tantivy"))
     with writing(filled.folder):
-        store.rebuild_indexes(filled.folder, filled.library, "tantivy")
+        rebuild_indexes(filled.folder, filled.library, "tantivy")
     assert verify(filled.folder, filled.library, "tantivy") == []
 
 
@@ -501,9 +511,9 @@ def test_damage_to_the_library_is_found(filled: Store, damage: Callable[[Store],
 
 
 def test_faults_are_seen_at_a_glance(filled: Store) -> None:
-    assert store.faults(filled.folder, filled.library, "tantivy") == []
+    assert faults(filled.folder, filled.library, "tantivy") == []
     _vector_file(filled.folder).unlink()
-    assert store.faults(filled.folder, filled.library, "tantivy") == ["The vector index was missing or damaged"]
+    assert faults(filled.folder, filled.library, "tantivy") == ["The vector index was missing or damaged"]
 
 
 def test_an_update_leaves_no_file_of_an_earlier_state(filled: Store) -> None:

@@ -18,10 +18,10 @@ from filelock import FileLock, Timeout
 
 from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch
 from folio.files import no_space
-from folio.lexical import OkapiIndex, TantivyIndex
-from folio.library import Library
+from folio.store.bm25_index import OkapiIndex, TantivyIndex
+from folio.store.library import Library
+from folio.store.vector_index import VectorIndex
 from folio.types import Notice, Stamp
-from folio.vectors import VectorIndex
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from folio import workers
-from folio.conversations import Conversations, Turn
-from folio.database import STEPS, Database
 from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
-from folio.library import Library
-from folio.querylog import LogEntry, QueryLog
+from folio.store.conversations import Conversations, Turn
+from folio.store.database import STEPS, Database
+from folio.store.library import Library
+from folio.store.query_log import LogEntry, QueryLog
 from folio.types import Answer
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
@@ -288,7 +288,7 @@ def test_another_program_sees_what_is_written(written: Conversations, path: Path
 def test_a_long_transaction_of_another_program_is_not_waited_for(
     written: Conversations, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.conversations.PATIENCE_S", 0.1)
+    monkeypatch.setattr("folio.store.conversations.PATIENCE_S", 0.1)
     id = written.begin()
     written.add(id, {}, ANSWER, None)
     other = sqlite3.connect(path, isolation_level=None)
@@ -362,7 +362,7 @@ def test_a_store_that_was_replaced_or_deleted_is_opened_anew(written: Conversati
 
 def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as before:
-        before.setattr("folio.database.STEPS", STEPS[:3])
+        before.setattr("folio.store.database.STEPS", STEPS[:3])
         old = Database(path, (("epoch", "of old"), ("generation", "7")), create=True)
         QueryLog(old).add(replace(ENTRY, question="of old"))
         old.close()

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio import vectors
 from folio.errors import IndexDamaged
 from folio.files import sha256_file
+from folio.store import vector_index
+from folio.store.vector_index import MANIFEST, VectorIndex
 from folio.types import Stamp, Vectors
-from folio.vectors import MANIFEST, VectorIndex
 from tests.helpers.fakes import overwrite
 
 STAMP = Stamp("0123456789abcdef", 3)
@@ -197,7 +197,7 @@ def test_files_that_are_there_are_not_hashed_again(
         hashed.append(path)
         return whole(path)
 
-    monkeypatch.setattr(vectors, "sha256_file", counted)
+    monkeypatch.setattr(vector_index, "sha256_file", counted)
     loaded = VectorIndex.load(tmp_path, shelf.read)
     loaded.update(range(1200, 1250), (), _later(4), tmp_path)
     assert hashed == []

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio import workers
-from folio.library import Library
-from folio.remember import memory_of, recalled
+from folio.store.answer_snapshot import memory_of, recalled
+from folio.store.library import Library
 from folio.types import (
     Answer,
     Chunk,

@@ -16,12 +16,12 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any
 
-from folio.database import MEMORY, Database, storable
 from folio.errors import NotKnown, StoreMissing
 from folio.files import identity
-from folio.library import Library
-from folio.querylog import PATIENCE_S, Feedback, LogEntry, insert
-from folio.remember import memory_of, recalled
+from folio.store.answer_snapshot import memory_of, recalled
+from folio.store.database import MEMORY, Database, storable
+from folio.store.library import Library
+from folio.store.query_log import PATIENCE_S, Feedback, LogEntry, insert
 from folio.types import Answer
 
 ID_BYTES = 12  # of an id, which are 16 characters of base64: nobody guesses one

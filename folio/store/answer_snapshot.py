@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from folio.library import Library, text_hash
+from folio.store.library import Library, text_hash
 from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, Sentence
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from folio import lexical
 from folio.errors import IndexDamaged
 from folio.files import sha256_file
-from folio.lexical import MANIFEST, OkapiIndex, TantivyIndex, rarity
+from folio.store import bm25_index
+from folio.store.bm25_index import MANIFEST, OkapiIndex, TantivyIndex, rarity
 from folio.types import Passage, Stamp
 from tests.helpers.fakes import overwrite
 
@@ -272,7 +272,7 @@ def test_only_new_files_are_hashed(folder: Path, monkeypatch: pytest.MonkeyPatch
         hashed.append(path.name)
         return sha256_file(path)
 
-    monkeypatch.setattr(lexical, "sha256_file", counted)
+    monkeypatch.setattr(bm25_index, "sha256_file", counted)
     before = {path.name for path in folder.iterdir()}
     index = TantivyIndex.load(folder)
     assert hashed == ["meta.json"]

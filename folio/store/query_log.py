@@ -14,8 +14,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from folio.database import Database, storable
 from folio.errors import UsageError
+from folio.store.database import Database, storable
 
 Feedback = Literal["good", "bad"]
 # Seconds that a question waits for an ingest's transaction to end: an answer is never held up for long

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from folio import store, workers
+from folio import workers
 from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
-from folio.library import Library
-from folio.querylog import LogCounts, LogEntry, LoggedSource, QueryLog
+from folio.store import indexes
+from folio.store.library import Library
+from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
 ENTRY = LogEntry(
@@ -214,7 +215,7 @@ def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryL
 def test_a_question_does_not_wait_for_a_long_one(
     library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.querylog.PATIENCE_S", 0.1)
+    monkeypatch.setattr("folio.store.query_log.PATIENCE_S", 0.1)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
@@ -340,17 +341,17 @@ def test_a_log_that_cannot_be_read_is_not_taken_over(log: QueryLog, tmp_path: Pa
 
 
 def test_the_size_of_a_store(library: Library, log: QueryLog, path: Path, tmp_path: Path) -> None:
-    assert store.size(tmp_path / "none") == 0
-    before = store.size(path.parent)
+    assert indexes.size(tmp_path / "none") == 0
+    before = indexes.size(path.parent)
     assert before == sum(part.stat().st_size for part in path.parent.iterdir())
     (path.parent / "lexical").mkdir()
     (path.parent / "lexical" / "folio.json").write_bytes(b"x" * 1000)
     (path.parent / "gone").symlink_to(tmp_path / "none")
-    after = store.size(path.parent)
+    after = indexes.size(path.parent)
     assert before + 1000 < after < before + 1500
     measured = path.parent / "evaluations" / "texts"
     measured.mkdir(parents=True)
     (measured / "library.sqlite").write_bytes(b"x" * 1000)
-    assert store.size(path.parent) == after
+    assert indexes.size(path.parent) == after
     (path.parent / "lexical" / "evaluations").write_bytes(b"x" * 100)
-    assert store.size(path.parent) == after + 100
+    assert indexes.size(path.parent) == after + 100

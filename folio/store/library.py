@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from folio.database import Database
 from folio.errors import IndexDamaged
+from folio.store.database import Database
 from folio.types import Chunk, Failure, NewPaper, PageMap, Paper, Passage, SourceFile, Stamp, Vectors
 
 # All that is shown of papers

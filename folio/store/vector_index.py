@@ -1,8 +1,9 @@
 """The vectors of the library, searched by inner product, which is the cosine of unit vectors.
 
-On disk they are segments (segments.py): an update writes one file, of what is new. vectors.json lists the segments, and
-what has been taken out of each since. It is replaced last, so a reader finds the old state or the new one, whole. An
-update takes in the segments that are no larger than what it writes, so each is larger than all the later ones
+On disk they are segments (faiss_segment.py): an update writes one file, of what is new. vectors.json lists the
+segments, and what has been taken out of each since. It is replaced last, so a reader finds the old state or the new
+one, whole. An update takes in the segments that are no larger than what it writes, so each is larger than all the later
+ones
 together: there are few, and a vector is written again only when what holds it doubles (as in a log-structured merge
 tree, O'Neil et al. 1996).
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from folio.errors import IndexDamaged
 from folio.files import sha256_file, write_json
-from folio.segments import ERROR, FLAT_UP_TO, Facts, Ids, Read, Segment, build, flat
+from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Facts, Ids, Read, Segment, build, flat
 from folio.types import Stamp, Vectors
 
 MANIFEST = "vectors.json"

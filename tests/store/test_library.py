@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from folio.chunk import chunk_id
-from folio.database import STEPS
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
-from folio.library import _ABOUT, Library, text_hash
+from folio.store.database import STEPS
+from folio.store.library import _ABOUT, Library, text_hash
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 from tests.helpers.paths import ROOT
 
@@ -719,7 +719,7 @@ def watched(*args, **options):
     return connection
 
 sqlite3.connect = watched
-from folio.database import Database
+from folio.store.database import Database
 Database(Path({str(old)!r}), (), create=False)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -755,7 +755,7 @@ def test_many_who_open_an_older_file_at_once_bring_it_up_to_date_once(old: Path,
 
 def test_two_processes_that_open_an_older_file_at_once(old: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from folio.database import Database; sys.stdin.readline()\n"
+        "import sys; from pathlib import Path; from folio.store.database import Database; sys.stdin.readline()\n"
         f"print(Database(Path({str(old)!r}), (), create=False).rows('SELECT count(*) FROM queries'))"
     )
     command = [sys.executable, "-c", code]
@@ -782,7 +782,7 @@ def test_a_reader_goes_on_while_an_older_file_is_brought_up_to_date(old: Path) -
 
 
 def test_an_older_file_that_another_program_holds(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("folio.database.PATIENCE_S", 0.05)
+    monkeypatch.setattr("folio.store.database.PATIENCE_S", 0.05)
     writer = sqlite3.connect(old, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy) as caught:
