@@ -176,17 +176,17 @@ def tell_failures(run: Run) -> int:
 
 def _ingest(app: App, papers: Path) -> None:
     """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
-    from folio import indexing
     from folio.console import say
     from folio.errors import UsageError
+    from folio.ingest import pipeline
     from folio.store import indexes
     from ingest import Watch
 
-    found = indexing.find_pdfs([papers])
+    found = pipeline.find_pdfs([papers])
     if not found:
         raise UsageError(f"There are no PDFs in {papers}.", "Name the folder of the papers that the set asks about.")
     with indexes.writing(app.settings.VECTORSTORE_DIR), Watch(len(found)) as watch:
-        files, outcomes = indexing.hash_files(found, watch)
+        files, outcomes = pipeline.hash_files(found, watch)
         try:
             for outcome in app.ingest(files, watch, retry=frozenset()):
                 outcomes.append(outcome)

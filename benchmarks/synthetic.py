@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from folio import indexing
-from folio.chunk import chunk_id
+from folio.ingest import pipeline
+from folio.ingest.chunking import chunk_id
 from folio.store import indexes
 from folio.store.fingerprint import Reading, made_here
 from folio.store.library import Library
@@ -101,7 +101,7 @@ def modelled_on(folder: Path) -> Model:
 def model_of_nothing(dimension: int) -> Model:
     """The sample paper's sentences, and random vectors of which any two have a cosine of about 0.2."""
     file = SourceFile(str(SAMPLE), SAMPLE.name, "")
-    paper = indexing.read_paper(file, Reading(1500, 0), 10)
+    paper = pipeline.read_paper(file, Reading(1500, 0), 10)
     rng = np.random.default_rng(5)
     falling = np.arange(1, dimension + 1, dtype=np.float32) ** -FALL  # a few directions tell most
     common, *centres = _unit(falling * rng.standard_normal((56, dimension), dtype=np.float32))

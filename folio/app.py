@@ -27,9 +27,9 @@ from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
-    from folio import indexing
     from folio.bridge import FolioRetriever
     from folio.chat import Chat
+    from folio.ingest import pipeline
 
 
 # Seconds that a look at the server takes at most
@@ -56,13 +56,13 @@ class App:
         settings = self.settings
         return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
 
-    def limits(self, jobs: int | None) -> indexing.Limits:
+    def limits(self, jobs: int | None) -> pipeline.Limits:
         """jobs: worker processes that read PDFs; by default one a core, as many as 8."""
-        from folio import indexing
+        from folio.ingest import pipeline
 
         wanted = jobs or min(8, os.cpu_count() or 1)
         settings = self.settings
-        return indexing.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
+        return pipeline.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
 
     # Which models
 
@@ -151,15 +151,15 @@ class App:
     # Ingesting
 
     def ingest(
-        self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None, retry: frozenset[str]
-    ) -> Iterator[indexing.Outcome]:
+        self, files: Sequence[SourceFile], watch: pipeline.Watch, *, jobs: int | None = None, retry: frozenset[str]
+    ) -> Iterator[pipeline.Outcome]:
         """Bring the store up to date with these files. The caller holds the writer's place."""
-        from folio import indexing
+        from folio.ingest import pipeline
 
         library = Library(self.library_path, create=True)
         try:
             self.require_same_settings(library)
-            yield from indexing.ingest(
+            yield from pipeline.ingest(
                 library,
                 files,
                 lambda: self.embedder(library),
@@ -173,10 +173,10 @@ class App:
             library.close()
 
     def rebuild(
-        self, files: Sequence[SourceFile], watch: indexing.Watch, *, jobs: int | None = None
-    ) -> Iterator[indexing.Outcome]:
+        self, files: Sequence[SourceFile], watch: pipeline.Watch, *, jobs: int | None = None
+    ) -> Iterator[pipeline.Outcome]:
         """Make the store anew from these files. See rebuild.rebuild."""
-        from folio import rebuild
+        from folio.ingest import rebuild
 
         # A store that Ollama made is not made worse because the server happens to be down.
         embedder = self._embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
@@ -191,31 +191,31 @@ class App:
             notice=self.notice,
         )
 
-    def prune(self) -> list[indexing.Outcome]:
+    def prune(self) -> list[pipeline.Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer's place."""
-        from folio import indexing
+        from folio.ingest import pipeline
 
         library = self.open_library()
         try:
-            return list(indexing.prune(library))
+            return list(pipeline.prune(library))
         finally:
             library.close()
 
     def known_files(self) -> dict[Path, str]:
         """The files that the index was made from, by absolute path, with their names."""
-        from folio import rebuild
+        from folio.ingest import rebuild
 
         return rebuild.known_files(self.library_path, self.settings.INGESTED_JSON)
 
     def made_with(self) -> dict[str, str]:
         """The fingerprint of the store; empty when there is none that can be read."""
-        from folio import rebuild
+        from folio.ingest import rebuild
 
         return rebuild.read_if_sound(self.library_path, Library.fingerprint) or {}
 
     def finish_ingest(self) -> None:
         """Bring the indexes and ingested.json to the library's state."""
-        from folio import indexing
+        from folio.ingest import pipeline
 
         if not self.library_path.exists():
             return
@@ -223,7 +223,7 @@ class App:
         try:
             if library.fingerprint():
                 indexes.update_indexes(self.settings.VECTORSTORE_DIR, library, self.settings.LEXICAL)
-            write_json(self.settings.INGESTED_JSON, indexing.record(library))
+            write_json(self.settings.INGESTED_JSON, pipeline.record(library))
         finally:
             library.close()
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from folio import chunk, prompts
+from folio import prompts
 from folio.errors import ModelError, UsageError
 from folio.evalset import Gold, Question
+from folio.ingest import chunking
 from folio.matching import LEAST_QUOTE, fold, weight
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
@@ -150,7 +151,7 @@ def passages_of(paper: Paper, text: str) -> Iterator[Passage]:
     for page in range(1, paper.page_count + 1):
         start, end = paper.pages.bounds(page, paper.length)
         on_page = text[start : min(end, body)]
-        for first, last in chunk.split(on_page, PASSAGE, 0):
+        for first, last in chunking.split(on_page, PASSAGE, 0):
             piece = on_page[first:last]
             if is_prose(piece):
                 yield Passage(paper, page, piece, frozenset(tokenize(piece)))

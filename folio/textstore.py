@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from folio import chunk, landing
 from folio.evalset import Document
+from folio.ingest import chunking, embedding_queue
 from folio.protocols import Embedder
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint
@@ -58,7 +58,7 @@ def make(
             left = [(SourceFile(name, name, id), paper) for id, (name, paper) in wanted.items() if id not in there]
             if not left:
                 progress(LABEL, len(wanted), len(wanted))
-            for done, _ in enumerate(landing.land(library, left, embedder, batch), len(wanted) - len(left) + 1):
+            for done, _ in enumerate(embedding_queue.land(library, left, embedder, batch), len(wanted) - len(left) + 1):
                 progress(LABEL, done, len(wanted))
             library.forget_pending()
             indexes.update_indexes(made, library, engine)
@@ -74,7 +74,7 @@ def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
         text, title = f"{title} {text}".strip(), ""
         spans: tuple[tuple[int, int], ...] = ((0, len(text)),) if text else ()
     else:
-        spans = chunk.split(text, reading.chunk_size, reading.chunk_overlap)
+        spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap)
     id = hashlib.sha256(f"{document.id}\0{text}".encode()).hexdigest()
     return NewPaper(id, title, (), None, text, PageMap((0,), ("",)), spans)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio import chunk
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.files import sha256_file
 from folio.gold import Fault, Judge, Needs
+from folio.ingest import chunking
 from folio.store.library import Library
 from folio.types import Citation, NewPaper, PageMap, SourceFile
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
@@ -28,7 +28,7 @@ def put(library: Library, path: Path, pages: Sequence[str], starts: Sequence[int
     spans = tuple((int(end) - len(page) - 2, int(end) - 2) for end, page in zip(ends, pages, strict=True))
     id = sha256_file(path) if path.exists() else path.name
     paper = NewPaper(id, path.stem, (), None, text, PageMap(tuple(starts), ("",) * len(starts)), spans)
-    ids = [chunk.chunk_id(id, start, end) for start, end in spans]
+    ids = [chunking.chunk_id(id, start, end) for start, end in spans]
     library.add(paper, SourceFile(str(path), name or path.name, id), ids, np.eye(len(ids), 4, dtype=np.float32))
     return ids
 

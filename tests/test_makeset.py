@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from folio import chunk, evalset, landing, makeset, prompts
+from folio import evalset, makeset, prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.evalset import Question
+from folio.ingest import chunking, embedding_queue
 from folio.models.ollama import OllamaServer
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
@@ -49,9 +50,9 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
         for page in pages:
             starts.append(len(text))
             text += f"{page}\n\n"
-        spans = chunk.split(text, 300, 50)
+        spans = chunking.split(text, 300, 50)
         new = NewPaper(name, f"On {name}", (), None, text, PageMap(tuple(starts), ("",) * len(pages)), spans)
-        list(landing.land(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
+        list(embedding_queue.land(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
     return library
 
 

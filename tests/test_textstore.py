@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from folio import chunk, textstore
+from folio import textstore
 from folio.errors import ModelError
 from folio.evalset import Document
+from folio.ingest import chunking
 from folio.retrieve import Retriever, Weights
 from folio.store import indexes
 from folio.store.fingerprint import Reading
@@ -29,7 +30,7 @@ DOCUMENTS = (
 
 
 def spans_of(text: str) -> tuple[tuple[int, int], ...]:
-    return chunk.split(text, READING.chunk_size, READING.chunk_overlap)
+    return chunking.split(text, READING.chunk_size, READING.chunk_overlap)
 
 
 def library_in(made: Path) -> Library:

@@ -24,7 +24,7 @@ from folio.references import Source
 from folio.types import SourceFile
 
 if TYPE_CHECKING:
-    from folio.indexing import Limits
+    from folio.ingest.pipeline import Limits
 
 # How each viewer is told to open a file at a page, by the name of its program; the first that is there is taken.
 VIEWERS: dict[str, tuple[str, ...]] = {

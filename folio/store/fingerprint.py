@@ -10,7 +10,7 @@ from typing import Literal
 
 from folio.protocols import Embedder
 
-# A change in what reader.py, clean.py or layout_model.py makes of the same file raises its number.
+# A change in what reader.py, cleaning.py or layout_model.py makes of the same file raises its number.
 PARSER, CLEANER, LAYOUT = 2, 2, 1
 
 Parser = Literal["fast", "layout"]

@@ -15,7 +15,7 @@ import pytest
 from folio import console, workers
 from folio.cli import pdf_viewer
 from folio.errors import UsageError
-from folio.indexing import Limits
+from folio.ingest.pipeline import Limits
 from folio.pdf.render import page_png
 from folio.references import Source
 from folio.types import SourceFile

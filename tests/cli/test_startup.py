@@ -81,11 +81,11 @@ def test_sources_import_what_searches_and_nothing_else(small: CliRunner) -> None
 
 def test_a_question_loads_no_room_that_reads_papers(small: CliRunner) -> None:
     reading = {
-        "folio.indexing",
+        "folio.ingest.pipeline",
         "folio.pdf.reader",
-        "folio.clean",
+        "folio.ingest.cleaning",
         "folio.pdf.reading_order",
-        "folio.landing",
+        "folio.ingest.embedding_queue",
         "folio.workers",
     }
     assert not modules(small, "query.py", QUESTION) & reading

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from config import Settings
-from folio import chunk
+from folio.ingest import chunking
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
@@ -127,9 +127,9 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     library.set_fingerprint(fingerprint(embedder, app.reading))
     for name, title, pages in (("otters.pdf", "On Sea Otters", OTTERS), ("glaciers.pdf", "Ice of the Alps", GLACIERS)):
         (hit,) = hits_on(*pages, file=name)
-        spans = chunk.split(hit.text, app.reading.chunk_size, app.reading.chunk_overlap)
+        spans = chunking.split(hit.text, app.reading.chunk_size, app.reading.chunk_overlap)
         paper = NewPaper(name, title, (), None, hit.text, hit.paper.pages, spans)
-        ids = [chunk.chunk_id(name, start, end) for start, end in spans]
+        ids = [chunking.chunk_id(name, start, end) for start, end in spans]
         vectors = embedder.embed_passages([hit.text[start:end] for start, end in spans])
         library.add(paper, SourceFile(str(folder / name), name, name), ids, vectors)
     indexes.update_indexes(app.settings.VECTORSTORE_DIR, library, "tantivy")

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from folio.clean import clean
 from folio.errors import PaperError
+from folio.ingest.cleaning import clean
 from folio.pdf.reader import read_pdf
 from folio.types import ParsedPdf
 from folio.workers import run_guarded

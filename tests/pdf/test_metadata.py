@@ -7,7 +7,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from folio.indexing import read_paper
+from folio.ingest.pipeline import read_paper
 from folio.pdf.metadata import arxiv_id
 from folio.pdf.reader import read_pdf
 from folio.store.fingerprint import Reading

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pymupdf
 import pytest
 
-from folio.clean import clean
 from folio.errors import PaperError
+from folio.ingest.cleaning import clean
 from folio.pdf.reader import read_pdf
 from folio.pdf.render import page_png, quote_boxes
 from tests.helpers.pdfs import column, row_by_row, save

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.chunk import chunk_id, split
 from folio.errors import StoreBusy, StoreMismatch
+from folio.ingest.chunking import chunk_id, split
 from folio.store.bm25_index import TantivyIndex
 from folio.store.indexes import (
     LIBRARY,

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.chunk import chunk_id
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.ingest.chunking import chunk_id
 from folio.store.database import STEPS
 from folio.store.library import _ABOUT, Library, text_hash
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors

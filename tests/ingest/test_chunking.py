@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from folio.chunk import chunk_id, split
+from folio.ingest.chunking import chunk_id, split
 from folio.types import PageMap
 
 PROSE = (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from folio import landing
 from folio.errors import ModelError
-from folio.landing import Landed, Landing, land
+from folio.ingest import embedding_queue
+from folio.ingest.embedding_queue import Landed, Landing, land
 from folio.store.library import Library, text_hash
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.fakes import HashingEmbedder
@@ -197,7 +197,7 @@ def test_an_error_of_the_embedder_comes_out_and_what_was_embedded_stays(library:
 
 
 def test_a_call_that_does_not_end_keeps_nobody_waiting(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landing, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(embedding_queue, "_PATIENCE_S", 0.01)
     embedder = Counting(waits=[1])
     work = Landing(library, lambda: embedder, 1)
     work.take(*paper("a", "one", "two"))

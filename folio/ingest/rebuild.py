@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from folio import indexing
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
+from folio.ingest import pipeline
 from folio.protocols import Embedder
 from folio.store.conversations import Conversations
 from folio.store.fingerprint import Reading, fingerprint
@@ -27,12 +27,12 @@ def rebuild(
     files: Sequence[SourceFile],
     embedder: Embedder,
     reading: Reading,
-    limits: indexing.Limits,
-    watch: indexing.Watch,
+    limits: pipeline.Limits,
+    watch: pipeline.Watch,
     *,
     batch: int,
     notice: Notice,
-) -> Iterator[indexing.Outcome]:
+) -> Iterator[pipeline.Outcome]:
     """Make the library at `path` anew from these files; the last step takes all of it over in one transaction.
 
     A rebuild that was broken off is gone on with. Raises StoreError when no file gave a paper: the old library stays.
@@ -45,7 +45,7 @@ def rebuild(
         for old in library.files():
             if old.path not in paths:
                 library.drop(old.path)
-        yield from indexing.ingest(library, files, lambda: embedder, reading, limits, watch, batch=batch, retry=paths)
+        yield from pipeline.ingest(library, files, lambda: embedder, reading, limits, watch, batch=batch, retry=paths)
         is_empty = not library.chunk_count()
     finally:
         library.close()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folio.clean import clean
+from folio.ingest.cleaning import clean
 from folio.types import Page
 
 

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from folio import chunk
+from folio.ingest import chunking
 from folio.protocols import Embedder
 from folio.store.library import Library, text_hash
 from folio.types import NewPaper, SourceFile, Vectors
@@ -159,7 +159,7 @@ class Landing:
     def _land(self) -> Iterator[Landed]:
         while self._complete:
             held = self._complete.popleft()
-            ids = [chunk.chunk_id(held.paper.id, start, end) for start, end in held.paper.spans]
+            ids = [chunking.chunk_id(held.paper.id, start, end) for start, end in held.paper.spans]
             self._library.add(held.paper, held.file, ids, np.stack([held.vectors[digest] for digest in held.hashes]))
             self._held -= 1
             yield held.file, held.paper

@@ -1,7 +1,7 @@
 """The ingest pipeline: files -> pages -> text -> chunks -> vectors -> library.
 
 PDFs are read in guarded worker processes (workers.py) while a thread embeds what has been read and this one lands the
-papers whose vectors are all there (landing.py). The FAISS and BM25 indexes follow at the end (indexes.py).
+papers whose vectors are all there (embedding_queue.py). The FAISS and BM25 indexes follow at the end (indexes.py).
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from folio import chunk, clean, workers
+from folio import workers
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import sha256_file
-from folio.landing import Landing
+from folio.ingest import chunking, cleaning
+from folio.ingest.embedding_queue import Landing
 from folio.pdf import reader
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint
@@ -260,8 +261,8 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
             "Split the file, or raise MAX_FILE_MB if you trust it.",
         )
     parsed = reader.read_pdf(path, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
-    text, pages = clean.clean(parsed.pages)
-    spans = chunk.split(text, reading.chunk_size, reading.chunk_overlap)
+    text, pages = cleaning.clean(parsed.pages)
+    spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap)
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = (*parsed.problems, *_odd_pages(parsed.pages))
