@@ -178,15 +178,15 @@ def _ingest(app: App, papers: Path) -> None:
     """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
     from folio.console import say
     from folio.errors import UsageError
-    from folio.ingest import pipeline
+    from folio.ingest import discovery
     from folio.store import indexes
     from ingest import Watch
 
-    found = pipeline.find_pdfs([papers])
+    found = discovery.find_pdfs([papers])
     if not found:
         raise UsageError(f"There are no PDFs in {papers}.", "Name the folder of the papers that the set asks about.")
     with indexes.writing(app.settings.VECTORSTORE_DIR), Watch(len(found)) as watch:
-        files, outcomes = pipeline.hash_files(found, watch)
+        files, outcomes = discovery.hash_files(found, watch)
         try:
             for outcome in app.ingest(files, watch, retry=frozenset()):
                 outcomes.append(outcome)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from folio.app import App
-    from folio.ingest.pipeline import Outcome
+    from folio.ingest.progress import Outcome
     from folio.types import SourceFile
 
 
@@ -70,11 +70,11 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.console import say
     from folio.errors import ModelError, StoreError, UsageError
-    from folio.ingest import pipeline
+    from folio.ingest import discovery
 
     began = perf_counter()
     known = app.known_files()
-    found = pipeline.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
+    found = discovery.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     if not found and (len(known) > 1 or not arguments.prune):  # to prune all of them at once is hardly ever meant
         where = ", ".join(map(str, arguments.paths)) or app.settings.PAPERS_DIR
@@ -88,7 +88,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             )
         found = {path: name for path, name in known.items() if path not in missing} | found
     with Watch(len(found)) as watch:
-        files, outcomes = pipeline.hash_files(found, watch)
+        files, outcomes = discovery.hash_files(found, watch)
         work = (
             app.rebuild(files, watch, jobs=arguments.jobs)
             if arguments.rebuild

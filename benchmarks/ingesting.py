@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings
 from folio.app import App
-from folio.ingest import pipeline
+from folio.ingest import discovery, pipeline, progress
 from folio.pdf.mupdf import pymupdf
 from folio.store import indexes
 from folio.store.fingerprint import Reading
@@ -132,7 +132,7 @@ def embedding(papers: int = 40, pages: int = 1, latency_s: float = 0.5, batch: i
         }
         app, watch = App(Settings(**chosen), lambda text: None), _Silent()
         with indexes.writing(folder / "store"):
-            files, _ = pipeline.hash_files(pipeline.find_pdfs([folder / "papers"]), watch)
+            files, _ = discovery.hash_files(discovery.find_pdfs([folder / "papers"]), watch)
             done = list(app.ingest(files, watch, jobs=PROCESSES, retry=frozenset()))
         landed = [outcome for outcome in done if outcome.status == "added"]
         return server.figures(len(landed), sum(outcome.chunks for outcome in landed))
@@ -164,7 +164,7 @@ class _Silent:
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         pass
 
-    def done(self, outcome: pipeline.Outcome) -> None:
+    def done(self, outcome: progress.Outcome) -> None:
         pass
 
 
@@ -249,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("papers", type=Path, metavar="FOLDER", help="the PDFs to read")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each reading (default: 5)")
     arguments = parser.parse_args(argv)
-    read = reading(sorted(pipeline.find_pdfs([arguments.papers])), arguments.runs)
+    read = reading(sorted(discovery.find_pdfs([arguments.papers])), arguments.runs)
     rates = [f"{read.pages / median(seconds):.0f}" for seconds in (read.bare, read.folio)]
     print(f"{read.pages} pages, pages a second: bare {rates[0]}, Folio {rates[1]}, ratio {read.ratio:.2f}")
     for papers, pages in ((20, 12), (200, 1)):

@@ -37,7 +37,7 @@ from benchmarks.plain import save
 from config import Settings
 from folio.app import App
 from folio.files import sha256_file
-from folio.ingest import pipeline
+from folio.ingest import discovery
 from folio.models.minilm import DIMENSION
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
@@ -374,7 +374,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     work = (arguments.work or ROOT / "build").resolve()
     work.mkdir(parents=True, exist_ok=True)
-    found = pipeline.find_pdfs([arguments.papers]) if arguments.papers else {}
+    found = discovery.find_pdfs([arguments.papers]) if arguments.papers else {}
     bench = Bench(work, sorted(found), arguments.articles, arguments.runs)
     lines: list[Line] = []
     for part in PARTS:

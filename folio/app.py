@@ -29,7 +29,7 @@ from folio.types import Notice, SourceFile, Style
 if TYPE_CHECKING:
     from folio.bridge import FolioRetriever
     from folio.chat import Chat
-    from folio.ingest import pipeline
+    from folio.ingest import pipeline, progress
 
 
 # Seconds that a look at the server takes at most
@@ -151,8 +151,8 @@ class App:
     # Ingesting
 
     def ingest(
-        self, files: Sequence[SourceFile], watch: pipeline.Watch, *, jobs: int | None = None, retry: frozenset[str]
-    ) -> Iterator[pipeline.Outcome]:
+        self, files: Sequence[SourceFile], watch: progress.Watch, *, jobs: int | None = None, retry: frozenset[str]
+    ) -> Iterator[progress.Outcome]:
         """Bring the store up to date with these files. The caller holds the writer's place."""
         from folio.ingest import pipeline
 
@@ -173,8 +173,8 @@ class App:
             library.close()
 
     def rebuild(
-        self, files: Sequence[SourceFile], watch: pipeline.Watch, *, jobs: int | None = None
-    ) -> Iterator[pipeline.Outcome]:
+        self, files: Sequence[SourceFile], watch: progress.Watch, *, jobs: int | None = None
+    ) -> Iterator[progress.Outcome]:
         """Make the store anew from these files. See rebuild.rebuild."""
         from folio.ingest import rebuild
 
@@ -191,7 +191,7 @@ class App:
             notice=self.notice,
         )
 
-    def prune(self) -> list[pipeline.Outcome]:
+    def prune(self) -> list[progress.Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer's place."""
         from folio.ingest import pipeline
 

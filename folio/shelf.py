@@ -18,7 +18,7 @@ from typing import BinaryIO
 from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.files import no_space, sha256_file
-from folio.ingest.pipeline import Outcome, Watch
+from folio.ingest.progress import Outcome, Watch
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile

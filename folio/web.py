@@ -34,7 +34,7 @@ from folio.errors import (
 )
 from folio.files import disk_full, is_full, unusable
 from folio.guard import Allowed, Guard
-from folio.ingest.pipeline import Outcome
+from folio.ingest.progress import Outcome
 from folio.schema import Sha256
 from folio.service import Busy, Service
 from folio.stream import Client, Gone, Tell, Work

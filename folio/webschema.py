@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from folio.errors import FolioError
-from folio.ingest.pipeline import Status
+from folio.ingest.progress import Status
 from folio.references import bibtex, reference
 from folio.schema import (
     AnswerJson,

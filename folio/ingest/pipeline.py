@@ -7,20 +7,20 @@ papers whose vectors are all there (embedding_queue.py). The FAISS and BM25 inde
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from folio import workers
-from folio.errors import PaperError, PaperLimit, UsageError
-from folio.files import sha256_file
+from folio.errors import PaperError, PaperLimit
 from folio.ingest import chunking, cleaning
+from folio.ingest.discovery import is_gone
 from folio.ingest.embedding_queue import Landing
+from folio.ingest.progress import Outcome, Status, Watch
 from folio.pdf import reader
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint
@@ -29,19 +29,6 @@ from folio.types import Failure, NewPaper, Page, SourceFile
 
 # The share of a file's time that the layout model and OCR may use: what they have read by then is kept.
 _SLOW_SHARE = 0.75
-
-Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one file."""
-
-    file: SourceFile
-    status: Status
-    pages: int = 0
-    chunks: int = 0
-    notes: tuple[str, ...] = ()  # what was odd, or why it failed and what to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,86 +39,6 @@ class Limits:
     timeout_s: float
     memory_mb: int
     max_file_mb: int
-
-
-class Watch(Protocol):
-    """Told how an ingest goes on."""
-
-    def hashed(self, file: Path) -> None: ...
-
-    def planned(self, files: Sequence[SourceFile]) -> None: ...
-
-    def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...
-
-    def done(self, outcome: Outcome) -> None: ...
-
-
-def find_pdfs(targets: Iterable[Path]) -> dict[Path, str]:
-    """PDFs by absolute path, with the name that people see; folders are searched, files taken as they are.
-
-    Links to folders are followed, hidden files and folders are left out. Raises UsageError for a target that does not
-    exist or a folder that cannot be searched.
-    """
-    found: dict[Path, str] = {}
-    for target in targets:
-        place = Path(os.path.abspath(target))  # without "..", so that a file has one path
-        if place.is_dir():
-            for path in _pdfs_below(place):
-                found.setdefault(path, path.relative_to(place).as_posix())
-        elif place.exists():
-            found.setdefault(place, place.name)
-        else:
-            raise UsageError(f"There is no file or folder {target}.", "Check the path, or put PDFs into papers/.")
-    return found
-
-
-def _pdfs_below(folder: Path) -> list[Path]:
-    def refuse(error: OSError) -> None:
-        raise UsageError(f"The folder {error.filename} cannot be searched: {error.strerror}.", "Check its permissions.")
-
-    found: list[Path] = []
-    visited: set[str] = set()
-    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
-        visited.add(os.path.realpath(place))
-        folders[:] = [
-            name
-            for name in folders
-            if not name.startswith(".") and os.path.realpath(os.path.join(place, name)) not in visited
-        ]
-        paths = (Path(place, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
-        found += (path for path in paths if path.is_file())
-    return sorted(found)
-
-
-def hash_files(files: dict[Path, str], watch: Watch) -> tuple[list[SourceFile], list[Outcome]]:
-    """Every file with its SHA-256, and those that could not be read."""
-    hashed: list[SourceFile] = []
-    failed: list[Outcome] = []
-    # Neither the disk nor the hashing holds Python up: threads share the files out among the cores.
-    pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
-    try:
-        for path, file in zip(files, pool.map(_hash_file, files, files.values()), strict=True):
-            if isinstance(file, SourceFile):
-                hashed.append(file)
-            else:
-                failed.append(file)
-            watch.hashed(path)
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return hashed, failed
-
-
-def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
-    try:
-        str(path).encode()
-        return SourceFile(str(path), name, sha256_file(path))
-    except UnicodeEncodeError:
-        name = os.fsencode(name).decode(errors="replace")
-        notes = ("Its name is not valid UTF-8.", "Rename it.")
-    except OSError as error:
-        notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
-    shown = os.fsencode(path).decode(errors="replace")
-    return Outcome(SourceFile(shown, name, ""), "failed", notes=notes)
 
 
 def ingest(
@@ -206,17 +113,6 @@ def prune(library: Library) -> Iterator[Outcome]:
             yield Outcome(file, "pruned")
         elif not Path(file.path).parent.is_dir():
             yield Outcome(file, "unchanged", notes=("Kept: its whole folder is not there now.",))
-
-
-def is_gone(path: Path) -> bool:
-    """Whether a file is known to be gone: its folder is there, and it is not."""
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return path.parent.is_dir()
-    except OSError:
-        return False
-    return False
 
 
 def record(library: Library) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
-from folio.ingest import pipeline
+from folio.ingest import pipeline, progress
 from folio.protocols import Embedder
 from folio.store.conversations import Conversations
 from folio.store.fingerprint import Reading, fingerprint
@@ -28,11 +28,11 @@ def rebuild(
     embedder: Embedder,
     reading: Reading,
     limits: pipeline.Limits,
-    watch: pipeline.Watch,
+    watch: progress.Watch,
     *,
     batch: int,
     notice: Notice,
-) -> Iterator[pipeline.Outcome]:
+) -> Iterator[progress.Outcome]:
     """Make the library at `path` anew from these files; the last step takes all of it over in one transaction.
 
     A rebuild that was broken off is gone on with. Raises StoreError when no file gave a paper: the old library stays.

@@ -15,7 +15,7 @@ import numpy as np
 from config import Settings
 from folio.app import App
 from folio.errors import PaperError
-from folio.ingest import pipeline
+from folio.ingest import discovery, progress
 from folio.store import indexes
 from folio.types import SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
@@ -134,12 +134,12 @@ class HashingApp(App):
     def meaning(self) -> HashingEmbedder:
         return self.hashing
 
-    def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[pipeline.Outcome]:
+    def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[progress.Outcome]:
         """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
         with indexes.writing(self.settings.VECTORSTORE_DIR):
             watch = NullWatch()
-            found = pipeline.find_pdfs([self.settings.PAPERS_DIR])
-            files, outcomes = pipeline.hash_files(found, watch)
+            found = discovery.find_pdfs([self.settings.PAPERS_DIR])
+            files, outcomes = discovery.hash_files(found, watch)
             again = frozenset(str(self.settings.PAPERS_DIR / name) for name in retry)
             try:
                 outcomes += self.rebuild(files, watch) if rebuild else self.ingest(files, watch, jobs=1, retry=again)
@@ -187,7 +187,7 @@ class NullWatch:
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         self.chunks[file.name] = self.chunks.get(file.name, 0) + chunks
 
-    def done(self, outcome: pipeline.Outcome) -> None:
+    def done(self, outcome: progress.Outcome) -> None:
         pass
 
 

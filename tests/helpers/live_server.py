@@ -14,7 +14,7 @@ import uvicorn
 from config import Settings
 from folio.app import App
 from folio.guard import Allowed
-from folio.ingest import pipeline
+from folio.ingest import discovery
 from folio.store import indexes
 from folio.web import make_web
 from serve import FINISH_S
@@ -62,7 +62,7 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
     )
     app = App(settings, lambda text: None)
     with indexes.writing(settings.VECTORSTORE_DIR):
-        files, _ = pipeline.hash_files(pipeline.find_pdfs([papers]), NullWatch())
+        files, _ = discovery.hash_files(discovery.find_pdfs([papers]), NullWatch())
         assert all(outcome.status == "added" for outcome in app.ingest(files, NullWatch(), jobs=1, retry=frozenset()))
         app.finish_ingest()
     return app

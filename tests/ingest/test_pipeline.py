@@ -16,8 +16,8 @@ import pytest
 from folio import workers
 from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
 from folio.files import sha256_file
-from folio.ingest import pipeline
-from folio.ingest.pipeline import Outcome
+from folio.ingest import discovery, pipeline
+from folio.ingest.progress import Outcome
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
@@ -166,7 +166,7 @@ def test_a_changed_file_replaces_its_paper_and_only_new_text_is_embedded(app: Ha
 
 def test_progress_is_told(app: HashingApp) -> None:
     watch = NullWatch()
-    files, _ = pipeline.hash_files(pipeline.find_pdfs([_papers(app)]), watch)
+    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), watch)
     with indexes.writing(app.settings.VECTORSTORE_DIR):
         outcomes = list(app.ingest(files, watch, jobs=1, retry=frozenset()))
     assert watch.plan == ["lattices.pdf", "sponges.pdf", "trees.pdf"]
@@ -358,7 +358,7 @@ def test_a_file_above_the_limit_is_not_opened(app: HashingApp, tmp_path: Path) -
 
 
 def test_a_file_that_vanishes_before_it_is_hashed_is_named(tmp_path: Path) -> None:
-    files, failed = pipeline.hash_files({tmp_path / "gone.pdf": "gone.pdf"}, NullWatch())
+    files, failed = discovery.hash_files({tmp_path / "gone.pdf": "gone.pdf"}, NullWatch())
     assert files == []
     assert failed[0].notes[0].startswith("It cannot be opened: No such file")
 
@@ -368,10 +368,10 @@ def test_pdfs_are_found_in_folders_whatever_their_capitals(tmp_path: Path) -> No
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "folder.pdf").mkdir()
-    found = pipeline.find_pdfs([tmp_path, tmp_path / "b.pdf", tmp_path / "notes.txt"])
+    found = discovery.find_pdfs([tmp_path, tmp_path / "b.pdf", tmp_path / "notes.txt"])
     assert list(found.values()) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "notes.txt"]
     with pytest.raises(UsageError, match=r"There is no file or folder .*none"):
-        pipeline.find_pdfs([tmp_path / "none"])
+        discovery.find_pdfs([tmp_path / "none"])
 
 
 # Broken off
@@ -475,9 +475,9 @@ def test_the_record_takes_as_many_statements_for_one_paper_as_for_many(app: Hash
 
 
 def test_files_are_hashed_in_the_order_in_which_they_were_found(app: HashingApp, tmp_path: Path) -> None:
-    found = pipeline.find_pdfs([_papers(app)])
+    found = discovery.find_pdfs([_papers(app)])
     (_papers(app) / "sponges.pdf").unlink()
-    files, failed = pipeline.hash_files(found, NullWatch())
+    files, failed = discovery.hash_files(found, NullWatch())
     assert [file.name for file in files] == ["lattices.pdf", "trees.pdf"]
     assert [file.sha256 for file in files] == [sha256_file(Path(file.path)) for file in files]
     assert [outcome.file.name for outcome in failed] == ["sponges.pdf"]
@@ -548,7 +548,7 @@ def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp
     new = hashing_app(tmp_path, HashingEmbedder(32, "other"), CHUNK_SIZE=120)
     with pytest.raises(StoreMismatch, match=r"chunk_size is 100 in the store and 120 now"):
         new.run()
-    files, _ = pipeline.hash_files(pipeline.find_pdfs([_papers(app)]), NullWatch())
+    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), NullWatch())
     with indexes.writing(new.settings.VECTORSTORE_DIR):
         for outcome in new.rebuild(files, NullWatch(), jobs=1):
             assert outcome.status == "added"
@@ -641,7 +641,7 @@ def test_a_rebuild_sets_a_library_that_cannot_be_read_aside(app: HashingApp, tmp
 def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     other = hashing_app(tmp_path, HashingEmbedder(name="other"))
-    files, _ = pipeline.hash_files(pipeline.find_pdfs([_papers(app)]), NullWatch())
+    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), NullWatch())
     with indexes.writing(other.settings.VECTORSTORE_DIR):
         work = other.rebuild(files, NullWatch(), jobs=1)
         assert [outcome.status for outcome in islice(work, 2)] == ["added", "added"]
