@@ -18,8 +18,8 @@ from folio.models.ollama import OllamaServer, base_url, is_local
 from folio.models.onnx_cache import GRAPHS
 from folio.offline import go_offline
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
-from folio.rerank import BuiltinReranker
-from folio.retrieve import Retriever, Weights
+from folio.search.builtin_reranker import BuiltinReranker
+from folio.search.retriever import Retriever, Weights
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, made_here
 from folio.store.library import Library
@@ -27,9 +27,9 @@ from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
-    from folio.bridge import FolioRetriever
     from folio.chat import Chat
     from folio.ingest import pipeline, progress
+    from folio.search.langchain import FolioRetriever
 
 
 # Seconds that a look at the server takes at most
@@ -366,14 +366,14 @@ class App:
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
         """Folio's search as a LangChain retriever."""
-        from folio.bridge import FolioRetriever
+        from folio.search.langchain import FolioRetriever
 
         retriever = self.retriever(self.open_library())
         return FolioRetriever(search=lambda question: retriever.search(question, top_k or self.settings.TOP_K).hits)
 
     def langchain_vector_store(self) -> Any:
         """langchain_community's FAISS vector store over the same vectors."""
-        from folio.bridge import vector_store
+        from folio.search.langchain import vector_store
 
         library = self.open_library()
         return vector_store(library, self.embedder(library))

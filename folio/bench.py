@@ -12,7 +12,7 @@ from pathlib import Path
 from folio import textstore
 from folio.app import App
 from folio.evalset import EvalSet
-from folio.retrieve import Retriever
+from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library

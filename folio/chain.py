@@ -22,9 +22,9 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from folio import prompts
-from folio.bridge import FolioRetriever, HitDocument, Search
 from folio.evidence import Gathered
 from folio.protocols import Answerer
+from folio.search.langchain import FolioRetriever, HitDocument, Search
 from folio.types import Answer, Hit, Sentence, Style, Withheld
 
 Told = Callable[[Sentence], None]

@@ -12,7 +12,7 @@ from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.evidence import Gathered, gather
 from folio.protocols import Answerer
-from folio.retrieve import Found, Retriever, Stopwatch
+from folio.search.retriever import Found, Retriever, Stopwatch
 from folio.types import Answer, Hit, Paper, Sentence, Style
 
 if TYPE_CHECKING:

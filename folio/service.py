@@ -20,8 +20,8 @@ from folio.export import markdown
 from folio.files import unusable
 from folio.pages import Pages, PageView
 from folio.pdf.render import PagePicture
-from folio.readers import Reader, Readers
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
+from folio.search.retriever_pool import Reader, Readers
 from folio.shelf import Removed, Shelf, not_here
 from folio.store import indexes
 from folio.store.conversations import Conversations

@@ -17,7 +17,7 @@ from folio.evalset import EvalSet, Question
 from folio.files import write_json
 from folio.gold import Fault, Judge, Needs, rank_of
 from folio.measure import Answered, Asked
-from folio.retrieve import Found, Retriever
+from folio.search.retriever import Found, Retriever
 from folio.store.library import Library
 from folio.types import Progress
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from folio import late
 from folio.extract import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAnswerer, statements
-from folio.late import AROUND, Matches, Query
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
+from folio.search import late_interaction
+from folio.search.late_interaction import AROUND, Matches, Query
 from folio.text import sentence_spans
 from folio.types import Evidence, Hit, PageMap, Sentence, Style
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
@@ -186,7 +186,7 @@ def test_confidence_is_what_is_answered_by_the_evidence_and_its_titles() -> None
     (read,) = embedder.tokens([question])
     query = Query.of(question, read, even_weights(question))
     texts_read, titles = (embedder.tokens(read) for read in ([e.text for e in evidence], ["A Paper"] * 2))
-    expected = late.answered([Matches.of(query, *pair) for pair in zip(texts_read, titles, strict=True)])
+    expected = late_interaction.answered([Matches.of(query, *pair) for pair in zip(texts_read, titles, strict=True)])
     assert answerer.confidence == expected
     assert 0.5 < expected < 1
     list(answerer.sentences(question, []))

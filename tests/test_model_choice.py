@@ -9,7 +9,7 @@ import pytest
 from config import Settings
 from folio.app import App
 from folio.errors import ModelMissing
-from folio.rerank import BuiltinReranker
+from folio.search.builtin_reranker import BuiltinReranker
 
 
 def settings(folder: Path, **chosen: str) -> Settings:

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import plain
 from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, scaled
-from folio.bridge import FolioEmbeddings
 from folio.models.minilm import BuiltinEmbedder
+from folio.search.langchain import FolioEmbeddings
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.paths import ROOT

@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.plain import PlainDesign, PlainHit
 from benchmarks.quality import ask_plain, asked_of, ranks_of, table
-from folio.bridge import FolioEmbeddings
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.gold import Judge
 from folio.measure import Asked
+from folio.search.langchain import FolioEmbeddings
 from folio.trial import Failed, Run, load
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, shelf

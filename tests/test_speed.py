@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import curve, speed, synthetic
-from folio.retrieve import Retriever, Weights
+from folio.search.retriever import Retriever, Weights
 from folio.store import indexes
 from folio.store.library import Library
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import synthetic
-from folio.retrieve import Retriever, Weights
+from folio.search.retriever import Retriever, Weights
 from folio.store import indexes
 from folio.store.library import Library
 

@@ -9,7 +9,7 @@ from folio import textstore
 from folio.errors import ModelError
 from folio.evalset import Document
 from folio.ingest import chunking
-from folio.retrieve import Retriever, Weights
+from folio.search.retriever import Retriever, Weights
 from folio.store import indexes
 from folio.store.fingerprint import Reading
 from folio.store.library import Library

@@ -15,7 +15,7 @@ from folio.chat import Chat
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.measure import Asked, figures
-from folio.retrieve import Found
+from folio.search.retriever import Found
 from folio.store.library import Library
 from folio.trial import DEPTH, Failed, Run, Trial, load, save
 from tests.helpers.factories import shelf

@@ -19,7 +19,7 @@ from folio.models import cross_encoder as module
 from folio.models.bert_onnx import graph
 from folio.models.cross_encoder import CrossEncoderReranker, local_files
 from folio.protocols import Reranker
-from folio.retrieve import reranked
+from folio.search.retriever import reranked
 from tests.helpers.factories import one_page_hits
 from tests.helpers.paths import ROOT
 

@@ -9,8 +9,8 @@ import pytest
 
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Reranker
-from folio.rerank import CLOSELY, BuiltinReranker
-from folio.retrieve import reranked
+from folio.search.builtin_reranker import CLOSELY, BuiltinReranker
+from folio.search.retriever import reranked
 from folio.types import Hit, Tokens
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import HashingEmbedder

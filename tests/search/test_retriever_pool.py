@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
-from folio.readers import KEPT, Readers
+from folio.search.retriever_pool import KEPT, Readers
 from folio.store.library import Library
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.fuse import fuse
+from folio.search.fusion import fuse
 from folio.types import Candidate
 
 

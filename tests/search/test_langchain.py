@@ -9,7 +9,7 @@ import pytest
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
-from folio.bridge import FolioEmbeddings
+from folio.search.langchain import FolioEmbeddings
 from folio.types import Hit
 from tests.helpers.factories import GLACIERS, shelf
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.late import AROUND, STEP, WINDOW, Matches, Query, answered
+from folio.search.late_interaction import AROUND, STEP, WINDOW, Matches, Query, answered
 from folio.types import Tokens
 from tests.helpers.fakes import HashingEmbedder
 

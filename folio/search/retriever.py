@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from folio.errors import UsageError
-from folio.fuse import fuse
 from folio.protocols import Embedder, Reranker, TermWeights
+from folio.search.fusion import fuse
 from folio.store.indexes import Indexes
 from folio.store.library import Library
 from folio.text import tokenize

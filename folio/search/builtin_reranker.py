@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from folio.late import matches
 from folio.protocols import TermWeights, TokenEmbedder
+from folio.search.late_interaction import matches
 from folio.text import coverage, sentence_spans, tokenize
 from folio.types import Hit
 
@@ -25,7 +25,8 @@ class BuiltinReranker:
     At first sight a passage's score adds, each from 0 to 1: the cosine and the BM25 score, each divided by the largest
     among the candidates; the share of the question's words that the passage or its paper's title holds, each word
     counting for what it tells; the share of the question's neighbouring words that are neighbours there too; and the
-    share of its words that the best single sentence holds. The best of these are read word by word (late.py).
+    share of its words that the best single sentence holds. The best of these are read word by word
+    (late_interaction.py).
     """
 
     name = "built in"

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from folio.files import identity
-from folio.retrieve import Retriever
+from folio.search.retriever import Retriever
 from folio.store.indexes import Indexes
 from folio.store.library import Library
 

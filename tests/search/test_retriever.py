@@ -10,7 +10,7 @@ import pytest
 from folio import workers
 from folio.errors import UsageError
 from folio.protocols import Reranker, TermWeights
-from folio.retrieve import Retriever, Weights, reranked
+from folio.search.retriever import Retriever, Weights, reranked
 from folio.types import Hit
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here

@@ -1,0 +1,5 @@
+"""A question to ranked passages: dense and BM25 retrieval, fusion, reranking; the LangChain retriever over it.
+
+In: a question and an opened store. Out: hits, best first, with their scores.
+May import store.
+"""
