@@ -8,12 +8,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 from folio import cite, prompts
 from folio.errors import ContextTooSmall
+from folio.grounding.verifier import Judge
 from folio.markdown import printable
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.protocols import Answerer, Embedder
 from folio.refusals import is_refusal
-from folio.support import Judge
 from folio.text import estimate_tokens, tokenize
 from folio.types import Answer, Evidence, Sentence, Style, Withheld
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from folio.facts import measured
+from folio.grounding.entities import measured
 from folio.text import tokenize
 
 # Words of a question that no answer repeats, as search tokens.

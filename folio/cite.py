@@ -1,6 +1,6 @@
 """The rules that an answer must meet: a model's words -> the sentences that may be shown. Pure.
 
-A citation's quote is a slice of the paper's text and its page comes from the offset of the slice (support.py). Nothing
+A citation's quote is a slice of the paper's text and its page comes from the offset of the slice (verifier.py). Nothing
 that a model wrote gets into a citation but the number of the evidence it points to.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
 from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written
+from folio.grounding.verifier import Judge, Verdict
 from folio.refusals import is_refusal, is_weak_refusal
-from folio.support import Judge, Verdict
 from folio.types import ANALYSIS, SUMMARY, Sentence, Style, Withheld
 
 # A model that repeats itself this often in a row has lost its way: what it writes after that is not waited for.

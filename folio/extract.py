@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from folio import followup
 from folio.asked import ASKING, asks_for_number, gives_number
-from folio.dispute import conflict
-from folio.facts import facts
+from folio.grounding.conflicts import conflict
+from folio.grounding.entities import facts
+from folio.grounding.verifier import Judge, citation
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, answered, matches
-from folio.support import Judge, citation
 from folio.text import coverage, sentence_spans, tokenize
 from folio.types import ANALYSIS, SUMMARY, Answer, Evidence, Sentence, Style
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.cite import MOST_REPEATS, Ended, check
-from folio.support import Judge
+from folio.grounding.verifier import Judge
 from folio.types import REFUSAL, Evidence, Sentence, Withheld
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.cite import Ended, check
-from folio.support import Judge
+from folio.grounding.verifier import Judge
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, Sentence, Style, Withheld
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import evidence_of, hit_on, to_the_end

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from config import Settings
+from folio.grounding.verifier import citation
 from folio.ingest import chunking
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
-from folio.support import citation
 from folio.text import tokenize
 from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folio.grounding.verifier import MEANING, SUPPORT_FOUND, SUPPORT_NAMED, Judge, Verdict, citation
 from folio.protocols import Embedder
-from folio.support import MEANING, SUPPORT_FOUND, SUPPORT_NAMED, Judge, Verdict, citation
 from folio.types import Citation, Evidence, PageMap, Vectors
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from folio.binding import gives_another, unbound
-from folio.dispute import conflict
-from folio.facts import missing, values_of
-from folio.polarity import contradicts
+from folio.grounding.conflicts import conflict
+from folio.grounding.entities import missing, values_of
+from folio.grounding.entity_binding import gives_another, unbound
+from folio.grounding.negation import contradicts
+from folio.grounding.overlap import dice, held_of, share, telling, tokens_of, unsaid, wording, words_of
 from folio.protocols import Embedder
 from folio.text import sentence_spans, stripped, tokenize
 from folio.types import Citation, Evidence, Vectors
-from folio.wording import dice, held_of, share, telling, tokens_of, unsaid, wording, words_of
 
 # Share of the cosine in support; the rest is the wording. The trials are in LOG.md.
 MEANING = 0.2

@@ -12,9 +12,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from folio.quantities import REFERRING, Quantity, canonical, key, numbers, plain_text
+from folio.grounding.quantities import (
+    REFERRING,
+    SOFT_UNITS,
+    UNIT_WORD,
+    UNITS,
+    Quantity,
+    canonical,
+    key,
+    numbers,
+    plain_text,
+    unit_of,
+    unit_of_power,
+)
 from folio.text import STOP_WORDS
-from folio.units import SOFT_UNITS, UNIT_WORD, UNITS, unit_of, unit_of_power
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import lru_cache
 
-from folio.facts import facts, measured
-from folio.polarity import DENIALS, opposes
-from folio.quantities import Quantity, key, plain_text
+from folio.grounding.entities import facts, measured
+from folio.grounding.negation import DENIALS, opposes
+from folio.grounding.quantities import UNITS, Quantity, key, plain_text
 from folio.text import tokenize
-from folio.units import UNITS
 
 
 def conflict(sentence: str, other: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.binding import gives_another, unbound
+from folio.grounding.entity_binding import gives_another, unbound
 
 TONGUE = "The tongue of the glacier retreats by 40 metres each year."
 ICE = "At the Konkordiaplatz the ice has a thickness of 800 metres."

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from folio.quantities import plain_text
+from folio.grounding.quantities import plain_text
 from folio.text import tokenize
 
 DENIALS = frozenset(

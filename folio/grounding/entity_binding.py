@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from folio.facts import facts, measured, values_of
+from folio.grounding.entities import facts, measured, values_of
+from folio.grounding.overlap import held_of, share, telling, tokens_of
 from folio.text import tokenize
-from folio.wording import held_of, share, telling, tokens_of
 
 # A quote with this share of a sentence's words, its facts left out, speaks of the same thing.
 SAME_THING = 0.6

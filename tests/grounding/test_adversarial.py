@@ -15,8 +15,8 @@ import pytest
 
 from folio.cite import Ended, check
 from folio.draft import LONGEST_SENTENCE
+from folio.grounding.verifier import Judge
 from folio.models.minilm import BuiltinEmbedder
-from folio.support import Judge
 from folio.types import REFUSAL, Sentence, Style, Vectors, Withheld
 from tests.helpers.factories import evidence_of, hit_on, to_the_end
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.dispute import conflict
-from folio.facts import facts, missing
-from folio.polarity import contradicts
-from folio.quantities import Quantity, key
+from folio.grounding.conflicts import conflict
+from folio.grounding.entities import facts, missing
+from folio.grounding.negation import contradicts
+from folio.grounding.quantities import Quantity, key
 
 
 def quantities(text: str) -> set[tuple[str, str]]:

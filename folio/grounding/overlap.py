@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from folio.facts import facts
+from folio.grounding.entities import facts
 from folio.text import tokenize
 
 # What counts for how much: the share of the sentence's words, and the share that stands in the sentence's order (who
