@@ -153,7 +153,7 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
             chat = answerer = None
             # Judgements of documents go with statements and keywords, which have no answer.
             if answers and asked.relevance is None:
-                from folio.chat import Chat
+                from folio.answer.chat import Chat
 
                 answerer = app.answerer(store.retriever)
                 chat = Chat(store.retriever, answerer, top_k=app.settings.TOP_K)

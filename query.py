@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from folio.cli.command import positive_int
 
 if TYPE_CHECKING:
+    from folio.answer.chat import Chat
     from folio.app import App
-    from folio.chat import Chat
     from folio.cli.session import Asker
     from folio.store.library import Library
 

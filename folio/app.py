@@ -27,7 +27,7 @@ from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
-    from folio.chat import Chat
+    from folio.answer.chat import Chat
     from folio.ingest import pipeline, progress
     from folio.search.langchain import FolioRetriever
 
@@ -303,7 +303,7 @@ class App:
 
     def chat(self, library: Library, *, top_k: int, paper: str | None, style: Style = "plain") -> Chat:
         """A conversation with the papers, or with those alone that `paper` names."""
-        from folio.chat import Chat, import_aside
+        from folio.answer.chat import Chat, import_aside
 
         import_aside()
         retriever = self.retriever(library)
@@ -320,7 +320,7 @@ class App:
 
         Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere.
         """
-        from folio.extract import ExtractiveAnswerer
+        from folio.answer.extractive import ExtractiveAnswerer
 
         settings = self.settings
         tokens = settings.CONTEXT_TOKENS
@@ -334,7 +334,7 @@ class App:
                 self._stand_ins["answers quoted from the papers"] = missing
         if choice == "builtin":
             return extractive
-        from folio.answer import OllamaAnswerer
+        from folio.answer.generative import OllamaAnswerer
 
         return OllamaAnswerer(
             self.server,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from folio.markdown import printable
-from folio.references import Source, by_page, reference_line
+from folio.answer.bibliography import Source, by_page, reference_line
+from folio.answer.markup import printable
 from folio.types import SUMMARY
 
 _ACTIVE = re.compile(

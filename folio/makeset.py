@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from folio import prompts
+from folio.answer import prompts
 from folio.errors import ModelError, UsageError
 from folio.evalset import Gold, Question
 from folio.ingest import chunking

@@ -11,10 +11,9 @@ from threading import Lock
 from time import perf_counter
 from typing import Protocol
 
-from folio.answered import log_entry
+from folio.answer.chat import Chat, import_aside, log_entry
 from folio.app import App
 from folio.background import run_in_background
-from folio.chat import Chat, import_aside
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.export import markdown
 from folio.files import unusable

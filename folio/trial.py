@@ -22,7 +22,7 @@ from folio.store.library import Library
 from folio.types import Progress
 
 if TYPE_CHECKING:
-    from folio.chat import Chat, Reply
+    from folio.answer.chat import Chat, Reply
     from folio.protocols import Answerer
 
 # Hits that are asked for: as many as the widest cut looks at.
@@ -190,7 +190,7 @@ class Trial:
         """A follow-up is searched for as the chat did: rewritten, with the evidence of earlier turns as candidates."""
         if len(replies) < 2:
             return self._retriever.search(question.text, DEPTH)
-        from folio.chat import remembered
+        from folio.answer.chat import remembered
 
         also = remembered([reply.answer for reply in replies[:-1]])
         return self._retriever.search(replies[-1].answer.standalone_question, DEPTH, also=also)

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from folio.answer.bibliography import bibtex, reference
 from folio.errors import FolioError
 from folio.ingest.progress import Status
-from folio.references import bibtex, reference
 from folio.schema import (
     AnswerJson,
     CitationJson,

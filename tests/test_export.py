@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from folio.answer.markup import printable
 from folio.export import markdown
-from folio.markdown import printable
 from folio.schema import answer_json
 from folio.types import Answer, Sentence
 from tests.helpers.answers import (

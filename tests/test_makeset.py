@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from folio import evalset, makeset, prompts
+from folio import evalset, makeset
+from folio.answer import prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.evalset import Question
 from folio.ingest import chunking, embedding_queue

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from folio.answer.chat import Chat
 from folio.app import App
-from folio.chat import Chat
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.evalset import Document, EvalSet, Gold, Question
 from folio.measure import Asked, figures

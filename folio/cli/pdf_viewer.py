@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from folio import workers
+from folio.answer.bibliography import Source
 from folio.console import complain, one_line, output, plain, say
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
 from folio.pdf import render
-from folio.references import Source
 from folio.types import SourceFile
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from folio.answer.bibliography import reference, sources
 from folio.console import one_line, plain
-from folio.references import reference, sources
 from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Sentence
 
 if TYPE_CHECKING:

@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.answered import log_entry
+from folio.answer.bibliography import Source, by_page, sources
+from folio.answer.chat import log_entry
 from folio.cli import render
 from folio.console import complain, errors, one_line, output, say
 from folio.errors import FolioError
-from folio.references import Source, by_page, sources
 from folio.store.conversations import Conversations
 from folio.store.query_log import Feedback, QueryLog
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from folio.answer.chat import Chat, Reply
     from folio.app import App
-    from folio.chat import Chat, Reply
     from folio.store.library import Library
     from folio.types import Sentence
 

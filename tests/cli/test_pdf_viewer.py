@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from folio import console, workers
+from folio.answer.bibliography import Source
 from folio.cli import pdf_viewer
 from folio.errors import UsageError
 from folio.ingest.pipeline import Limits
 from folio.pdf.render import page_png
-from folio.references import Source
 from folio.types import SourceFile
 from tests.helpers.answers import endless
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf

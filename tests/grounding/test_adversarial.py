@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from folio.cite import Ended, check
-from folio.draft import LONGEST_SENTENCE
+from folio.answer.output_parser import LONGEST_SENTENCE
+from folio.answer.validation import Ended, check
 from folio.grounding.verifier import Judge
 from folio.models.minilm import BuiltinEmbedder
 from folio.types import REFUSAL, Sentence, Style, Vectors, Withheld

@@ -10,8 +10,8 @@ import pymupdf
 import pytest
 
 from folio import workers
+from folio.answer.evidence import gather
 from folio.errors import StoreMismatch
-from folio.evidence import gather
 from folio.pdf import layout_model
 from folio.pdf.layout_model import Letter, Region, text_of
 from folio.pdf.reader import read_pdf

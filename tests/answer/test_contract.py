@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folio.cite import Ended, check
+from folio.answer.validation import Ended, check
 from folio.grounding.verifier import Judge
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, Sentence, Style, Withheld
 from tests.helpers.cli_runner import CliRunner

@@ -21,8 +21,8 @@ from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
-from folio import prompts
-from folio.evidence import Gathered
+from folio.answer import prompts
+from folio.answer.evidence import Gathered
 from folio.protocols import Answerer
 from folio.search.langchain import FolioRetriever, HitDocument, Search
 from folio.types import Answer, Hit, Sentence, Style, Withheld

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
-from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written
+from folio.answer.output_parser import LONGEST_SENTENCE, Draft, Heading, Written
+from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.grounding.verifier import Judge, Verdict
-from folio.refusals import is_refusal, is_weak_refusal
 from folio.types import ANALYSIS, SUMMARY, Sentence, Style, Withheld
 
 # A model that repeats itself this often in a row has lost its way: what it writes after that is not waited for.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.evidence import HEADER_TOKENS, WIDEST, Gathered, gather
+from folio.answer.evidence import HEADER_TOKENS, WIDEST, Gathered, gather
 from folio.text import estimate_tokens
 from folio.types import Chunk, Evidence, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on

@@ -8,11 +8,12 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from folio.answer.evidence import Gathered, gather
 from folio.background import run_in_background
 from folio.errors import UsageError
-from folio.evidence import Gathered, gather
 from folio.protocols import Answerer
 from folio.search.retriever import Found, Retriever, Stopwatch
+from folio.store.query_log import LogEntry, LoggedSource
 from folio.types import Answer, Hit, Paper, Sentence, Style
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _nobody(_: object) -> None:
 
 def import_aside() -> None:
     """Begin to import LangChain beside whatever else is done; who needs it waits for the rest, and has the errors."""
-    run_in_background(partial(import_module, "folio.chain"))
+    run_in_background(partial(import_module, "folio.answer.chain"))
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:
@@ -114,7 +115,7 @@ class Chat:
 
     @cached_property
     def _chain(self) -> ConversationalRetrievalChain:
-        from folio.chain import make_chain
+        from folio.answer.chain import make_chain
 
         return make_chain(self._search, self._rewrite, self._gather, self._answerer, self._style)
 
@@ -138,3 +139,21 @@ class Chat:
         gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)
         self._clock.lap("evidence")
         return gathered
+
+
+# As the log of questions keeps it
+
+
+def log_entry(reply: Reply, asked: str, model: str) -> LogEntry:
+    """asked: ISO time in UTC. model: what answered."""
+    answer = reply.answer
+    return LogEntry(
+        asked,
+        answer.question,
+        answer.standalone_question,
+        tuple(hit.chunk.id for evidence in answer.evidence for hit in evidence.hits),
+        answer.text,
+        tuple(LoggedSource(c.paper.id, c.paper.file, c.page, c.quote) for c in answer.citations),
+        dict(reply.timings_ms),
+        model,
+    )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.draft import LONGEST_SENTENCE, Draft, Heading, Written, written_sentences
-from folio.markers import take_markers
+from folio.answer.citation_markers import take_markers
+from folio.answer.output_parser import LONGEST_SENTENCE, Draft, Heading, Written, written_sentences
 
 WORDS = "The cat Fig. al. 3 2. 4.5 J. end. Why? No! ... “Then ” « » ** [1] [2,3] [ (1) (2019) 。 文 | `".split()
 WORDS += ["\n\n", "\n- ", "\n", "\n| ", " |\n", "\n|---|\n", "\n```\n", "\n# ", "**\n"]

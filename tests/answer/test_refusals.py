@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from folio.refusals import is_refusal, is_weak_refusal
+from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.types import REFUSAL
 
 

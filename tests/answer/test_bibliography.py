@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.references import Source, bibtex, by_page, reference, sources
+from folio.answer.bibliography import Source, bibtex, by_page, reference, sources
 from folio.types import PageMap
 from tests.helpers.answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 

@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-from folio import cite, prompts
+from folio.answer import prompts, validation
+from folio.answer.markup import printable
+from folio.answer.refusals import is_refusal
 from folio.errors import ContextTooSmall
 from folio.grounding.verifier import Judge
-from folio.markdown import printable
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.protocols import Answerer, Embedder
-from folio.refusals import is_refusal
 from folio.text import estimate_tokens, tokenize
 from folio.types import Answer, Evidence, Sentence, Style, Withheld
 
@@ -110,10 +110,10 @@ class OllamaAnswerer:
 
     def _checked(
         self, rules: str, prompt: str, judge: Judge, style: Style, spare: int
-    ) -> Generator[Sentence | Withheld, None, cite.Ended]:
+    ) -> Generator[Sentence | Withheld, None, validation.Ended]:
         self._cut = False
         return (
-            yield from cite.check(
+            yield from validation.check(
                 self._stream(rules, prompt, spare),
                 judge,
                 style=style,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from folio import followup
-from folio.asked import ASKING, asks_for_number, gives_number
+from folio.answer import followup
+from folio.answer.question_type import ASKING, asks_for_number, gives_number
 from folio.grounding.conflicts import conflict
 from folio.grounding.entities import facts
 from folio.grounding.verifier import Judge, citation

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.cite import MOST_REPEATS, Ended, check
+from folio.answer.validation import MOST_REPEATS, Ended, check
 from folio.grounding.verifier import Judge
 from folio.types import REFUSAL, Evidence, Sentence, Withheld
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end

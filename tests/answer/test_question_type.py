@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.asked import asks_for_number, gives_number
+from folio.answer.question_type import asks_for_number, gives_number
 
 
 @pytest.mark.parametrize(

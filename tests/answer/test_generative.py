@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from folio import prompts
-from folio.answer import CONTEXT_SIZES, LONGEST_TOKEN, RETRY_TOKENS, TEMPLATE_TOKENS, OllamaAnswerer
+from folio.answer import prompts
+from folio.answer.extractive import ExtractiveAnswerer
+from folio.answer.generative import CONTEXT_SIZES, LONGEST_TOKEN, RETRY_TOKENS, TEMPLATE_TOKENS, OllamaAnswerer
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError
-from folio.extract import ExtractiveAnswerer
 from folio.models.ollama import OllamaServer
 from folio.protocols import Answerer
 from folio.text import estimate_tokens

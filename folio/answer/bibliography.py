@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from folio.markdown import printable
+from folio.answer.markup import printable
 from folio.text import STOP_WORDS
 from folio.types import Citation, Paper
 

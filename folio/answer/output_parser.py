@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from folio.markdown import CUT_ESCAPE, printable, simplified, unadorned
-from folio.markers import TRAILING_MARKERS, behind_code, in_square_brackets, take_markers
+from folio.answer.citation_markers import TRAILING_MARKERS, behind_code, in_square_brackets, take_markers
+from folio.answer.markup import CUT_ESCAPE, printable, simplified, unadorned
 from folio.text import sentence_spans
 
 # A sentence, and what a model writes between two of them, has this many characters at most.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.followup import leans_back, standalone, subject
+from folio.answer.followup import leans_back, standalone, subject
 from folio.types import Answer
 from tests.helpers.factories import answered
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from folio.extract import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAnswerer, statements
+from folio.answer.extractive import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, ExtractiveAnswerer, statements
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.search import late_interaction
