@@ -23,9 +23,9 @@ from folio.cli.command import positive_int
 
 if TYPE_CHECKING:
     from folio.app import App
-    from folio.bars import Bar
-    from folio.evalset import EvalSet
-    from folio.trial import Run
+    from folio.evaluate.dataset import EvalSet
+    from folio.evaluate.runner import Run
+    from folio.evaluate.thresholds import Bar
 
 QUESTIONS = 50  # that --make writes
 
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
-    from folio.bars import read_bar
+    from folio.evaluate.thresholds import read_bar
 
     _require_sense(arguments)
     if arguments.make:
@@ -105,12 +105,12 @@ def _named(name: str) -> str:
 
 def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> int:
     """Ask, print, write the report, compare, and hold against the bars."""
-    from folio import evalset, report, trial
     from folio.console import one_line, output
     from folio.errors import UsageError
+    from folio.evaluate import dataset, report, runner
 
-    before = trial.load(arguments.compare[0]) if arguments.compare else None
-    asked = evalset.load(arguments.eval_set)
+    before = runner.load(arguments.compare[0]) if arguments.compare else None
+    asked = dataset.load(arguments.eval_set)
     if asked.documents and arguments.papers:
         raise UsageError(f"{arguments.eval_set} brings its own texts.", "Leave out --papers.")
     if arguments.limit and arguments.limit < len(asked.questions):
@@ -127,7 +127,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> i
         output().print(one_line(note))
     written = [*report.write(arguments.out or Path("evaluations"), run, shown)]
     if arguments.json:
-        trial.save(arguments.json, run)
+        runner.save(arguments.json, run)
         written.append(arguments.json)
     output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
     return max(_hold(run, bars), tell_failures(run))
@@ -140,15 +140,15 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
     """
     from datetime import UTC, datetime
 
-    from folio import bench
     from folio.console import progress_bar
-    from folio.trial import Trial
+    from folio.evaluate import stores
+    from folio.evaluate.runner import Trial
 
     if papers:
-        app = bench.apart(app, papers)
+        app = stores.apart(app, papers)
         _ingest(app, papers)
     with progress_bar() as progress:
-        ready = bench.of_texts(app, asked, progress) if asked.documents else bench.of_papers(app)
+        ready = stores.of_texts(app, asked, progress) if asked.documents else stores.of_papers(app)
         with ready as store:
             chat = answerer = None
             # Judgements of documents go with statements and keywords, which have no answer.
@@ -158,8 +158,8 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
                 answerer = app.answerer(store.retriever)
                 chat = Chat(store.retriever, answerer, top_k=app.settings.TOP_K)
             app.announce()
-            trial = Trial(asked, store.library, store.retriever, chat, answerer)
-            return trial.run(datetime.now(UTC), store.about, bench.figures_settings(app), progress)
+            runner = Trial(asked, store.library, store.retriever, chat, answerer)
+            return runner.run(datetime.now(UTC), store.about, stores.figures_settings(app), progress)
 
 
 def tell_failures(run: Run) -> int:
@@ -201,18 +201,18 @@ def _ingest(app: App, papers: Path) -> None:
 
 def _compare(paths: Sequence[Path], bars: Sequence[Bar]) -> int:
     """Two saved runs; the bars are for the second."""
-    from folio import report, trial
     from folio.console import output
+    from folio.evaluate import report, runner
 
-    before, after = (trial.load(path) for path in paths)
+    before, after = (runner.load(path) for path in paths)
     report.show(output(), [report.comparison(before, after)])
     _show_changes(before, after)
     return _hold(after, bars)
 
 
 def _show_changes(before: Run, after: Run) -> None:
-    from folio import report
     from folio.console import one_line, output
+    from folio.evaluate import report
 
     differing = report.changes(before, after)
     output().print("\nMade with the same." if not differing else "\nWhat differs:")
@@ -222,9 +222,9 @@ def _show_changes(before: Run, after: Run) -> None:
 
 def _hold(run: Run, bars: Sequence[Bar]) -> int:
     """1 when a bar is missed, which is said."""
-    from folio.bars import missed
     from folio.console import errors, one_line, output
-    from folio.measure import figures
+    from folio.evaluate.metrics import figures
+    from folio.evaluate.thresholds import missed
 
     if not bars:
         return 0
@@ -238,25 +238,25 @@ def _hold(run: Run, bars: Sequence[Bar]) -> int:
 
 def _make(app: App, arguments: argparse.Namespace) -> int:
     """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
-    from folio import bench, evalset, makeset
     from folio.console import one_line, output, progress_bar, say
     from folio.errors import ModelError, UsageError
+    from folio.evaluate import dataset, question_writer, stores
 
     papers: Path = arguments.make
     path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")
     number = arguments.number or QUESTIONS
     if path.exists():
         raise UsageError(f"{path} is there already.", "Give another name: -o FILE.")
-    ask = makeset.ask_with(app.server, app.settings.LLM_MODEL)
-    app = bench.apart(app, papers)
+    ask = question_writer.ask_with(app.server, app.settings.LLM_MODEL)
+    app = stores.apart(app, papers)
     _ingest(app, papers)
     library = app.open_library()
-    questions: list[evalset.Question] = []
+    questions: list[dataset.Question] = []
     try:
         with progress_bar() as progress:
-            for question in makeset.make(library, ask, number):
+            for question in question_writer.make(library, ask, number):
                 questions.append(question)
-                evalset.save(path, questions, evalset.PENDING)  # what has been written is kept, whatever comes
+                dataset.save(path, questions, dataset.PENDING)  # what has been written is kept, whatever comes
                 progress("Writing questions", len(questions), number)
     except (KeyboardInterrupt, ModelError):
         if questions:

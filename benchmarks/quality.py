@@ -23,16 +23,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import evaluate
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
-from folio import bench, evalset, report, trial
 from folio.app import App
 from folio.cli.command import command, positive_int
 from folio.console import one_line, output, progress_bar
 from folio.errors import UsageError
-from folio.evalset import EvalSet, Question
-from folio.gold import Judge, Needs, Place, Ranks, rank_of
-from folio.matching import fold, holds
-from folio.measure import Asked, difference, figures
-from folio.trial import DEPTH, Run
+from folio.evaluate import dataset, report, runner, stores
+from folio.evaluate.dataset import EvalSet, Question
+from folio.evaluate.metrics import Asked, difference, figures
+from folio.evaluate.quote_match import fold, holds
+from folio.evaluate.relevance import Judge, Needs, Place, Ranks, rank_of
+from folio.evaluate.runner import DEPTH, Run
 from folio.types import Progress
 
 SHOWN = {"recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr": "MRR", "ndcg@10": "nDCG@10"}
@@ -165,7 +165,7 @@ def table(plain: Run, folio: Run) -> report.Table:
 
 
 def compare(app: App, arguments: argparse.Namespace) -> int:
-    asked = evalset.load(arguments.eval_set)
+    asked = dataset.load(arguments.eval_set)
     if bool(asked.documents) == bool(arguments.papers):
         happened = "brings its own texts" if asked.documents else "asks about PDFs, and no folder was named"
         remedy = "Leave out --papers." if asked.documents else "Name it: --papers FOLDER."
@@ -180,14 +180,16 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(f"There is no text in {arguments.papers}.", "Name a folder of PDFs that have some.") from error
     with progress_bar() as progress:
-        ready = bench.of_texts(app, asked, progress) if texts else bench.of_papers(bench.apart(app, arguments.papers))
+        ready = (
+            stores.of_texts(app, asked, progress) if texts else stores.of_papers(stores.apart(app, arguments.papers))
+        )
         with ready as store:
             plain = ask_plain(design, asked, Judge(asked, store.library), progress)
     report.show(output(), [table(plain, folio)])
     if arguments.out:
         paths = {arguments.out / "plain.json": plain, arguments.out / "folio.json": folio}
         for path, run in paths.items():
-            trial.save(path, run)
+            runner.save(path, run)
         output().print(f"Written: {', '.join(one_line(str(path)) for path in paths)}")
     return evaluate.tell_failures(folio)
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from folio.evalset import EvalSet, Gold, Question
-from folio.matching import LEAST_QUOTE, fold, holds, weight
-from folio.measure import Cited
-from folio.original import Originals
+from folio.evaluate.dataset import EvalSet, Gold, Question
+from folio.evaluate.metrics import Cited
+from folio.evaluate.quote_match import LEAST_QUOTE, fold, holds, weight
+from folio.evaluate.source_pages import Originals
 from folio.store.library import Library
 from folio.types import Chunk, Citation, Paper
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from folio.measure import (
+from folio.evaluate.metrics import (
     NAMES,
     Answered,
     Asked,

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ValidationError
 
 from folio.answer import prompts
 from folio.errors import ModelError, UsageError
-from folio.evalset import Gold, Question
+from folio.evaluate.dataset import Gold, Question
+from folio.evaluate.quote_match import LEAST_QUOTE, fold, weight
 from folio.ingest import chunking
-from folio.matching import LEAST_QUOTE, fold, weight
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.store.library import Library

@@ -9,9 +9,9 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import evalset
 from folio.errors import UsageError
-from folio.evalset import Document, EvalSet, Gold, Question
+from folio.evaluate import dataset
+from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from tests.helpers.paths import ROOT, SAMPLE
 
 SHARED = ROOT.parent / "shared"
@@ -39,7 +39,7 @@ def beir(folder: Path, corpus: list[Any], queries: list[Any], qrels: str) -> Pat
 def shared(name: str) -> EvalSet:
     if not (SHARED / name).exists():
         pytest.skip(f"the set ../shared/{name} is not here")
-    return evalset.load(SHARED / name)
+    return dataset.load(SHARED / name)
 
 
 def fold(text: str) -> str:
@@ -53,7 +53,7 @@ def fold(text: str) -> str:
 
 def test_a_question_a_line(tmp_path: Path) -> None:
     unknown = {"id": 2, "question": " What do seals eat? ", "answerable": False, "note": "a field of its own"}
-    loaded = evalset.load(written(tmp_path / "dev.jsonl", DIET, unknown))
+    loaded = dataset.load(written(tmp_path / "dev.jsonl", DIET, unknown))
     diet = Question(
         "q1", "What do otters eat?", "factual", True, "urchins", (Gold("otters.pdf", 2, "urchins, clams and crabs"),)
     )
@@ -75,26 +75,26 @@ def test_a_question_a_line(tmp_path: Path) -> None:
 )
 def test_set_is_called_by_its_folder_too_where_its_file_tells_little(tmp_path: Path, file: str, name: str) -> None:
     (tmp_path / file).parent.mkdir()
-    assert evalset.load(written(tmp_path / file, DIET)).name == name
+    assert dataset.load(written(tmp_path / file, DIET)).name == name
 
 
 def test_file_in_the_working_folder_is_called_by_that_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "covidqa").mkdir()
     monkeypatch.chdir(tmp_path / "covidqa")
     written(Path("dev.jsonl"), DIET)
-    assert evalset.load(Path("dev.jsonl")).name == "covidqa-dev"
+    assert dataset.load(Path("dev.jsonl")).name == "covidqa-dev"
 
 
 def test_an_array_over_many_lines_is_the_same_as_a_question_a_line(tmp_path: Path) -> None:
     rows = [DIET, {**DIET, "id": "q2"}]
     array = tmp_path / "array.json"
     array.write_text("\ufeff" + json.dumps(rows, indent=2), encoding="utf-8")
-    assert evalset.load(array).questions == evalset.load(written(tmp_path / "lines.jsonl", *rows)).questions
+    assert dataset.load(array).questions == dataset.load(written(tmp_path / "lines.jsonl", *rows)).questions
 
 
 def test_page_and_quote_are_optional(tmp_path: Path) -> None:
     gold = [{"paper": "otters.pdf"}, {"paper": "ice.pdf", "page": None, "quote": None}]
-    (question,) = evalset.load(written(tmp_path / "a.jsonl", {**DIET, "gold": gold})).questions
+    (question,) = dataset.load(written(tmp_path / "a.jsonl", {**DIET, "gold": gold})).questions
     assert question.gold == (Gold("otters.pdf"), Gold("ice.pdf"))
 
 
@@ -105,7 +105,7 @@ def test_page_and_quote_are_optional(tmp_path: Path) -> None:
 def test_every_gold_paper_is_needed_where_the_type_or_the_entry_says_so(
     tmp_path: Path, said: dict[str, Any], every: bool
 ) -> None:
-    (question,) = evalset.load(written(tmp_path / "a.jsonl", {**DIET, "gold": [OTTERS, ICE], **said})).questions
+    (question,) = dataset.load(written(tmp_path / "a.jsonl", {**DIET, "gold": [OTTERS, ICE], **said})).questions
     assert question.every == every
 
 
@@ -124,7 +124,7 @@ def test_history_and_review(tmp_path: Path) -> None:
         {**DIET, "id": "q2", "review": "done"},
         {**DIET, "id": "q3", "review": "pending"},
     ]
-    loaded = evalset.load(written(tmp_path / "a.jsonl", *rows))
+    loaded = dataset.load(written(tmp_path / "a.jsonl", *rows))
     assert loaded.questions[0].history == ("What is an otter?",)
     assert loaded.pending == 2
 
@@ -138,11 +138,11 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
         Question("e", "Both?", "multi", gold=(Gold("x.pdf"), Gold("y.pdf")), every=True),
     )
     path = tmp_path / "sets" / "mine.jsonl"
-    evalset.save(path, questions, evalset.PENDING)
-    assert evalset.load(path) == EvalSet("mine", path, questions, pending=5)
+    dataset.save(path, questions, dataset.PENDING)
+    assert dataset.load(path) == EvalSet("mine", path, questions, pending=5)
     assert [file.name for file in path.parent.iterdir()] == ["mine.jsonl"]
-    evalset.save(path, questions)
-    assert evalset.load(path).pending == 0
+    dataset.save(path, questions)
+    assert dataset.load(path).pending == 0
     assert "groß" in path.read_text(encoding="utf-8")
 
 
@@ -155,7 +155,7 @@ def test_every_turn_after_the_first_is_a_question_with_its_history(tmp_path: Pat
         {"question": "And seals?", "answerable": False},
         {"question": "How long is it?", "gold": [ICE], "answer": "23 km", "type": "number"},
     ]
-    loaded = evalset.load(written(tmp_path / "a.json", [{"turns": turns}, {"id": "talk", "turns": turns[:2]}]))
+    loaded = dataset.load(written(tmp_path / "a.json", [{"turns": turns}, {"id": "talk", "turns": turns[:2]}]))
     first = "What do otters eat?"
     ice = (Gold("ice.pdf", 1, "a length of 23 kilometres"),)
     assert loaded.questions == (
@@ -178,7 +178,7 @@ def test_squad(tmp_path: Path) -> None:
     data = {"version": "v2.0", "data": [{"title": "Sea", "paragraphs": paragraphs}]}
     path = tmp_path / "squad.json"
     path.write_text(json.dumps(data, indent=1))
-    assert evalset.load(path) == EvalSet(
+    assert dataset.load(path) == EvalSet(
         "squad",
         path,
         (
@@ -196,7 +196,7 @@ def test_texts_with_one_answer_a_question(tmp_path: Path) -> None:
         {"id": 2, "question": "Fly?", "is_impossible": True, "answer": "", "start": 0},
     ]
     path = written(tmp_path / "flat.json", [{"document": 15, "text": text, "questions": asked}])
-    loaded = evalset.load(path)
+    loaded = dataset.load(path)
     gold = Gold("15", None, "urchins", text.rindex("urchins"))
     assert loaded.documents == (Document("15", "On Otters", text),)
     assert loaded.questions == (
@@ -214,7 +214,7 @@ QUERIES = [{"_id": "a", "text": "otters"}, {"_id": "b", "text": "seals", "metada
 
 def test_beir_has_the_queries_that_are_judged_in_the_split(tmp_path: Path) -> None:
     folder = beir(tmp_path / "sea", CORPUS, QUERIES, "query-id\tcorpus-id\tscore\nc\t2\t2\nc\t1\t0\na\t1\t1\n")
-    assert evalset.load(folder) == EvalSet(
+    assert dataset.load(folder) == EvalSet(
         "sea",
         folder,
         (Question("a", "otters"), Question("c", "ice")),
@@ -222,7 +222,7 @@ def test_beir_has_the_queries_that_are_judged_in_the_split(tmp_path: Path) -> No
         {"c": {"2": 2, "1": 0}, "a": {"1": 1}},
     )
     (folder / "qrels" / "train.tsv").write_text("b\t1\t1\n")
-    assert [question.id for question in evalset.load(folder, split="train").questions] == ["b"]
+    assert [question.id for question in dataset.load(folder, split="train").questions] == ["b"]
 
 
 # What is malformed
@@ -260,29 +260,29 @@ def test_a_malformed_set_is_told_by_file_and_line(tmp_path: Path, content: str, 
     path = tmp_path / "bad.jsonl"
     path.write_text(content)
     with pytest.raises(UsageError) as raised:
-        evalset.load(path)
+        dataset.load(path)
     assert raised.value.happened.startswith(f"{path}, line {line}: {fault}")
     assert raised.value.remedy == "Correct that line; docs/evaluation-set.md shows the format."
 
 
 def test_a_set_that_is_not_there_is_empty_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.jsonl cannot be read: No such file"):
-        evalset.load(tmp_path / "none.jsonl")
+        dataset.load(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(UsageError, match=r"empty\.jsonl has no question in it"):
-        evalset.load(tmp_path / "empty.jsonl")
+        dataset.load(tmp_path / "empty.jsonl")
     (tmp_path / "picture.json").write_bytes(b"\x89PNG\xff")
     with pytest.raises(UsageError, match=r"picture\.json is not UTF-8 text"):
-        evalset.load(tmp_path / "picture.json")
+        dataset.load(tmp_path / "picture.json")
 
 
 def test_a_beir_folder_that_does_not_fit_together(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no judgements for the split test") as raised:
-        evalset.load(tmp_path)
+        dataset.load(tmp_path)
     assert raised.value.remedy.startswith("A folder is read as a BEIR set, with corpus.jsonl, queries.jsonl and qrels/")
     folder = beir(tmp_path / "sea", CORPUS, QUERIES, "a\t1\t1\n")
     with pytest.raises(UsageError) as raised:
-        evalset.load(folder, split="dev")
+        dataset.load(folder, split="dev")
     assert raised.value.remedy == "Choose a split that it has: test."
     for qrels, fault in [
         ("a\t1\n", "test.tsv, line 1: it has 2 fields instead of query, document and grade"),
@@ -292,21 +292,21 @@ def test_a_beir_folder_that_does_not_fit_together(tmp_path: Path) -> None:
     ]:
         (folder / "qrels" / "test.tsv").write_text(qrels)
         with pytest.raises(UsageError, match=re.escape(fault)):
-            evalset.load(folder)
+            dataset.load(folder)
     (folder / "qrels" / "test.tsv").write_text("a\t1\t1\n")
     written(folder / "corpus.jsonl", *CORPUS, CORPUS[0])
     with pytest.raises(UsageError, match=r"corpus\.jsonl, line 3: the id 1 is used a second time"):
-        evalset.load(folder)
+        dataset.load(folder)
     (folder / "corpus.jsonl").unlink()
     with pytest.raises(UsageError, match=r"corpus\.jsonl cannot be read"):
-        evalset.load(folder)
+        dataset.load(folder)
 
 
 # The set that ships
 
 
 def test_the_small_set_asks_in_many_ways() -> None:
-    loaded = evalset.load(SMALL)
+    loaded = dataset.load(SMALL)
     answerable = [question for question in loaded.questions if question.answerable]
     assert (len(answerable), len(loaded.questions) - len(answerable)) == (12, 4)
     assert len({question.type for question in answerable}) >= 7
@@ -317,7 +317,7 @@ def test_the_small_set_asks_in_many_ways() -> None:
 def test_every_quote_of_the_small_set_stands_on_its_page() -> None:
     with pymupdf.open(SAMPLE) as paper:
         pages = [fold(page.get_text()) for page in paper]
-    for question in evalset.load(SMALL).questions:
+    for question in dataset.load(SMALL).questions:
         for gold in question.gold:
             assert gold.paper == SAMPLE.name
             assert gold.page is not None

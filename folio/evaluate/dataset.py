@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from folio import setforms
 from folio.errors import UsageError
+from folio.evaluate import dataset_formats
 from folio.files import no_space, sync
 
 PENDING = "pending"  # the review of a question that a model wrote and no person has read
@@ -89,16 +89,16 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
         fields = value if isinstance(value, dict) else {}
         found: Iterable[Question]
         told: list[Document] = []
-        if setforms.TURNS in fields:
+        if dataset_formats.TURNS in fields:
             conversations += 1
-            conversation = setforms.checked(setforms.ConversationForm, value, path, line)
+            conversation = dataset_formats.checked(dataset_formats.ConversationForm, value, path, line)
             found = _turns(conversation, conversation.id or f"f{conversations}", path, line)
-        elif setforms.PARAGRAPHS in fields:
-            found, told = _article(setforms.checked(setforms.ArticleForm, value, path, line), path, line)
-        elif setforms.QUESTIONS in fields:
-            found, told = _flat(setforms.checked(setforms.FlatForm, value, path, line), path, line)
+        elif dataset_formats.PARAGRAPHS in fields:
+            found, told = _article(dataset_formats.checked(dataset_formats.ArticleForm, value, path, line), path, line)
+        elif dataset_formats.QUESTIONS in fields:
+            found, told = _flat(dataset_formats.checked(dataset_formats.FlatForm, value, path, line), path, line)
         else:
-            form = setforms.checked(setforms.QuestionForm, value, path, line)
+            form = dataset_formats.checked(dataset_formats.QuestionForm, value, path, line)
             found = [_question(form, form.id, form.history, path, line)]
             pending += form.review == PENDING
         for question in found:
@@ -108,7 +108,7 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
             _once(documents, document.id, path, line)
             documents[document.id] = document
     if not questions:
-        raise UsageError(f"{path} has no question in it.", f"Put some in; {setforms.FORMAT}.")
+        raise UsageError(f"{path} has no question in it.", f"Put some in; {dataset_formats.FORMAT}.")
     return EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
 
 
@@ -156,7 +156,7 @@ def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
 
 def _unpacked(path: Path) -> Iterator[tuple[int, Any]]:
     """The entries of a file with their lines; the articles of SQuAD's one object are entries too."""
-    for line, value in setforms.entries(path):
+    for line, value in dataset_formats.entries(path):
         if isinstance(value, dict) and isinstance(value.get("data"), list):
             yield from ((line, article) for article in value["data"])
         else:
@@ -164,20 +164,20 @@ def _unpacked(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _question(
-    form: setforms.TurnForm, id: str, history: Iterable[str], path: Path, line: int, type: str = ""
+    form: dataset_formats.TurnForm, id: str, history: Iterable[str], path: Path, line: int, type: str = ""
 ) -> Question:
     if form.answerable and not form.gold:
         fault = f"question {id} has no gold entry, and does not say that it is not answerable"
-        raise setforms.malformed(path, line, fault)
+        raise dataset_formats.malformed(path, line, fault)
     if form.gold and not form.answerable:
-        raise setforms.malformed(path, line, f"question {id} is said to be not answerable and has gold entries")
+        raise dataset_formats.malformed(path, line, f"question {id} is said to be not answerable and has gold entries")
     every = form.type == ALL_NEEDED if form.every is None else form.every
     gold = tuple(Gold(g.paper, g.page, (g.quote or "").strip(), None, g.part) for g in form.gold)
     answer = (form.answer or "").strip()
     return Question(id, form.question, form.type or type, form.answerable, answer, gold, every, tuple(history))
 
 
-def _turns(form: setforms.ConversationForm, id: str, path: Path, line: int) -> Iterator[Question]:
+def _turns(form: dataset_formats.ConversationForm, id: str, path: Path, line: int) -> Iterator[Question]:
     """Every turn but the first, which needs no other."""
     asked: list[str] = []
     for number, turn in enumerate(form.turns, 1):
@@ -186,7 +186,7 @@ def _turns(form: setforms.ConversationForm, id: str, path: Path, line: int) -> I
         asked.append(turn.question)
 
 
-def _article(form: setforms.ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
+def _article(form: dataset_formats.ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
     questions, documents = [], []
     for number, context in enumerate(form.paragraphs, 1):
         name = form.title or f"line {line}"
@@ -198,7 +198,7 @@ def _article(form: setforms.ArticleForm, path: Path, line: int) -> tuple[list[Qu
     return questions, documents
 
 
-def _flat(form: setforms.FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
+def _flat(form: dataset_formats.FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
     first, _, rest = form.text.partition("\n\n")
     title = form.title or (" ".join(first.split()) if rest and len(first) <= LONGEST_TITLE else "")
     document = Document(form.document, title, form.text)
@@ -211,7 +211,7 @@ def _flat(form: setforms.FlatForm, path: Path, line: int) -> tuple[list[Question
 
 
 def _spanned(
-    asked: setforms.AskedForm | setforms.FlatAskedForm,
+    asked: dataset_formats.AskedForm | dataset_formats.FlatAskedForm,
     spans: Iterable[tuple[str, int]],
     document: Document,
     path: Path,
@@ -224,11 +224,11 @@ def _spanned(
         found = _nearest(document.text, words, start)
         if found is None:
             fault = f"the answer of question {asked.id} does not stand in document {document.id}"
-            raise setforms.malformed(path, line, fault)
+            raise dataset_formats.malformed(path, line, fault)
         gold.append(Gold(document.id, None, words, found))
     if not gold and not asked.is_impossible:
         fault = f"question {asked.id} has no answer, and does not say that it is_impossible"
-        raise setforms.malformed(path, line, fault)
+        raise dataset_formats.malformed(path, line, fault)
     answer = gold[0].quote if gold else ""
     return Question(asked.id, asked.question, "", bool(gold), answer, tuple(dict.fromkeys(gold)))
 
@@ -243,19 +243,19 @@ def _nearest(text: str, words: str, start: int) -> int | None:
 
 def _beir(folder: Path, split: str) -> EvalSet:
     relevance: dict[str, dict[str, int]] = {}
-    for _, judged in setforms.judgements(folder, split):
+    for _, judged in dataset_formats.judgements(folder, split):
         relevance.setdefault(judged.query, {})[judged.document] = judged.grade
     documents: dict[str, Document] = {}
-    for line, text in setforms.listed(setforms.CorpusForm, folder / setforms.CORPUS):
-        _once(documents, text.id, folder / setforms.CORPUS, line)
+    for line, text in dataset_formats.listed(dataset_formats.CorpusForm, folder / dataset_formats.CORPUS):
+        _once(documents, text.id, folder / dataset_formats.CORPUS, line)
         documents[text.id] = Document(text.id, (text.title or "").strip(), text.text)
     questions: dict[str, Question] = {}
-    for line, query in setforms.listed(setforms.QueryForm, folder / setforms.QUERIES):
-        _once(questions, query.id, folder / setforms.QUERIES, line)
+    for line, query in dataset_formats.listed(dataset_formats.QueryForm, folder / dataset_formats.QUERIES):
+        _once(questions, query.id, folder / dataset_formats.QUERIES, line)
         questions[query.id] = Question(query.id, query.text)
     unknown = [query for query in relevance if query not in questions]
     if unknown or not relevance:
-        judged_of = f"query {unknown[0]}, which {setforms.QUERIES} does not have" if unknown else "no query"
+        judged_of = f"query {unknown[0]}, which {dataset_formats.QUERIES} does not have" if unknown else "no query"
         raise UsageError(f"The split {split} of {folder} has judgements of {judged_of}.", "Get both from one source.")
     asked = tuple(question for id, question in questions.items() if id in relevance)
     return EvalSet(folder.resolve().name, folder, asked, tuple(documents.values()), relevance)
@@ -263,4 +263,4 @@ def _beir(folder: Path, split: str) -> EvalSet:
 
 def _once(seen: Container[str], id: str, path: Path, line: int) -> None:
     if id in seen:
-        raise setforms.malformed(path, line, f"the id {id} is used a second time")
+        raise dataset_formats.malformed(path, line, f"the id {id} is used a second time")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.evalset import Document, EvalSet, Gold, Question
+from folio.evaluate.dataset import Document, EvalSet, Gold, Question
+from folio.evaluate.relevance import Fault, Judge, Needs
 from folio.files import sha256_file
-from folio.gold import Fault, Judge, Needs
 from folio.ingest import chunking
 from folio.store.library import Library
 from folio.types import Citation, NewPaper, PageMap, SourceFile

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from folio.measure import RANKING, figures, finest, interval, name_of, refusal_curve
-from folio.trial import Run
+from folio.evaluate.metrics import RANKING, figures, finest, interval, name_of, refusal_curve
+from folio.evaluate.runner import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from folio.evalset import Gold, Question, save
-from folio.measure import NAMES, figures
-from folio.trial import load
+from folio.evaluate.dataset import Gold, Question, save
+from folio.evaluate.metrics import NAMES, figures
+from folio.evaluate.runner import load
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.ollama_models import Json, RefusedError

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter, ValidationError
 
 from folio.errors import ModelError, UsageError
-from folio.evalset import EvalSet, Question
+from folio.evaluate.dataset import EvalSet, Question
+from folio.evaluate.metrics import Answered, Asked
+from folio.evaluate.relevance import Fault, Judge, Needs, rank_of
 from folio.files import write_json
-from folio.gold import Fault, Judge, Needs, rank_of
-from folio.measure import Answered, Asked
 from folio.search.retriever import Found, Retriever
 from folio.store.library import Library
 from folio.types import Progress

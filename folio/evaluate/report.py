@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.errors import UsageError
-from folio.files import no_space
-from folio.measure import (
+from folio.evaluate.metrics import (
     ANSWERING,
     RANKING,
     UNITS,
@@ -24,8 +23,9 @@ from folio.measure import (
     name_of,
     refusal_curve,
 )
-from folio.plot import picture, shown_name, stage_name, unit_name
-from folio.trial import Run
+from folio.evaluate.plot import picture, shown_name, stage_name, unit_name
+from folio.evaluate.runner import Run
+from folio.files import no_space
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from folio import evalset, makeset
 from folio.answer import prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
-from folio.evalset import Question
+from folio.evaluate import dataset, question_writer
+from folio.evaluate.dataset import Question
 from folio.ingest import chunking, embedding_queue
 from folio.models.ollama import OllamaServer
 from folio.store.fingerprint import Reading, fingerprint
@@ -106,7 +106,7 @@ def nothing_written(library: Library, seed: int) -> Scripted:
     """A model that was asked for one question and wrote none about any of the four passages."""
     scripted = Scripted(*[replied("", "")] * 4)
     with pytest.raises(ModelError, match="no question that its passage bears out"):
-        list(makeset.make(library, scripted, 1, seed=seed))
+        list(question_writer.make(library, scripted, 1, seed=seed))
     return scripted
 
 
@@ -118,7 +118,7 @@ def first(questions: Iterable[Question]) -> Question:
 
 
 def test_factual_and_synthesis_take_turns(library: Library) -> None:
-    made = list(makeset.make(library, model, 2, seed=1))
+    made = list(question_writer.make(library, model, 2, seed=1))
     assert [(question.id, question.type, question.every, len(question.needs)) for question in made] == [
         ("m001", "factual", False, 1),
         ("m002", "synthesis", True, 2),
@@ -132,9 +132,9 @@ def test_factual_and_synthesis_take_turns(library: Library) -> None:
 
 
 def test_what_is_made_is_loaded_again_as_pending(library: Library, tmp_path: Path) -> None:
-    made = tuple(makeset.make(library, model, 2, seed=1))
-    evalset.save(tmp_path / "mine.jsonl", made, evalset.PENDING)
-    loaded = evalset.load(tmp_path / "mine.jsonl")
+    made = tuple(question_writer.make(library, model, 2, seed=1))
+    dataset.save(tmp_path / "mine.jsonl", made, dataset.PENDING)
+    loaded = dataset.load(tmp_path / "mine.jsonl")
     assert (loaded.questions, loaded.pending) == (made, 2)
 
 
@@ -155,7 +155,7 @@ def test_the_seed_decides_what_is_asked_about(library: Library) -> None:
 
 def test_in_one_paper_synthesis_needs_two_of_its_places(tmp_path: Path) -> None:
     with_three = library_of(tmp_path, otters=(GAUGE, FUR, DIET))
-    _, question = makeset.make(with_three, model, 2, seed=1)
+    _, question = question_writer.make(with_three, model, 2, seed=1)
     with_three.close()
     assert [gold.part for gold in question.gold] == ["1", "2"]
     assert len({gold.page for gold in question.gold}) == 2
@@ -163,7 +163,7 @@ def test_in_one_paper_synthesis_needs_two_of_its_places(tmp_path: Path) -> None:
 
 
 def test_synthesis_takes_the_passage_that_has_most_in_common(library: Library) -> None:
-    _, question = makeset.make(library, model, 2, seed=1)
+    _, question = question_writer.make(library, model, 2, seed=1)
     pairs = {(2, 1): "fur, length", (3, 1): "diet and length: weight", (2, 2): "fur, gauge", (3, 2): "diet, gauge: day"}
     pages = {gold.paper: gold.page for gold in question.gold}
     assert pairs[pages["otters.pdf"] or 0, pages["ice.pdf"] or 0]
@@ -199,7 +199,7 @@ def test_what_does_not_hold_is_thrown_away_and_another_passage_is_tried(tmp_path
     library = library_of(tmp_path, otters=(DIET, DIET.replace("clams", "clams, snails")))
     good = replied("Where does an otter carry its stone?", "under its arm", "a stone that it carries under its arm")
     scripted = Scripted(bad, good)
-    question = first(makeset.make(library, scripted, 1, seed=1))
+    question = first(question_writer.make(library, scripted, 1, seed=1))
     library.close()
     assert question.answer == "under its arm"
     assert len(scripted.asked) == 2
@@ -208,11 +208,11 @@ def test_what_does_not_hold_is_thrown_away_and_another_passage_is_tried(tmp_path
 
 def test_a_quote_keeps_the_words_of_the_page_and_loses_its_line_breaks() -> None:
     text = "As it\n\nwas shown, the ice of the\nglacier melts by 40 metres."
-    assert makeset.stands("the ice of the glacier melts by 40", text) == "the ice of the glacier melts by 40"
-    assert makeset.stands("the ice of the glacier melts by 4", text) == ""  # cut within a number
-    assert makeset.stands("The ice of the glacier melts", text) == ""
-    assert makeset.stands("of the glacier melts by", text) == ""  # short
-    assert makeset.stands("a " * 81, "a " * 90) == ""
+    assert question_writer.stands("the ice of the glacier melts by 40", text) == "the ice of the glacier melts by 40"
+    assert question_writer.stands("the ice of the glacier melts by 4", text) == ""  # cut within a number
+    assert question_writer.stands("The ice of the glacier melts", text) == ""
+    assert question_writer.stands("of the glacier melts by", text) == ""  # short
+    assert question_writer.stands("a " * 81, "a " * 90) == ""
 
 
 def test_a_reply_may_come_in_a_frame_and_its_quotes_in_either_order(library: Library) -> None:
@@ -220,7 +220,9 @@ def test_a_reply_may_come_in_a_frame_and_its_quotes_in_either_order(library: Lib
         written = json.loads(model(rules, prompt))
         return f"Here it is:\n```json\n{json.dumps({**written, 'quotes': written['quotes'][::-1]})}\n```"
 
-    assert list(makeset.make(library, backwards, 2, seed=1)) == list(makeset.make(library, model, 2, seed=1))
+    assert list(question_writer.make(library, backwards, 2, seed=1)) == list(
+        question_writer.make(library, model, 2, seed=1)
+    )
 
 
 def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
     library = library_of(tmp_path, one=(DIET,), two=(again,), three=(DIET + " And more of it.",))
     good = replied("Where does an otter carry its stone?", "under its arm", "a stone that it carries under its arm")
     scripted = Scripted(*[good] * 2)
-    assert len(list(makeset.make(library, scripted, 2, seed=1))) == 1
+    assert len(list(question_writer.make(library, scripted, 2, seed=1))) == 1
     library.close()
     assert [len(fenced(prompt)) for prompt in scripted.asked] == [1, 2]
 
@@ -237,18 +239,18 @@ def test_a_model_that_writes_nothing_sound_is_given_up(tmp_path: Path) -> None:
     pages = tuple(f"{FUR} There are {number} of them in the sea of the north." for number in range(30))
     library = library_of(tmp_path, otters=pages)
     scripted = Scripted(model("", f"<evidence >\n{pages[0]}\n</evidence>"), *["No."] * 20)
-    made = makeset.make(library, scripted, 4, seed=1)
+    made = question_writer.make(library, scripted, 4, seed=1)
     assert next(made).type == "factual"
     with pytest.raises(ModelError, match="no question that its passage bears out"):
         next(made)
-    assert len(scripted.asked) == 1 + makeset.TRIES
+    assert len(scripted.asked) == 1 + question_writer.TRIES
     library.close()
 
 
 def test_papers_without_prose_have_nothing_to_ask_about(tmp_path: Path) -> None:
     library = library_of(tmp_path, table=("1 2 3 4\n5 6 7 8",))
     with pytest.raises(UsageError, match="No paper in the index has a passage of prose"):
-        list(makeset.make(library, model, 2))
+        list(question_writer.make(library, model, 2))
     library.close()
 
 
@@ -265,7 +267,7 @@ def test_papers_without_prose_have_nothing_to_ask_about(tmp_path: Path) -> None:
     ],
 )
 def test_what_reads_as_prose(text: str, prose: bool) -> None:
-    assert makeset.is_prose(text) == prose
+    assert question_writer.is_prose(text) == prose
 
 
 def test_nothing_behind_the_references_is_asked_about() -> None:
@@ -273,7 +275,7 @@ def test_nothing_behind_the_references_is_asked_about() -> None:
         starts = tuple(len("\n\n".join(texts[:number])) for number in range(len(texts)))
         text = "\n\n".join(texts)
         paper = Paper("x", "x.pdf", "", (), None, PageMap(starts, ("",) * len(texts)), len(text), 1)
-        return [passage.page for passage in makeset.passages_of(paper, text)]
+        return [passage.page for passage in question_writer.passages_of(paper, text)]
 
     assert pages(FUR, DIET, "7. References\n\n" + LENGTH, GAUGE) == [1, 2]
     # A line of a table of contents is no list of references.
@@ -288,44 +290,46 @@ def test_the_model_is_asked_by_ollama(library: Library) -> None:
         return model("", messages[-1]["content"])
 
     with OllamaStandIn(dimension=64, reply=reply) as server:
-        made = list(makeset.make(library, makeset.ask_with(OllamaServer(server.url), LLAMA.name), 2, seed=1))
-        assert made == list(makeset.make(library, model, 2, seed=1))
+        made = list(
+            question_writer.make(library, question_writer.ask_with(OllamaServer(server.url), LLAMA.name), 2, seed=1)
+        )
+        assert made == list(question_writer.make(library, model, 2, seed=1))
         body = server.bodies("/api/chat")[0]
-    assert body["format"] == makeset.Written.model_json_schema()
+    assert body["format"] == question_writer.Written.model_json_schema()
     assert body["options"]["temperature"] == 0
-    assert body["options"]["num_ctx"] == makeset.CONTEXT
+    assert body["options"]["num_ctx"] == question_writer.CONTEXT
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
 
 
 def test_two_of_the_longest_passages_fit_the_context(tmp_path: Path) -> None:
     long = [
-        " ".join(f"The {word} of the otter {n} is so." for n in range(200))[: makeset.PASSAGE]
+        " ".join(f"The {word} of the otter {n} is so." for n in range(200))[: question_writer.PASSAGE]
         for word in ("fur", "diet")
     ]
     library = library_of(tmp_path, otters=(long[0], FUR), ice=(long[1], LENGTH))
     with OllamaStandIn(dimension=64, reply=lambda messages: model("", messages[-1]["content"])) as server:
-        ask = makeset.ask_with(OllamaServer(server.url), LLAMA.name)
-        assert [question.type for question in makeset.make(library, ask, 2, seed=1)] == ["factual", "synthesis"]
+        ask = question_writer.ask_with(OllamaServer(server.url), LLAMA.name)
+        assert [question.type for question in question_writer.make(library, ask, 2, seed=1)] == ["factual", "synthesis"]
         assert server.cut == []
     library.close()
 
 
 def test_without_ollama_it_says_what_it_needs() -> None:
     with pytest.raises(OllamaError) as raised:
-        makeset.ask_with(OllamaServer(closed_url()), LLAMA.name)
+        question_writer.ask_with(OllamaServer(closed_url()), LLAMA.name)
     assert raised.value.remedy.startswith("Start it with `ollama serve`")
 
 
 def test_a_model_that_is_missing_or_runs_elsewhere_is_refused(ollama_server: OllamaStandIn) -> None:
     with pytest.raises(ModelMissing) as raised:
-        makeset.ask_with(OllamaServer(ollama_server.url), "mistral:7b")
+        question_writer.ask_with(OllamaServer(ollama_server.url), "mistral:7b")
     assert raised.value.remedy == "Get it with `ollama pull mistral:7b`."
     with pytest.raises(CloudModel):
-        makeset.ask_with(OllamaServer(ollama_server.url), "gpt-oss:120b-cloud")
+        question_writer.ask_with(OllamaServer(ollama_server.url), "gpt-oss:120b-cloud")
 
 
 def test_what_goes_wrong_on_the_way_is_told(ollama_server: OllamaStandIn) -> None:
-    ask = makeset.ask_with(OllamaServer(ollama_server.url), LLAMA.name)
+    ask = question_writer.ask_with(OllamaServer(ollama_server.url), LLAMA.name)
     ollama_server.faults.end_after = 1
     with pytest.raises(OllamaError, match="broke off"):
         ask("rules", "prompt of several words")
@@ -336,4 +340,4 @@ def test_what_goes_wrong_on_the_way_is_told(ollama_server: OllamaStandIn) -> Non
     ollama_server.faults.fails = 0
     ollama_server.models[LLAMA.name] = replace(LLAMA, context_length=128)
     with pytest.raises(ContextTooSmall):
-        makeset.ask_with(OllamaServer(ollama_server.url), LLAMA.name)("rules", "word " * 500)
+        question_writer.ask_with(OllamaServer(ollama_server.url), LLAMA.name)("rules", "word " * 500)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from folio.errors import PaperError
+from folio.evaluate.quote_match import fold, pages_with, stands_on, word_for_word
 from folio.files import sha256_file
-from folio.matching import fold, pages_with, stands_on, word_for_word
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.reader import read_pdf
 from folio.store.library import Library

@@ -13,11 +13,11 @@ import pytest
 from folio.answer.chat import Chat
 from folio.app import App
 from folio.errors import ModelError, OllamaError, UsageError
-from folio.evalset import Document, EvalSet, Gold, Question
-from folio.measure import Asked, figures
+from folio.evaluate.dataset import Document, EvalSet, Gold, Question
+from folio.evaluate.metrics import Asked, figures
+from folio.evaluate.runner import DEPTH, Failed, Run, Trial, load, save
 from folio.search.retriever import Found
 from folio.store.library import Library
-from folio.trial import DEPTH, Failed, Run, Trial, load, save
 from tests.helpers.factories import shelf
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -1,6 +1,6 @@
 """The forms that sets of questions come in, read and checked: our own, conversations, SQuAD's, BEIR's.
 
-Nothing here says what a form means; evalset.py makes a set of it.
+Nothing here says what a form means; dataset.py makes a set of it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from folio.bars import Bar, missed, read_bar
 from folio.errors import UsageError
-from folio.measure import NAMES, Figure
+from folio.evaluate.metrics import NAMES, Figure
+from folio.evaluate.thresholds import Bar, missed, read_bar
 
 
 def figure(value: float) -> Figure:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from folio.errors import UsageError
-from folio.measure import NAMES, Figure
+from folio.evaluate.metrics import NAMES, Figure
 
 _BAR = re.compile(r"\s*([^=<>\s]+)\s*(<=|>=|=)\s*(\S+)\s*")
 

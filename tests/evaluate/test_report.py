@@ -15,11 +15,11 @@ import pytest
 from rich.console import Console
 
 from folio.errors import UsageError
-from folio.gold import Fault
-from folio.measure import Answered, Asked, Cited
-from folio.plot import DPI, HEIGHT, WIDTH, picture
-from folio.report import Table, changes, comparison, markdown, show, tables, write
-from folio.trial import Failed, Run
+from folio.evaluate.metrics import Answered, Asked, Cited
+from folio.evaluate.plot import DPI, HEIGHT, WIDTH, picture
+from folio.evaluate.relevance import Fault
+from folio.evaluate.report import Table, changes, comparison, markdown, show, tables, write
+from folio.evaluate.runner import Failed, Run
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 UNITS = ("chunk", "page", "paper")

@@ -12,11 +12,11 @@ import pytest
 
 from benchmarks.plain import PlainDesign, PlainHit
 from benchmarks.quality import ask_plain, asked_of, ranks_of, table
-from folio.evalset import Document, EvalSet, Gold, Question
-from folio.gold import Judge
-from folio.measure import Asked
+from folio.evaluate.dataset import Document, EvalSet, Gold, Question
+from folio.evaluate.metrics import Asked
+from folio.evaluate.relevance import Judge
+from folio.evaluate.runner import Failed, Run, load
 from folio.search.langchain import FolioEmbeddings
-from folio.trial import Failed, Run, load
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, shelf
 from tests.helpers.fakes import HashingEmbedder

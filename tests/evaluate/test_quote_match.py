@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.matching import LEAST_QUOTE, fold, holds, pages_with, stands_on, weight, word_for_word
+from folio.evaluate.quote_match import LEAST_QUOTE, fold, holds, pages_with, stands_on, weight, word_for_word
 
 
 @pytest.mark.parametrize(
