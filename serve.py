@@ -54,15 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     import socket
 
-    from folio.guard import Allowed
     from folio.offline import is_loopback
+    from folio.web.request_guard import Allowed
 
     _require_token(arguments.host, arguments.token)
     try:
         with _listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
             allowed = Allowed(arguments.host, listening.getsockname()[1], arguments.token, names)
-            from folio.web import make_web
+            from folio.web.api import make_web
 
             web = make_web(app, allowed)
             address = f"{allowed.url}?token={arguments.token}" if arguments.token else allowed.url

@@ -13,10 +13,10 @@ import uvicorn
 
 from config import Settings
 from folio.app import App
-from folio.guard import Allowed
 from folio.ingest import discovery
 from folio.store import indexes
-from folio.web import make_web
+from folio.web.api import make_web
+from folio.web.request_guard import Allowed
 from serve import FINISH_S
 from tests.helpers.fakes import NullWatch
 

@@ -16,9 +16,9 @@ from fastapi.testclient import TestClient
 
 from folio import workers
 from folio.errors import DiskFull
-from folio.guard import Allowed
 from folio.store import indexes
-from folio.web import make_web
+from folio.web.api import make_web
+from folio.web.request_guard import Allowed
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT

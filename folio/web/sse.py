@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from folio.errors import FolioError
 from folio.files import unusable
 from folio.schema import SentenceJson
-from folio.webschema import ErrorBody, Retrieved, error_body, event
+from folio.web.schema import ErrorBody, Retrieved, error_body, event
 
 logger = logging.getLogger(__name__)
 

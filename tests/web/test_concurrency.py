@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from folio import workers
-from folio.web import ANSWERING
+from folio.web.api import ANSWERING
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.live_server import LIMIT_S, Live, builtin_app, until

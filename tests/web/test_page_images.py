@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from folio import pages
 from folio.errors import PaperError, PaperLimit
-from folio.pages import Pages, PageView
 from folio.pdf.render import page_png
+from folio.web import page_images
+from folio.web.page_images import Pages, PageView
 from tests.helpers.factories import OTTERS, write_pdf
 
 FUR = "No other mammal has a denser fur."
@@ -40,7 +40,7 @@ def test_a_page_that_was_drawn_of_late_is_not_drawn_again(drawer: Pages, tmp_pat
 
 
 def test_the_oldest_picture_is_forgotten_first(drawer: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "KEPT", 2)
+    monkeypatch.setattr(page_images, "KEPT", 2)
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
     first, second, third = (PageView(path, 1, (), dpi) for dpi in (36, 37, 38))
     drawer.picture(first)

@@ -10,11 +10,11 @@ import pytest
 
 from tests.helpers.paths import ROOT
 
-PAGE = ROOT / "folio" / "page"
-INDEX = (PAGE / "index.html").read_text(encoding="utf-8")
-STYLE = (PAGE / "style.css").read_text(encoding="utf-8")
+STATIC = ROOT / "folio" / "web" / "static"
+INDEX = (STATIC / "index.html").read_text(encoding="utf-8")
+STYLE = (STATIC / "style.css").read_text(encoding="utf-8")
 # docs.html and docs.js show Swagger UI.
-MODULES = sorted(path for path in PAGE.glob("*.js") if path.stem != "docs")
+MODULES = sorted(path for path in STATIC.glob("*.js") if path.stem != "docs")
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in MODULES)
 
 
@@ -22,7 +22,7 @@ def text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", sorted(PAGE.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(STATIC.iterdir()), ids=lambda path: path.name)
 def test_nothing_comes_from_outside(path: Path) -> None:
     namespace = "http://www.w3.org/2000/svg"
     assert not re.search(r"https?://|url\(|@import|//cdn", text(path).replace(namespace, ""))
@@ -44,14 +44,14 @@ def test_module_is_short_and_makes_no_markup_of_text(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_module_imports_names_that_are_exported_and_used(path: Path) -> None:
     for names, module in re.findall(r'^import \{ ([^}]+) \} from "\./([\w.]+)";', text(path), re.MULTILINE):
-        exported = set(re.findall(r"^export (?:async )?(?:const|function\*?|class) (\w+)", text(PAGE / module), re.M))
+        exported = set(re.findall(r"^export (?:async )?(?:const|function\*?|class) (\w+)", text(STATIC / module), re.M))
         wanted = set(names.split(", "))
         assert wanted <= exported
         assert [name for name in wanted if len(re.findall(rf"\b{name}\b", text(path))) < 2] == []
 
 
 def test_files_ids_and_icons_that_are_named_exist() -> None:
-    assert {name for name in re.findall(r'"/assets/([\w.]+)"', INDEX) if not (PAGE / name).exists()} == set()
+    assert {name for name in re.findall(r'"/assets/([\w.]+)"', INDEX) if not (STATIC / name).exists()} == set()
     ids = re.findall(r'\sid="([^"]+)"', INDEX)
     assert len(ids) == len(set(ids))
     made = set(re.findall(r'\bid: "([\w-]+)"', CODE)) | set(re.findall(r'\bselect\("([\w-]+)"', CODE))

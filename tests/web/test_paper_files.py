@@ -13,10 +13,10 @@ import pytest
 
 from folio import workers
 from folio.errors import NotKnown, PaperError, StoreBusy
-from folio.shelf import STALE_S, Shelf, _safe
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
+from folio.web.paper_files import STALE_S, Shelf, _safe
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, NullWatch, hashing_app, read_here
 

@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from folio.answer.markup import printable
-from folio.export import markdown
 from folio.schema import answer_json
 from folio.types import Answer, Sentence
+from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
     ANSWER,
     HITS,

@@ -10,8 +10,8 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from folio.guard import ALWAYS, POLICIES, Allowed, ASGIApp, Guard, Message, Receive, Scope, Send
 from folio.offline import is_loopback
+from folio.web.request_guard import ALWAYS, POLICIES, Allowed, ASGIApp, Guard, Message, Receive, Scope, Send
 
 HERE = Allowed("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"

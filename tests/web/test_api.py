@@ -12,10 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
-from folio.guard import Allowed
 from folio.store.query_log import LogCounts, QueryLog
 from folio.types import REFUSAL
-from folio.web import make_web
+from folio.web.api import make_web
+from folio.web.request_guard import Allowed
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.ollama_server import OllamaStandIn

@@ -15,19 +15,19 @@ from folio.answer.chat import Chat, import_aside, log_entry
 from folio.app import App
 from folio.background import run_in_background
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
-from folio.export import markdown
 from folio.files import unusable
-from folio.pages import Pages, PageView
 from folio.pdf.render import PagePicture
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.retriever_pool import Reader, Readers
-from folio.shelf import Removed, Shelf, not_here
 from folio.store import indexes
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import Feedback
 from folio.types import Answer, Paper
-from folio.webschema import (
+from folio.web.markdown_export import markdown
+from folio.web.page_images import Pages, PageView
+from folio.web.paper_files import Removed, Shelf, not_here
+from folio.web.schema import (
     ChatReply,
     ChatRequest,
     Conversation,

@@ -33,13 +33,11 @@ from folio.errors import (
     UsageError,
 )
 from folio.files import disk_full, is_full, unusable
-from folio.guard import Allowed, Guard
 from folio.ingest.progress import Outcome
 from folio.schema import Sha256
-from folio.service import Busy, Service
-from folio.stream import Client, Gone, Tell, Work
 from folio.types import SourceFile
-from folio.webschema import (
+from folio.web.request_guard import Allowed, Guard
+from folio.web.schema import (
     NOT_BLANK,
     ChatReply,
     ChatRequest,
@@ -60,8 +58,10 @@ from folio.webschema import (
     TakenIn,
     error_body,
 )
+from folio.web.service import Busy, Service
+from folio.web.sse import Client, Gone, Tell, Work
 
-PAGE = Path(__file__).resolve().parent / "page"
+STATIC = Path(__file__).resolve().parent / "static"
 # Answers that are worked on at once; more wait. Everything else has threads of its own, and never waits for an answer.
 ANSWERING = 8
 # Pictures of pages that are drawn or waited for at once: a hostile page may take its drawer minutes
@@ -325,13 +325,13 @@ class _Watch:
 def _page(web: FastAPI) -> None:
     @web.get("/", include_in_schema=False)
     def page() -> FileResponse:
-        return FileResponse(PAGE / "index.html")
+        return FileResponse(STATIC / "index.html")
 
     @web.get("/docs", include_in_schema=False)
     def docs() -> FileResponse:
-        return FileResponse(PAGE / "docs.html")
+        return FileResponse(STATIC / "docs.html")
 
-    web.mount("/assets", StaticFiles(directory=PAGE))
+    web.mount("/assets", StaticFiles(directory=STATIC))
     web.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]))
 
 
