@@ -1,6 +1,6 @@
-"""Every setting of Folio, with its default and its reason.
+"""Every setting of Folio, with its default and its meaning. docs/settings.md is made from this file by `make docs`.
 
-Each can be set in the environment or in a file named .env in the folder you run from:
+Set them in the environment or in a file named .env in the current folder:
 
     CHUNK_SIZE=1000 python ingest.py --rebuild
     OLLAMA_HOST=127.0.0.1:11500 python query.py "question"
@@ -24,81 +24,84 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class Settings(BaseSettings):
-    """The settings as they are in force. Only app.py and the scripts see them."""
+    """All settings, checked. Only app.py and the scripts see them."""
 
     model_config = SettingsConfigDict(
         env_file=".env", extra="ignore", frozen=True, use_attribute_docstrings=True, env_ignore_empty=True
     )
 
-    # Where things are
+    # Files and folders
     PAPERS_DIR: Path = ROOT / "papers"
-    """The folder of PDFs that `python ingest.py` reads, folders below it included."""
+    """The folder of PDFs that an ingest reads, subfolders included."""
     VECTORSTORE_DIR: Path = ROOT / "vectorstore"
-    """The index: library.sqlite, and the FAISS and BM25 files derived from it."""
+    """The index: `library.sqlite`, and the FAISS and BM25 files derived from it."""
     INGESTED_JSON: Path = ROOT / "ingested.json"
     """A list of what is in the index, for people to read."""
     MODELS_DIR: Path = ROOT / "models"
-    """Where `make models` puts the cross-encoder; in its `onnx/`, what is made of a model's weights once."""
+    """Where `make models` puts the cross-encoder. Its subfolder `onnx/` caches the graphs built from model weights."""
 
-    # Which models
+    # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
-    """Who embeds: auto takes what the store was made with; for a new one Ollama where it is ready, else built in."""
+    """The embedder. `auto` uses the one that the index was made with; for a new index, Ollama if it is ready, otherwise
+    the built-in model."""
     LLM: Literal["auto", "ollama", "builtin"] = "auto"
-    """Who answers: auto takes Ollama where it is ready, else the built-in extractive answerer."""
+    """What writes answers. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
-    """Who reranks: auto takes the cross-encoder when its files are on this computer."""
+    """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
+    `none` keeps the order of the fused scores."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
-    """The BM25 engine: tantivy opens at once; rank_bm25 is rebuilt in memory at every start."""
+    """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"
-    """The Ollama server: host, host:port or a URL."""
+    """The Ollama server: a host, host:port or a URL."""
     EMBED_MODEL: str = "nomic-embed-text"
-    """The embedding model that Ollama serves."""
+    """The embedding model on Ollama."""
     LLM_MODEL: str = "llama3.1:8b"
-    """The chat model that Ollama serves."""
+    """The chat model on Ollama."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or a folder."""
 
-    # How papers are read, split and found
+    # Reading, splitting and searching
     PARSER: Literal["fast", "layout"] = "fast"
-    """How pages are read: fast, or layout: it marks headings, writes tables in Markdown and takes 15 times as long."""
+    """How pages are read. `layout` marks headings and writes tables in Markdown, and takes about 15 times as long as
+    `fast`."""
     OCR: Literal["off", "auto"] = "auto"
-    """Whether pages that are pictures are read by Tesseract or RapidOCR, where one is installed."""
+    """What happens to pages that are images. `auto` reads them with Tesseract or RapidOCR if one is installed; `off`
+    leaves them out."""
     CHUNK_SIZE: Count = 1500
-    """Characters in a chunk at most: two or three paragraphs, enough to answer from alone."""
+    """Maximum characters in a chunk: two or three paragraphs, enough to answer from alone."""
     CHUNK_OVERLAP: Annotated[int, Field(ge=0)] = 200
-    """Characters that neighbouring chunks share, so that a sentence at the seam stands whole in one of them."""
+    """Characters that neighbouring chunks share, so that a sentence at the boundary is whole in one of them."""
     TOP_K_CANDIDATES: Count = 20
-    """Passages taken from each of FAISS and BM25, and then reranked."""
+    """Passages taken from FAISS, and as many from BM25, before they are fused and reranked."""
     TOP_K: Count = 4
-    """Passages kept as evidence."""
+    """Passages kept as evidence for an answer."""
     DENSE_WEIGHT: Weight = 0.7
-    """Share of the embedding's score in the fused score."""
+    """Weight of the embedding score in the fused score."""
     BM25_WEIGHT: Weight = 0.3
-    """Share of BM25's score in the fused score."""
+    """Weight of the BM25 score in the fused score."""
 
-    # What is kept, what is opened
+    # Privacy and the PDF viewer
     QUERY_LOG: bool = True
-    """Whether questions and their answers are written to the log in the index, for --stats and --feedback; and whether
-    conversations of the web app are kept there."""
+    """Whether questions and answers are logged in the index, and conversations of the web page kept there."""
     PDF_VIEWER: str = "auto"
-    """What opens a cited page: auto takes a viewer that is there; none draws the page; or a command with {file} and,
-    for the page, {page}."""
+    """What opens a cited page. `auto` uses an installed viewer; `none` draws the page as a picture; or a command with
+    `{file}` and, for the page, `{page}`."""
 
-    # How much, how long
+    # Limits
     CONTEXT_TOKENS: Annotated[int, Field(ge=256)] = 6000
-    """Tokens of evidence in a prompt at most; weaker passages are left out first."""
+    """Maximum tokens of evidence in a prompt. The weakest passages are left out first."""
     ANSWER_TOKENS: Annotated[int, Field(ge=64)] = 768
-    """Tokens of an answer at most; room for them is kept in the model's context."""
+    """Maximum tokens of an answer. The model's context always has room for them."""
     EMBED_BATCH: Count = 32
     """Passages in one embedding request."""
     OLLAMA_TIMEOUT_S: Seconds = 300
-    """Seconds of silence after which Ollama counts as stuck: a cold model takes tens of seconds to load."""
+    """Seconds of silence before a request to Ollama fails. A cold model takes tens of seconds to load."""
     PARSE_TIMEOUT_S: Seconds = 120
-    """Seconds that one PDF may take to read."""
+    """Seconds that reading one PDF may take."""
     PARSE_MEMORY_MB: Annotated[int, Field(ge=256)] = 2048
-    """Memory that the reading of one PDF may take (enforced on Linux)."""
+    """Megabytes of memory that reading one PDF may take (enforced on Linux)."""
     MAX_FILE_MB: Count = 500
-    """A PDF larger than this is not opened."""
+    """A PDF larger than this many megabytes is not opened."""
 
     @field_validator("PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR")
     @classmethod
@@ -128,11 +131,11 @@ class Settings(BaseSettings):
 
 
 class SettingsError(Exception):
-    """A setting has a value that it cannot take; the text names it."""
+    """A setting has an invalid value; the message names it."""
 
 
 def load_settings() -> Settings:
-    """The settings from the environment and .env. Raises SettingsError naming the first that is wrong."""
+    """The settings from the environment and .env. Raises SettingsError naming the first invalid one."""
     try:
         return Settings()
     except ValidationError as error:

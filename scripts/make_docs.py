@@ -1,18 +1,42 @@
 """Write the generated parts of docs/ again: `make docs`.
 
-A generated part stands between two comments, `<!-- generated: NAME -->` and `<!-- end -->`. The module list of
-docs/architecture.md comes from the first line of each module's docstring. tests/test_docs.py fails while a page is out
-of date.
+A generated part is between two comments, `<!-- generated: NAME -->` and `<!-- end -->`. It comes from the code: the
+module docstrings, the import contracts in pyproject.toml, config.py and the commands' parsers. tests/test_docs.py fails
+while a page is out of date.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
-from collections.abc import Callable
+import sys
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+# Run as a file, a script sees only the modules in its own folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import evaluate
+import ingest
+import query
+import serve
+from config import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
+    "ingest": ingest.parser,
+    "query": query.parser,
+    "serve": serve.parser,
+    "evaluate": evaluate.parser,
+}
+
+
+# docs/architecture.md
 
 
 def modules() -> str:
@@ -36,7 +60,108 @@ def _summary(path: Path) -> str:
     return " ".join(docstring.partition("\n\n")[0].split())
 
 
-PARTS: dict[str, tuple[str, Callable[[], str]]] = {"modules": ("docs/architecture.md", modules)}
+def imports() -> str:
+    """Who may import whom, and the libraries that a single module may import, from the contracts in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    layers = [re.split(" [|:] ", layer) for contract in contracts for layer in contract.get("layers", ())]
+    forbidden: dict[str, set[str]] = {}
+    alone = []
+    for contract in contracts:
+        for source in contract.get("source_modules", ()):
+            names = {name.removeprefix("folio.") for name in contract["forbidden_modules"]}
+            forbidden.setdefault(source.removeprefix("folio."), set()).update(names)
+        for exception in contract.get("ignore_imports", ()):
+            module, _, library = exception.partition(" -> ")
+            alone.append([f"`{library}`", f"`{module.replace('.', '/')}.py`"])
+    rows = []
+    for place, layer in enumerate(layers[:-1]):
+        below = [name for lower in layers[place + 1 : -1] for name in lower]
+        alike: dict[tuple[str, ...], list[str]] = {}  # what may be imported -> who may
+        for name in layer:
+            alike.setdefault(tuple(other for other in below if other not in forbidden.get(name, ())), []).append(name)
+        for allowed, importers in alike.items():
+            what = "every row below" if below and len(allowed) == len(below) else _code(*allowed, "the root modules")
+            rows.append([_code(*importers), what])
+    rows.append([f"the root modules: {_code(*layers[-1])}", "each other"])
+    return f"{_table(['who', 'may import'], rows)}\n\n{_table(['library', 'imported only by'], alone)}"
+
+
+def _code(*names: str) -> str:
+    return ", ".join(name if " " in name else f"`{name}`" for name in names)
+
+
+# docs/settings.md
+
+
+def settings() -> str:
+    """Every setting with its default, its values and its meaning, grouped as in config.py."""
+    field = re.compile(r"^    (?:# (?P<group>.+)|(?P<name>[A-Z][A-Z0-9_]*): .*)$", re.MULTILINE)
+    groups: dict[str, list[list[str]]] = {}
+    group = ""
+    for found in field.finditer((ROOT / "config.py").read_text(encoding="utf-8")):
+        group = found["group"] or group
+        if found["name"] in Settings.model_fields:
+            info = Settings.model_fields[found["name"]]
+            meaning = " ".join((info.description or "").split())
+            groups.setdefault(group, []).append(
+                [f"`{found['name']}`", f"`{_value(info.default)}`", _values(info), meaning]
+            )
+    heads = ["setting", "default", "values", "meaning"]
+    return "\n\n".join(f"## {group}\n\n{_table(heads, rows)}" for group, rows in groups.items())
+
+
+def _value(default: object) -> str:
+    """A default as a person would write it; a path relative to the checkout."""
+    if isinstance(default, Path):
+        return default.relative_to(ROOT).as_posix() + "/" * (not default.suffix)
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _values(info: Any) -> str:
+    """The values that a setting takes: its choices, or its range."""
+    if get_origin(info.annotation) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(info.annotation))
+    signs = {"ge": "from", "gt": "above", "le": "to"}
+    limits = [(word, getattr(limit, sign, None)) for limit in info.metadata for sign, word in signs.items()]
+    kinds = {bool: "`true`, `false`", Path: "path", str: "text", int: "integer", float: "number"}
+    return " ".join([kinds[info.annotation], *(f"{word} {limit}" for word, limit in limits if limit is not None)])
+
+
+# docs/commands.md
+
+
+def options(name: str) -> str:
+    """Every argument of a command with its help text, as its parser has them."""
+    rows = []
+    for action in PARSERS[name]()._actions:  # argparse has no other way to list them
+        if isinstance(action, argparse._HelpAction | argparse._VersionAction):
+            continue
+        takes = "" if action.nargs == 0 else " " + _argument(action)
+        rows.append([f"`{', '.join(action.option_strings)}{takes}`".replace("` ", "`"), action.help or ""])
+    return _table([f"`python {name}.py`", "meaning"], rows)
+
+
+def _argument(action: argparse.Action) -> str:
+    if action.choices:
+        return f"{{{','.join(map(str, action.choices))}}}"
+    word = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
+    optional = not action.option_strings and action.nargs in ("?", "*")
+    many = " ..." if action.nargs in ("*", "+") else ""
+    return f"[{word}{many}]" if optional else f"{word}{many}"
+
+
+def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    cells = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells)
+
+
+PARTS: dict[str, tuple[str, Callable[[], str]]] = {
+    "modules": ("docs/architecture.md", modules),
+    "imports": ("docs/architecture.md", imports),
+    "settings": ("docs/settings.md", settings),
+    **{name: ("docs/commands.md", partial(options, name)) for name in PARSERS},
+}
 
 
 def pages() -> dict[Path, str]:

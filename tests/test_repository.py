@@ -1,4 +1,4 @@
-"""The repository itself: its tasks, what README says of it, and the order in which the rooms may import each other."""
+"""The repository itself: its modules, its make targets, its requirements and the sample paper."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pymupdf
 import pytest
 
-from config import Settings
 from scripts.make_sample import OUTPUT, make_sample
 from tests.helpers.paths import ROOT
 
@@ -33,18 +31,6 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
             found |= {arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)}
     return {name.partition(".")[0] for name in found}
-
-
-def section(title: str) -> str:
-    """The text of README.md under the heading "## title"."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", readme, re.MULTILINE | re.DOTALL)
-    assert found, f'README.md has no section "## {title}"'
-    return found[1]
-
-
-def first_cells(table: str) -> str:
-    return "\n".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))
 
 
 # `make test` hands down its flags, "keep going" or "dry run" among them, and that it is the outer one.
@@ -152,23 +138,6 @@ def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
     direct, closure = pins("requirements.in"), pins("requirements.txt")
     assert direct["torch"] == "2.13.0"
     assert {name: closure.get(name) for name in direct} == direct
-
-
-# README
-
-
-def test_readme_names_the_options_that_help_names() -> None:
-    option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-    offered: set[str] = set()
-    for script in ("ingest.py", "query.py", "evaluate.py", "serve.py"):
-        command = [sys.executable, script, "--help"]
-        shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        offered |= set(option.findall(shown))
-    assert set(option.findall(first_cells(section("Commands")))) == offered - {"--help"}
-
-
-def test_readme_names_every_setting() -> None:
-    assert set(re.findall(r"`([A-Z][A-Z0-9_]+)`", first_cells(section("Settings")))) == set(Settings.model_fields)
 
 
 # The sample paper
