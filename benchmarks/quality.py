@@ -21,10 +21,10 @@ from time import perf_counter
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import evaluate
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio.app import App
 from folio.cli.command import command, positive_int
+from folio.commands import evaluate
 from folio.console import one_line, output, progress_bar
 from folio.errors import UsageError
 from folio.evaluate import dataset, report, runner, stores

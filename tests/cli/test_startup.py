@@ -111,7 +111,10 @@ def test_without_a_reranker_ollama_is_asked_and_no_model_is_loaded_here(
 
 def test_a_program_that_ends_waits_for_what_it_loads_aside() -> None:
     # onnxruntime, torn down while it loads a model, ends the program with "terminate called".
-    program = "import time; from folio.background import aside; aside(lambda: (time.sleep(0.3), print('loaded')))"
+    program = (
+        "import time; from folio.background import run_in_background as run; "
+        "run(lambda: (time.sleep(0.3), print('loaded')))"
+    )
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "loaded\n", "")
 

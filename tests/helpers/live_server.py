@@ -17,7 +17,7 @@ from folio.ingest import discovery
 from folio.store import indexes
 from folio.web.api import make_web
 from folio.web.request_guard import Allowed
-from serve import FINISH_S
+from folio.web.server import FINISH_S
 from tests.helpers.fakes import NullWatch
 
 LIMIT_S = 60

@@ -1,0 +1,66 @@
+"""The progress bar of an ingest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from folio.console import errors
+from folio.ingest.progress import Outcome
+from folio.types import SourceFile
+
+
+class IngestProgressBar:
+    """The progress bar: bytes of PDF done, with papers, pages, chunks and the time left. Nothing on a pipe."""
+
+    def __init__(self, files: int) -> None:
+        self._progress: Progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[counts]}"),
+            TimeRemainingColumn(),
+            console=errors(),
+            transient=True,
+            disable=not errors().is_terminal,
+        )
+        self._task: TaskID = self._progress.add_task("Hashing", total=files, counts="")
+        self._sizes: dict[str, float] = {}
+        self._counts: Counter[str] = Counter()
+        self.landed = 0
+
+    def __enter__(self) -> IngestProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+    def hashed(self, file: Path) -> None:
+        self._progress.advance(self._task)
+
+    def planned(self, files: Sequence[SourceFile]) -> None:
+        self._sizes = {file.path: Path(file.path).stat().st_size for file in files if Path(file.path).exists()}
+        total = sum(self._sizes.values())
+        self._progress.reset(self._task, total=total, description="Reading and embedding", counts="")
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
+        self._counts["chunks"] += chunks
+        share = self._sizes.get(file.path, 0) * chunks / of
+        self._progress.update(self._task, advance=share, counts=self._text())
+
+    def done(self, outcome: Outcome) -> None:
+        self._counts["pages"] += outcome.pages
+        if outcome.status in ("added", "replaced"):
+            self.landed += 1
+        elif outcome.status == "failed":
+            self._progress.advance(self._task, self._sizes.get(outcome.file.path, 0))
+        self._progress.update(self._task, counts=self._text())
+
+    def _text(self) -> str:
+        return f"{self.landed} papers, {self._counts['pages']} pages, {self._counts['chunks']} chunks"

@@ -1,0 +1,234 @@
+"""`folio ask` and query.py: one question, several, a chat; passages alone; the log and the doctor."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from folio.cli.command import positive_int
+
+if TYPE_CHECKING:
+    from folio.answer.chat import Chat
+    from folio.app import App
+    from folio.cli.session import Asker
+    from folio.store.library import Library
+
+# What an option goes together with, and with nothing else; "question" is the question itself.
+GOES_WITH = {
+    "doctor": (),
+    "forget": (),
+    "feedback": (),
+    "stats": ("json",),
+    "sources": ("question", "batch", "top_k", "paper", "json", "no_log"),
+    "verify": ("question", "style", "show_evidence", "top_k", "paper", "no_log"),
+    "batch": ("style", "show_evidence", "sources", "top_k", "paper", "json", "no_log"),
+}
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        prog=prog,
+        description="Ask the papers in the index. Without a question, a chat begins.",
+        epilog="Settings such as LLM, RERANKER and TOP_K are in config.py; the environment overrides them.",
+    )
+    found.add_argument("question", nargs="?", help="what you want to know")
+    found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
+    found.add_argument("--show-evidence", action="store_true", help="show the text that the answer was made from too")
+    found.add_argument(
+        "--verify", action="store_true", help="open the cited page, or draw it; without a question, of the last answer"
+    )
+    found.add_argument("--sources", action="store_true", help="rank passages only; no language model is called")
+    found.add_argument(
+        "--top-k", type=positive_int, metavar="K", help="passages to find and answer from (default: TOP_K)"
+    )
+    found.add_argument("--paper", metavar="NAME", help="ask only papers whose file name or title has NAME in it")
+    found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one a line; - is standard input")
+    found.add_argument("--json", action="store_true", help="print JSON, one object a line, and nothing else")
+    found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
+    found.add_argument("--feedback", choices=["good", "bad"], help="mark the last question in the log")
+    found.add_argument("--forget", action="store_true", help="forget questions, conversations, and what chats noted")
+    found.add_argument("--stats", action="store_true", help="show what is in the index and what was asked")
+    found.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
+    return found
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
+    """prog: what --help and errors of usage call the program."""
+    arguments = parser(prog).parse_args(argv)
+    from folio.cli.command import command
+
+    return command(lambda app: _run(app, arguments))
+
+
+def _run(app: App, arguments: argparse.Namespace) -> int:
+    _require_sense(arguments)
+    if arguments.doctor:
+        from folio.cli.doctor import show_doctor
+
+        return show_doctor(app)
+    questions = _questions(arguments)
+    library = app.open_library()
+    try:
+        if arguments.stats:
+            return _stats(app, library, as_json=arguments.json)
+        if arguments.feedback:
+            from folio.cli.session import mark
+
+            mark(app.query_log(library), arguments.feedback)
+            return 0
+        if arguments.forget:
+            from folio.cli.session import forget
+
+            forget(app, library)
+            return 0
+        if arguments.sources:
+            return _search(app, library, questions or [], arguments)
+        if questions is None and arguments.verify:
+            from folio.cli.session import verify_logged
+
+            return verify_logged(app, library)
+        return _ask(app, library, questions, arguments)
+    finally:
+        library.close()
+
+
+def _require_sense(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go together, or that lack what they need."""
+    from folio.errors import UsageError
+
+    given = [name for name, value in vars(arguments).items() if value not in (None, False)]
+    for name, beside in GOES_WITH.items():
+        for other in given if name in given else ():
+            if other not in (name, *beside):
+                raise UsageError(f"Both {_named(other)} and {_named(name)} were given.", "Give one of the two.")
+    asks = arguments.question is not None or arguments.batch is not None
+    if (arguments.json or arguments.sources) and not asks and not arguments.stats:
+        raise UsageError("--json and --sources need a question.", 'Give one: python query.py --json "What is ...?"')
+    if arguments.verify and not asks and len(given) > 1:
+        option = next(_named(name) for name in given if name != "verify")
+        raise UsageError(f"--verify with {option} needs a question.", "Give one; --verify alone is of the last answer.")
+
+
+def _named(name: str) -> str:
+    return "a question" if name == "question" else f"--{name.replace('_', '-')}"
+
+
+def _questions(arguments: argparse.Namespace) -> list[str] | None:
+    """The questions of the command line; None for a chat. Raises UsageError for an empty one or a missing file."""
+    from folio.errors import UsageError
+
+    if arguments.batch is not None:
+        try:
+            with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8-sig") as file:
+                questions = [line.strip() for line in file if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+            raise UsageError(f"{arguments.batch} cannot be read: {reason}.", "Give a text file.") from error
+        if not questions:
+            raise UsageError(f"There is no question in {arguments.batch}.", "Put one on each line.")
+        return questions
+    if arguments.question is None:
+        return None
+    if not arguments.question.strip():
+        raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
+    return [arguments.question.strip()]
+
+
+def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
+    """One question, several, or a chat."""
+    from folio.cli.session import Asker
+
+    chat = app.chat(
+        library,
+        top_k=arguments.top_k or app.settings.TOP_K,
+        paper=arguments.paper,
+        style=arguments.style or "plain",
+    )
+    asker = Asker(
+        app,
+        library,
+        chat,
+        as_json=arguments.json,
+        evidence=arguments.show_evidence,
+        logged=app.settings.QUERY_LOG and not arguments.no_log,
+    )
+    if questions is None:
+        return asker.converse()
+    if len(questions) > 1:
+        return _ask_each(asker, chat, questions, as_json=arguments.json)
+    reply = asker.ask(questions[0])
+    return asker.verify(reply) if arguments.verify else 0
+
+
+def _ask_each(asker: Asker, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
+    """Unrelated questions. One that a model fails on is told, and the others are asked all the same."""
+    from folio.cli.render import show_question
+    from folio.cli.session import write_json
+    from folio.console import complain, output
+    from folio.errors import ModelError
+
+    code = 0
+    for number, question in enumerate(questions):
+        if not as_json:
+            print("\n" * bool(number), end="")
+            show_question(output(), question)
+        chat.start_anew()
+        try:
+            asker.ask(question)
+        except ModelError as error:
+            code = complain(error.happened, error.remedy, error.exit_code)
+            if as_json:
+                from folio.schema import ErrorJson
+
+                write_json(ErrorJson(question=question, error=error.happened, remedy=error.remedy))
+    return code
+
+
+def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Passages, and no answer."""
+    from folio.cli import render
+    from folio.cli.session import write_json
+    from folio.console import output
+
+    retriever = app.retriever(library)
+    app.announce()
+    papers = retriever.papers_named(arguments.paper) if arguments.paper else None
+    for question in questions:
+        found = retriever.search(question, arguments.top_k or app.settings.TOP_K, papers)
+        if arguments.json:
+            from folio.schema import passages_json
+
+            write_json(passages_json(question, found.hits, retriever.models, found.timings_ms))
+            continue
+        if len(questions) > 1:
+            render.show_question(output(), question)
+        render.show_hits(output(), found.hits)
+        if not found.hits:
+            output().print("No passage was found.")
+    return 0
+
+
+def _stats(app: App, library: Library, *, as_json: bool) -> int:
+    from folio.cli import render
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.schema import StatsJson
+    from folio.store import indexes
+
+    kept, asked = library.counts(), app.query_log(library).counts()
+    stats = StatsJson(
+        papers=kept["papers"],
+        chunks=kept["chunks"],
+        bytes=indexes.size(app.settings.VECTORSTORE_DIR),
+        questions=asked.questions,
+        refused=asked.refused,
+        good=asked.good,
+        bad=asked.bad,
+        median_ms=asked.median_ms,
+    )
+    if as_json:
+        write_json(stats)
+    else:
+        render.show_stats(output(), stats)
+    return 0

@@ -1,0 +1,260 @@
+"""`folio evaluate` and evaluate.py: ask a set of questions, print the figures, compare runs; write a set."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from folio.cli.command import positive_int
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.evaluate.dataset import EvalSet
+    from folio.evaluate.runner import Run
+    from folio.evaluate.thresholds import Bar
+
+QUESTIONS = 50  # that --make writes
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        prog=prog,
+        description="Ask a set of questions whose answers are known, and measure what is found and answered.",
+        epilog="docs/evaluation-set.md shows the form of a set. Settings are in config.py; the environment overrides.",
+    )
+    found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
+    found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in an index of their own")
+    found.add_argument("--no-answers", action="store_true", help="measure rankings alone; nothing is answered")
+    found.add_argument("--limit", type=positive_int, metavar="N", help="ask N of the questions, spread over the set")
+    found.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
+    found.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where the report and its picture go (default: evaluations/)"
+    )
+    found.add_argument(
+        "--compare", type=Path, nargs="+", metavar="RUN", help="a saved run to compare with; or two, without a set"
+    )
+    found.add_argument(
+        "--require", action="append", metavar="BAR", help="exit with 1 unless it holds: recall@5=0.8 (at least), or <="
+    )
+    found.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the local model")
+    found.add_argument(
+        "-n", type=positive_int, dest="number", metavar="N", help=f"questions to make (default: {QUESTIONS})"
+    )
+    found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="where the made set goes")
+    return found
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
+    """prog: what --help and errors of usage call the program."""
+    arguments = parser(prog).parse_args(argv)
+    from folio.cli.command import command
+
+    return command(lambda app: _run(app, arguments))
+
+
+def _run(app: App, arguments: argparse.Namespace) -> int:
+    from folio.evaluate.thresholds import read_bar
+
+    _require_sense(arguments)
+    if arguments.make:
+        return _make(app, arguments)
+    bars = [read_bar(text) for text in arguments.require or ()]
+    if arguments.eval_set is None:
+        return _compare(arguments.compare, bars)
+    return _evaluate(app, arguments, bars)
+
+
+def _require_sense(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go together, or that lack what they need."""
+    from folio.errors import UsageError
+
+    given = {name for name, value in vars(arguments).items() if value not in (None, False)}
+    if arguments.make and (others := sorted(given - {"make", "number", "output"})):
+        raise UsageError(f"--make was given together with {_named(others[0])}.", "Give one of the two.")
+    if not arguments.make and (alone := sorted(given & {"number", "output"})):
+        raise UsageError(f"{_named(alone[0])} needs --make.", "Write one: python evaluate.py --make PAPERS -n 50.")
+    if arguments.make or (arguments.eval_set and len(arguments.compare or ()) < 2):
+        return
+    if arguments.eval_set:
+        raise UsageError("A set and two saved runs were given.", "Give a set and one run, or two runs alone.")
+    if not arguments.compare:
+        raise UsageError("No set of questions was given.", "Try python evaluate.py benchmarks/sample.jsonl.")
+    if len(arguments.compare) != 2:
+        raise UsageError("--compare without a set needs two saved runs.", "Give both: --compare before.json now.json.")
+    if others := sorted(given - {"compare", "require"}):
+        raise UsageError(f"{_named(others[0])} needs a set of questions.", "Put the set first.")
+
+
+def _named(name: str) -> str:
+    known = {"number": "-n", "output": "-o", "eval_set": "a set of questions"}
+    return known.get(name, f"--{name.replace('_', '-')}")
+
+
+def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> int:
+    """Ask, print, write the report, compare, and hold against the bars."""
+    from folio.console import one_line, output
+    from folio.errors import UsageError
+    from folio.evaluate import dataset, report, runner
+
+    before = runner.load(arguments.compare[0]) if arguments.compare else None
+    asked = dataset.load(arguments.eval_set)
+    if asked.documents and arguments.papers:
+        raise UsageError(f"{arguments.eval_set} brings its own texts.", "Leave out --papers.")
+    if arguments.limit and arguments.limit < len(asked.questions):
+        step = len(asked.questions) / arguments.limit
+        asked = replace(asked, questions=tuple(asked.questions[int(n * step)] for n in range(arguments.limit)))
+    run = ask(app, asked, papers=arguments.papers, answers=not arguments.no_answers)
+    shown = report.tables(run)
+    if before:
+        shown.append(report.comparison(before, run))
+    report.show(output(), shown)
+    if before:
+        _show_changes(before, run)
+    for note in run.notes:
+        output().print(one_line(note))
+    written = [*report.write(arguments.out or Path("evaluations"), run, shown)]
+    if arguments.json:
+        runner.save(arguments.json, run)
+        written.append(arguments.json)
+    output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
+    return max(_hold(run, bars), tell_failures(run))
+
+
+def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True) -> Run:
+    """Every question of a set, of the store that it is meant for: of these papers, its own texts, or the index.
+
+    Raises FolioError where there is nothing to ask, and ModelError where a model failed on every question.
+    """
+    from datetime import UTC, datetime
+
+    from folio.console import progress_bar
+    from folio.evaluate import stores
+    from folio.evaluate.runner import Trial
+
+    if papers:
+        app = stores.apart(app, papers)
+        _ingest(app, papers)
+    with progress_bar() as progress:
+        ready = stores.of_texts(app, asked, progress) if asked.documents else stores.of_papers(app)
+        with ready as store:
+            chat = answerer = None
+            # Judgements of documents go with statements and keywords, which have no answer.
+            if answers and asked.relevance is None:
+                from folio.answer.chat import Chat
+
+                answerer = app.answerer(store.retriever)
+                chat = Chat(store.retriever, answerer, top_k=app.settings.TOP_K)
+            app.announce()
+            runner = Trial(asked, store.library, store.retriever, chat, answerer)
+            return runner.run(datetime.now(UTC), store.about, stores.figures_settings(app), progress)
+
+
+def tell_failures(run: Run) -> int:
+    """Say which questions a model failed on; the exit code: 1 where there are any."""
+    from folio.console import complain
+
+    if not run.failed:
+        return 0
+    named = ", ".join(failed.question for failed in run.failed)
+    last = run.failed[-1]
+    tried = len(run.asked) + len(run.failed)
+    return complain(f"Failed: {len(run.failed)} of {tried} questions ({named}). {last.happened}", last.remedy, 1)
+
+
+def _ingest(app: App, papers: Path) -> None:
+    """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
+    from folio.cli.ingest_progress import IngestProgressBar
+    from folio.console import say
+    from folio.errors import UsageError
+    from folio.ingest import discovery
+    from folio.store import indexes
+
+    found = discovery.find_pdfs([papers])
+    if not found:
+        raise UsageError(f"There are no PDFs in {papers}.", "Name the folder of the papers that the set asks about.")
+    with indexes.writing(app.settings.VECTORSTORE_DIR), IngestProgressBar(len(found)) as watch:
+        files, outcomes = discovery.hash_files(found, watch)
+        try:
+            for outcome in app.ingest(files, watch, retry=frozenset()):
+                outcomes.append(outcome)
+                watch.done(outcome)
+            outcomes += app.prune()
+        finally:
+            app.finish_ingest()
+    for outcome in outcomes:
+        if outcome.status == "failed":
+            say(f"{outcome.file.name}: {' '.join(outcome.notes)}")
+
+
+def _compare(paths: Sequence[Path], bars: Sequence[Bar]) -> int:
+    """Two saved runs; the bars are for the second."""
+    from folio.console import output
+    from folio.evaluate import report, runner
+
+    before, after = (runner.load(path) for path in paths)
+    report.show(output(), [report.comparison(before, after)])
+    _show_changes(before, after)
+    return _hold(after, bars)
+
+
+def _show_changes(before: Run, after: Run) -> None:
+    from folio.console import one_line, output
+    from folio.evaluate import report
+
+    differing = report.changes(before, after)
+    output().print("\nMade with the same." if not differing else "\nWhat differs:")
+    for line in differing:
+        output().print(f"  {one_line(line)}")
+
+
+def _hold(run: Run, bars: Sequence[Bar]) -> int:
+    """1 when a bar is missed, which is said."""
+    from folio.console import errors, one_line, output
+    from folio.evaluate.metrics import figures
+    from folio.evaluate.thresholds import missed
+
+    if not bars:
+        return 0
+    failed = missed(bars, figures(run.asked, run.stages[-1] if run.stages else ""))
+    for sentence in failed:
+        errors().print(one_line(sentence), style="bold red")
+    if not failed:
+        output().print("Every bar was cleared.")
+    return 1 if failed else 0
+
+
+def _make(app: App, arguments: argparse.Namespace) -> int:
+    """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
+    from folio.console import one_line, output, progress_bar, say
+    from folio.errors import ModelError, UsageError
+    from folio.evaluate import dataset, question_writer, stores
+
+    papers: Path = arguments.make
+    path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")
+    number = arguments.number or QUESTIONS
+    if path.exists():
+        raise UsageError(f"{path} is there already.", "Give another name: -o FILE.")
+    ask = question_writer.ask_with(app.server, app.settings.LLM_MODEL)
+    app = stores.apart(app, papers)
+    _ingest(app, papers)
+    library = app.open_library()
+    questions: list[dataset.Question] = []
+    try:
+        with progress_bar() as progress:
+            for question in question_writer.make(library, ask, number):
+                questions.append(question)
+                dataset.save(path, questions, dataset.PENDING)  # what has been written is kept, whatever comes
+                progress("Writing questions", len(questions), number)
+    except (KeyboardInterrupt, ModelError):
+        if questions:
+            say(f"Questions written so far: {len(questions)}. They are kept in {path}.")
+        raise
+    finally:
+        library.close()
+    fewer = f" of {number}" if len(questions) < number else ""
+    output().print(f"Questions written: {len(questions)}{fewer}, each `pending` until read: {one_line(str(path))}")
+    output().print(f"Then: python evaluate.py {one_line(str(path))} --papers {one_line(str(papers))}")
+    return 0

@@ -1,0 +1,170 @@
+"""`folio ingest` and ingest.py: read PDFs into the index, check it, repair it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from folio.cli.command import positive_int
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.ingest.progress import Outcome
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        prog=prog,
+        description="Read PDFs into the index. What is in it already is left alone.",
+        epilog="Settings such as PAPERS_DIR, EMBEDDER and CHUNK_SIZE are in config.py; the environment overrides them.",
+    )
+    found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
+    jobs = "processes that read PDFs (default: one a core, at most 8)"
+    found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
+    found.add_argument("--prune", action="store_true", help="drop papers whose file is gone")
+    what = found.add_mutually_exclusive_group()
+    what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
+    what.add_argument("--verify", action="store_true", help="check the store against itself and change nothing")
+    what.add_argument("--repair", action="store_true", help="make the derived indexes anew from the library")
+    return found
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
+    """prog: what --help and errors of usage call the program."""
+    arguments = parser(prog).parse_args(argv)
+    from folio.cli.command import command
+
+    return command(lambda app: _run(app, arguments))
+
+
+def _run(app: App, arguments: argparse.Namespace) -> int:
+    from folio.errors import UsageError
+    from folio.store import indexes
+
+    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
+        raise UsageError("--verify and --repair look at the whole store.", "Run them without PATH and --prune.")
+    if arguments.verify or arguments.repair:
+        app.open_library().close()  # before a lock makes a folder for a store that is not there
+    with indexes.writing(app.settings.VECTORSTORE_DIR):
+        if arguments.verify:
+            return _verify(app)
+        return _repair(app) if arguments.repair else _ingest(app, arguments)
+
+
+def _ingest(app: App, arguments: argparse.Namespace) -> int:
+    from folio.cli.ingest_progress import IngestProgressBar
+    from folio.console import say
+    from folio.errors import ModelError, StoreError, UsageError
+    from folio.ingest import discovery
+
+    began = perf_counter()
+    known = app.known_files()
+    found = discovery.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
+    retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
+    if not found and (len(known) > 1 or not arguments.prune):  # to prune all of them at once is hardly ever meant
+        where = ", ".join(map(str, arguments.paths)) or app.settings.PAPERS_DIR
+        raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
+    missing = [path for path in known if not path.exists()]
+    if arguments.rebuild:
+        if missing and not arguments.prune:
+            raise UsageError(
+                f"Files of the index that are not there now: {len(missing)}, {missing[0].name} first.",
+                "Bring them back, or rebuild the index without them: python ingest.py --rebuild --prune.",
+            )
+        found = {path: name for path, name in known.items() if path not in missing} | found
+    with IngestProgressBar(len(found)) as watch:
+        files, outcomes = discovery.hash_files(found, watch)
+        work = (
+            app.rebuild(files, watch, jobs=arguments.jobs)
+            if arguments.rebuild
+            else app.ingest(files, watch, jobs=arguments.jobs, retry=retry)
+        )
+        try:
+            for outcome in work:
+                outcomes.append(outcome)
+                watch.done(outcome)
+            if arguments.prune:
+                outcomes += app.prune()
+        except (KeyboardInterrupt, ModelError):
+            watch.stop()
+            say(f"Stopped. Papers read so far: {watch.landed}. They are kept; run the same command again to go on.")
+            raise
+        except StoreError:
+            watch.stop()
+            if any(outcome.status != "unchanged" for outcome in outcomes):
+                _report(app, outcomes, perf_counter() - began)
+            raise
+        finally:
+            app.finish_ingest()
+    code = _report(app, outcomes, perf_counter() - began)
+    if missing and not arguments.prune:
+        say(f"In the index, and not on the disk any more: {len(missing)} files. --prune drops them.")
+    return code
+
+
+def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
+    from rich.table import Table
+    from rich.text import Text
+
+    from folio.console import one_line, output, plain
+
+    counts = Counter(outcome.status for outcome in outcomes)
+    new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
+    skipped = counts["unchanged"] + counts["duplicate"]
+    if not new and not counts["failed"] and not counts["pruned"] and not counts["duplicate"]:
+        papers = len({outcome.file.sha256 for outcome in outcomes})
+        output().print(f"Nothing new: {_papers(papers)} in the index already ({seconds:.1f} s).")
+        return 0
+    table = Table("", "papers", "pages", "chunks", box=None, pad_edge=False, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for status in ("added", "replaced"):
+        these = [outcome for outcome in new if outcome.status == status]
+        pages, chunks = sum(o.pages for o in these), sum(o.chunks for o in these)
+        table.add_row(status, str(len(these)), f"{pages:,}", f"{chunks:,}")
+    table.add_row("skipped", str(skipped), "", "")
+    table.add_row("failed", str(counts["failed"]), "", "", style="red" if counts["failed"] else "")
+    if counts["pruned"]:
+        table.add_row("dropped", str(counts["pruned"]), "", "")
+    output().print(table)
+    notes = Table(box=None, pad_edge=False, show_header=False)
+    for outcome in outcomes:
+        if outcome.notes or outcome.status == "pruned":
+            text = " ".join(outcome.notes) or "Its file is gone; dropped from the index."
+            style = "red" if outcome.status == "failed" else ""
+            notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
+    if notes.row_count:
+        output().print("\nWhat to know:")
+        output().print(notes)
+    output().print(f"\n{seconds:.1f} s. The list of what is in the index: {plain(str(app.settings.INGESTED_JSON))}")
+    return 1 if counts["failed"] else 0
+
+
+def _papers(count: int) -> str:
+    return "the one paper is" if count == 1 else f"all {count} papers are"
+
+
+def _verify(app: App) -> int:
+    from folio.console import output
+
+    problems = app.verify()
+    for problem in problems:
+        output().print(problem, markup=False)
+    if problems:
+        output().print("Run `python ingest.py --repair`; where the library itself is at fault, `--rebuild`.")
+        return 1
+    output().print("The store is sound: library, vectors and BM25 agree.")
+    return 0
+
+
+def _repair(app: App) -> int:
+    from folio.console import output
+
+    chunks = app.repair()
+    output().print(f"Both indexes were made anew from the library: {chunks:,} chunks, nothing embedded again.")
+    return _verify(app)
