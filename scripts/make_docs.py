@@ -20,19 +20,16 @@ from typing import Any, Literal, get_args, get_origin
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import evaluate
-import ingest
-import query
-import serve
 from config import Settings
+from folio.commands import ask, evaluate, ingest, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
-    "ingest": ingest.parser,
-    "query": query.parser,
-    "serve": serve.parser,
-    "evaluate": evaluate.parser,
+    "ingest": partial(ingest.parser, "ingest.py"),
+    "query": partial(ask.parser, "query.py"),
+    "serve": partial(serve.parser, "serve.py"),
+    "evaluate": partial(evaluate.parser, "evaluate.py"),
 }
 
 
