@@ -173,3 +173,14 @@ def test_chat_commands_and_figures_are_listed() -> None:
     chat = page[page.index("### In a chat") : page.index("### JSON")]
     assert set(first_cells(chat)) - {"command"} == {*COMMANDS, "/verify 2", "/new", "/quit"}
     assert set(ANSWERING) <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
+
+
+def test_every_entry_of_the_log_has_its_date_and_its_four_parts() -> None:
+    entries = re.split(r"^## ", (ROOT / "LOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    dates = [re.match(r"\d{4}-\d\d-\d\d(?=: .)", entry) for entry in entries]
+    assert all(dates)
+    assert [date[0] for date in dates if date] == sorted((date[0] for date in dates if date), reverse=True)
+    for entry in entries:
+        parts = [entry.find(f"**{part}") for part in ("Question.", "Tried.", "Result", "Decision.")]
+        assert min(parts) > 0, entry.splitlines()[0]
+        assert parts == sorted(parts), entry.splitlines()[0]
