@@ -14,6 +14,7 @@ import pytest
 from config import Settings
 from folio.app import App
 from folio.cli.session import COMMANDS
+from folio.commands.main import COMMANDS as FOLIO_COMMANDS
 from folio.evaluate.metrics import ANSWERING
 from folio.web.api import STATUSES, make_web
 from folio.web.request_guard import Allowed
@@ -22,8 +23,8 @@ from tests.helpers.paths import ROOT
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-# `folio COMMAND` -> the script with the same options; "doctor" has none.
-COMMAND_OF = {"ingest": "ingest", "ask": "query", "serve": "serve", "evaluate": "evaluate"}
+# `folio COMMAND` -> the script with the same options
+SCRIPT_OF = {"ingest": "ingest", "ask": "query", "serve": "serve", "evaluate": "evaluate"}
 MAKE_VARIABLES = {"PYTHON", "PYTHON3", "PAPERS", "ARTICLES"}
 
 
@@ -126,9 +127,11 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for page in PAGES:
         for line in code(page):
             if found := re.search(r"(?:^|\s)(?:python (\w+)\.py|folio (\w+))(?=\s|$)(.*)", line):
-                script = found[1] or COMMAND_OF.get(found[2], "")
+                script = found[1] or SCRIPT_OF.get(found[2], "")
                 if script in PARSERS:
                     yield script, shlex.split(found[3], comments=True)
+                else:
+                    assert found[2] in FOLIO_COMMANDS, line
 
 
 SHOWN = sorted({(script, *arguments) for script, arguments in commands()})
@@ -171,7 +174,7 @@ def test_every_route_and_status_of_the_api_is_listed(tmp_path: Path) -> None:
 def test_chat_commands_and_figures_are_listed() -> None:
     page = section(ROOT / "docs" / "commands.md", "query.py")
     chat = page[page.index("### In a chat") : page.index("### JSON")]
-    assert set(first_cells(chat)) - {"command"} == {*COMMANDS, "/verify 2", "/new", "/quit"}
+    assert set(first_cells(chat)) == {*COMMANDS, "/verify 2", "/new", "/quit"}
     assert set(ANSWERING) <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
 
 
