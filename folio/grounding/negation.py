@@ -275,7 +275,8 @@ def _polarity(text: str) -> _Polarity:
             poles += [_Pole(group, side, of, denied) for group, side in _POLES.get(word, ())]
         before = _telling(words[-_NEAR:])[-1:]
     hedges = frozenset(stem for word in _HALF_DENIALS.findall(plain) for stem in tokenize(word)[:1] or [word])
-    return _Polarity(tuple(denials), hedges, tuple(poles), frozenset(tokenize(plain)))
+    # Each pole once: poles are compared pairwise, and a long text may repeat one thousands of times.
+    return _Polarity(tuple(denials), hedges, tuple(dict.fromkeys(poles)), frozenset(tokenize(plain)))
 
 
 def _telling(words: list[str]) -> list[str]:

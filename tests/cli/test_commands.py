@@ -443,8 +443,11 @@ def doctor(desk: CliRunner) -> tuple[int, dict[str, bool], str]:
     return ran.code, {name: mark == "✓" for mark, name in rows}, " ".join(ran.out.split())
 
 
-def test_the_doctor_before_and_after_the_first_ingest(desk: CliRunner) -> None:
-    has_ocr = ocr.engine() is not None
+@pytest.mark.parametrize("has_ocr", [True, False], ids=["an OCR engine", "no OCR engine"])
+def test_the_doctor_before_and_after_the_first_ingest(
+    desk: CliRunner, monkeypatch: pytest.MonkeyPatch, has_ocr: bool
+) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine("Stand-in", lambda page: []) if has_ocr else None)
     code, rows, text = doctor(desk)
     assert code == 1
     assert rows == {"Ollama": False, "built-in embedder": True, "reranker": True, "OCR": has_ocr, "store": False}

@@ -202,6 +202,19 @@ def read_here(
             yield item, error
 
 
+_READ: dict[str, Any] = {}
+
+
+def read_once(
+    function: Callable[[SourceFile], ResultT], items: Iterable[SourceFile], **limits: float
+) -> Iterator[tuple[SourceFile, ResultT | PaperError]]:
+    """read_here for the same papers ingested again and again: a file's paper is read once, and then kept."""
+    for item in items:
+        if item.sha256 not in _READ:
+            ((_, _READ[item.sha256]),) = read_here(function, [item])
+        yield item, _READ[item.sha256]
+
+
 def overwrite(path: Path, content: bytes) -> None:
     """Damage a file as a bad copy does: by another in its place. Cut short where it lies, it would end a process that
     has it mapped into memory, this one too."""

@@ -8,8 +8,8 @@ sends itself SIGKILL just before its write step of that number; step 0 is never 
 in FOLDER/steps.json.
 Prints a line for each run: the signal that ended it, or 0.
 
-Nothing of Folio is replaced, save that PDFs are read without worker processes. The steps are seen from outside: by
-Python's audit hook (files), SQLite's trace (statements) and Python's profiler (FAISS and tantivy).
+Nothing of Folio is replaced, save that PDFs are read without worker processes, and once for all runs. The steps are
+seen from outside: by Python's audit hook (files), SQLite's trace (statements), Python's profiler (FAISS and tantivy).
 """
 
 from __future__ import annotations
@@ -20,21 +20,24 @@ import signal
 import sqlite3
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-# Imported before the fork, so that no run pays for them
+# Imported before the fork, so that no run pays for them. NumPy loads numpy.ma when it is first used.
 import faiss
 import langchain_text_splitters
+import numpy.ma
 import pymupdf
 import Stemmer
 import tantivy
 
 from folio import workers
-from tests.helpers.fakes import HashingEmbedder, hashing_app, read_here
+from folio.ingest import discovery, pipeline, rebuild
+from tests.helpers.fakes import HashingApp, HashingEmbedder, NullWatch, hashing_app, read_once
 
-_PRELOADED = (faiss, langchain_text_splitters, pymupdf, Stemmer, tantivy)
+_PRELOADED = (faiss, langchain_text_splitters, numpy.ma, pymupdf, Stemmer, tantivy, rebuild)
 _WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT", "CREATE", "ATTACH", "PRAGMA journal_mode")
 _FILE_EVENTS = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
 
@@ -97,11 +100,21 @@ class Steps:
             self._step(f"{event} {arg.__qualname__}")
 
 
+def _app(job: dict[str, Any], folder: Path) -> HashingApp:
+    embedder = HashingEmbedder(name=job["embedder"], log=folder / "embedded.log")
+    return hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]))
+
+
+def _read_all(app: HashingApp) -> None:
+    """Read the papers before the fork: under the profiler it takes most of a run, and writes nothing."""
+    files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), NullWatch())
+    read = partial(pipeline.read_paper, reading=app.reading, max_file_mb=app.settings.MAX_FILE_MB)
+    assert len(list(read_once(read, files))) == len(files)
+
+
 def _run(job: dict[str, Any], folder: Path, fatal: int) -> None:
     """In the forked process."""
-    workers.run_guarded = read_here  # type: ignore[assignment]
-    embedder = HashingEmbedder(name=job["embedder"], log=folder / "embedded.log")
-    app = hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]))
+    app = _app(job, folder)
     steps = Steps(folder, fatal)
     steps.watch()
     app.run(prune=job["prune"], rebuild=job["rebuild"])
@@ -111,6 +124,8 @@ def _run(job: dict[str, Any], folder: Path, fatal: int) -> None:
 
 def main(argv: list[str]) -> int:
     job = json.loads(Path(argv[0]).read_text())
+    workers.run_guarded = read_once  # type: ignore[assignment]
+    _read_all(_app(job, Path(argv[0]).parent))
     for folder, fatal in job["runs"]:
         child = os.fork()
         if not child:

@@ -22,7 +22,7 @@ import pytest
 from folio import workers
 from folio.errors import StoreMissing
 from folio.store.library import text_hash
-from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_here
+from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_once
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
 
@@ -65,7 +65,7 @@ SCENARIOS = {
 
 @pytest.fixture(autouse=True)
 def _no_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "run_guarded", read_here)
+    monkeypatch.setattr(workers, "run_guarded", read_once)
 
 
 def _state(app: HashingApp) -> State:

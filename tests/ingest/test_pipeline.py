@@ -18,6 +18,7 @@ from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, Usag
 from folio.files import sha256_file
 from folio.ingest import discovery, pipeline
 from folio.ingest.progress import Outcome
+from folio.pdf import ocr
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
@@ -294,7 +295,18 @@ def _scan(path: Path) -> None:
     document.close()
 
 
-def test_a_file_that_gives_no_text_is_named_with_the_reason_and_costs_no_other(app: HashingApp) -> None:
+@pytest.mark.parametrize(
+    ("engine", "reason", "advice"),
+    [
+        (None, "no OCR is installed", "Install Tesseract"),
+        (ocr.Engine("Stand-in", lambda page: []), "OCR finds no text in it", "Run another OCR on it"),
+    ],
+    ids=["no OCR engine", "an OCR engine"],
+)
+def test_a_file_that_gives_no_text_is_named_with_the_reason_and_costs_no_other(
+    app: HashingApp, monkeypatch: pytest.MonkeyPatch, engine: ocr.Engine | None, reason: str, advice: str
+) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: engine)
     (_papers(app) / "a-torn.pdf").write_bytes(b"%PDF-1.7 and then nothing of the kind")
     (_papers(app) / "b-empty.pdf").write_bytes(b"")
     _scan(_papers(app) / "c-scan.pdf")
@@ -304,7 +316,9 @@ def test_a_file_that_gives_no_text_is_named_with_the_reason_and_costs_no_other(a
         happened, remedy = _notes(outcomes, name)
         assert happened.endswith(".")
         assert remedy.endswith(".")
-    assert "OCR" in _notes(outcomes, "c-scan.pdf")[1]
+    happened, remedy = _notes(outcomes, "c-scan.pdf")
+    assert reason in happened
+    assert remedy.startswith(advice)
     assert len(_held(app)) == 3
     assert app.verify() == []
 

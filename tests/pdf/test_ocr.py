@@ -107,12 +107,20 @@ def test_nothing_is_printed_by_an_engine(tmp_path: Path, engine: ocr.Engine, cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(desk: CliRunner, engine: ocr.Engine) -> None:
+@pytest.mark.parametrize("installed", [True, False], ids=["an engine", "a stand-in"])
+def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(
+    desk: CliRunner, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, installed: bool
+) -> None:
+    if installed:
+        name = request.getfixturevalue("engine").name
+    else:
+        name = "Stand-in"
+        use(monkeypatch, Written({1: MOORS, 2: MARSHES}))
     mixed(desk.papers / "waders.pdf")
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
     ran = desk.ingest()
     assert ran.code == 0
-    assert f"pp. 2-3: read by OCR ({engine.name})" in " ".join(ran.out.split())
+    assert f"pp. 2-3: read by OCR ({name})" in " ".join(ran.out.split())
     ran = desk.query("How long is the bill of the curlew?", "--verify")
     assert "[waders p.2]" in ran.out
     assert "15 centimetres" in ran.out
