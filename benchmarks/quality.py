@@ -31,15 +31,15 @@ from folio.evaluate import dataset, report, runner, stores
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import Asked, difference, figures
 from folio.evaluate.quote_match import fold, holds
-from folio.evaluate.relevance import Judge, Needs, Place, Ranks, rank_of
+from folio.evaluate.relevance import Needs, Place, Ranks, RelevanceJudge, rank_of
 from folio.evaluate.runner import DEPTH, Run
 from folio.types import Progress
 
 SHOWN = {"recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr": "MRR", "ndcg@10": "nDCG@10"}
 
 
-def ranks_of(judge: Judge, needs: Needs, hits: Sequence[PlainHit]) -> Ranks:
-    """The rank, from 1, of the first of these hits that has each thing, by unit: as Judge.ranks does for chunks."""
+def ranks_of(judge: RelevanceJudge, needs: Needs, hits: Sequence[PlainHit]) -> Ranks:
+    """The rank, from 1, of the first of these hits that has each thing, by unit, as RelevanceJudge.ranks has it."""
     order = _paper_order(judge, hits)
     ranks: Ranks = {}
     for unit in needs.units:
@@ -55,18 +55,18 @@ def ranks_of(judge: Judge, needs: Needs, hits: Sequence[PlainHit]) -> Ranks:
     return ranks
 
 
-def _paper_order(judge: Judge, hits: Sequence[PlainHit]) -> list[str]:
+def _paper_order(judge: RelevanceJudge, hits: Sequence[PlainHit]) -> list[str]:
     """The ids of papers, each once, in the order of its best hit; a file that Folio has not is a paper of its name."""
     known = (judge.papers.get(hit.paper) for hit in hits)
     return list(dict.fromkeys(paper.id if paper else hit.paper for paper, hit in zip(known, hits, strict=True)))
 
 
-def _is_of(judge: Judge, hit: PlainHit, place: Place) -> bool:
+def _is_of(judge: RelevanceJudge, hit: PlainHit, place: Place) -> bool:
     paper = judge.papers.get(hit.paper)
     return paper is not None and paper.id == place.paper
 
 
-def _holds(judge: Judge, hit: PlainHit, place: Place) -> bool:
+def _holds(judge: RelevanceJudge, hit: PlainHit, place: Place) -> bool:
     if not _is_of(judge, hit, place):
         return False
     if place.span:
@@ -75,7 +75,7 @@ def _holds(judge: Judge, hit: PlainHit, place: Place) -> bool:
     return holds(fold(hit.text), place.quote)
 
 
-def _stands_on(judge: Judge, hit: PlainHit, place: Place) -> bool:
+def _stands_on(judge: RelevanceJudge, hit: PlainHit, place: Place) -> bool:
     if not _is_of(judge, hit, place):
         return False
     folded = fold(hit.text)
@@ -88,7 +88,7 @@ def asked_of(asked: EvalSet, run: Run) -> EvalSet:
     return replace(asked, questions=tuple(question for question in asked.questions if question.id in found))
 
 
-def ask_plain(design: PlainDesign, asked: EvalSet, judge: Judge, progress: Progress) -> Run:
+def ask_plain(design: PlainDesign, asked: EvalSet, judge: RelevanceJudge, progress: Progress) -> Run:
     """The plain design's run over a set, in the form of Folio's own."""
     began = perf_counter()
     design.search(asked.questions[0].text, 1)  # the model warms up before the clock runs
@@ -118,7 +118,7 @@ def ask_plain(design: PlainDesign, asked: EvalSet, judge: Judge, progress: Progr
     )
 
 
-def _ask(design: PlainDesign, asked: EvalSet, judge: Judge, question: Question) -> Asked:
+def _ask(design: PlainDesign, asked: EvalSet, judge: RelevanceJudge, question: Question) -> Asked:
     needs, _ = judge.needs(question)
     started = perf_counter()
     stages = {stage: hits[:DEPTH] for stage, hits in design.stages(question.text).items()}
@@ -130,8 +130,10 @@ def _ask(design: PlainDesign, asked: EvalSet, judge: Judge, question: Question) 
     return replace(outcome, gains={unit: (1.0,) * len(needs.things) for unit in needs.units}, ranks=ranks)
 
 
-def _graded(outcome: Asked, judge: Judge, grades: Mapping[str, int], stages: Mapping[str, Sequence[PlainHit]]) -> Asked:
-    """As Trial does: a document ranks by its best passage and gains its grade."""
+def _graded(
+    outcome: Asked, judge: RelevanceJudge, grades: Mapping[str, int], stages: Mapping[str, Sequence[PlainHit]]
+) -> Asked:
+    """As Runner does: a document ranks by its best passage and gains its grade."""
     relevant = {name: grade for name, grade in grades.items() if grade > 0}
     if not relevant:
         return outcome
@@ -184,7 +186,7 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
             stores.of_texts(app, asked, progress) if texts else stores.of_papers(stores.apart(app, arguments.papers))
         )
         with ready as store:
-            plain = ask_plain(design, asked, Judge(asked, store.library), progress)
+            plain = ask_plain(design, asked, RelevanceJudge(asked, store.library), progress)
     report.show(output(), [table(plain, folio)])
     if arguments.out:
         paths = {arguments.out / "plain.json": plain, arguments.out / "folio.json": folio}

@@ -75,7 +75,7 @@ class Took:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class EvaluationStore:
     """Where things are made, what they are modelled on, and how often each is timed."""
 
     work: Path
@@ -136,7 +136,7 @@ def in_turn(runs: int, *jobs: Callable[[], Took]) -> list[Took]:
 # What is made
 
 
-def model(bench: Bench) -> synthetic.Model:
+def model(bench: EvaluationStore) -> synthetic.Model:
     """What made stores are modelled on: the papers given, once they are ingested, else the sample and chance."""
     if not bench.papers:
         return synthetic.model_of_nothing(DIMENSION)
@@ -147,7 +147,7 @@ def model(bench: Bench) -> synthetic.Model:
     return synthetic.modelled_on(folder)
 
 
-def made(bench: Bench, chunks: int, environment: Mapping[str, str], dimension: int) -> Path:
+def made(bench: EvaluationStore, chunks: int, environment: Mapping[str, str], dimension: int) -> Path:
     """A store of so many passages, and the plain design's index of the same beside it; made once."""
     folder = bench.work / f"made-{chunks}"
     with _once(folder) as is_new:
@@ -162,7 +162,7 @@ def made(bench: Bench, chunks: int, environment: Mapping[str, str], dimension: i
     return folder
 
 
-def with_files(bench: Bench) -> Path:
+def with_files(bench: EvaluationStore) -> Path:
     """A store of MANY papers whose PDFs are there: copies of the papers given, each with a remark of its own."""
     folder = bench.work / "files"
     originals = bench.papers or [synthetic.SAMPLE]
@@ -203,13 +203,13 @@ def _filled(folder: Path, app: App, papers: Iterable[tuple[NewPaper, Vectors, So
 # What is measured
 
 
-def helps(bench: Bench) -> Iterator[Line]:
+def helps(bench: EvaluationStore) -> Iterator[Line]:
     for script in ("query.py", "ingest.py"):
         (took,) = in_turn(bench.runs, partial(process, [script, "--help"], {}))
         yield Line(f"`{script} --help`", _s(took), "", "", "under 0.25 s", took.seconds < 0.25)
 
 
-def sizes(bench: Bench) -> Iterator[Line]:
+def sizes(bench: EvaluationStore) -> Iterator[Line]:
     """One-shot questions at each size, and the chart."""
     points = []
     for chunks in SIZES:
@@ -247,7 +247,7 @@ def _reached(chunks: int, ours: Took, plain: Took) -> tuple[str, bool | None]:
     return "", None
 
 
-def warm(bench: Bench) -> Iterator[Line]:
+def warm(bench: EvaluationStore) -> Iterator[Line]:
     """Searches in one process at the largest size, and what they find of the exact nearest."""
     with ingesting.Server(0.0) as server:
         environment = bench.settings(bench.work, EMBEDDER="ollama", OLLAMA_HOST=server.url)
@@ -287,7 +287,7 @@ def _nearest(library: Library, asked: Vectors, k: int) -> list[set[int]]:
     return [{id for _, id in own} for own in best]
 
 
-def models(bench: Bench) -> Iterator[Line]:
+def models(bench: EvaluationStore) -> Iterator[Line]:
     """The built-in model's network on onnxruntime and on torch; only with articles to train a cross-encoder on."""
     from benchmarks import rerank
 
@@ -300,7 +300,7 @@ def models(bench: Bench) -> Iterator[Line]:
         yield Line(f"{row.what}: {row.agree}", ours, torch, f"{row.ratio:.1f}", f"2 times, {least}", holds)
 
 
-def reading(bench: Bench) -> Iterator[Line]:
+def reading(bench: EvaluationStore) -> Iterator[Line]:
     papers = bench.papers or [synthetic.SAMPLE] * 20
     seen = ingesting.reading(papers, bench.runs)
     ours, bare = (f"{seen.pages / median(times):.0f} pages/s" for times in (seen.folio, seen.bare))
@@ -308,14 +308,14 @@ def reading(bench: Bench) -> Iterator[Line]:
     yield Line(what, ours, bare, f"{seen.ratio:.2f}", "0.85", seen.ratio >= 0.85)
 
 
-def embedding(bench: Bench) -> Iterator[Line]:
+def embedding(bench: EvaluationStore) -> Iterator[Line]:
     for papers, pages in ((20, 12), (200, 1)):
         seen = ingesting.embedding(papers, pages)
         what = f"embedder at work, {papers} papers of {pages} pages, 0.5 s a request"
         yield Line(what, f"{seen.busy:.1%}", "", "", "95 %", seen.busy >= 0.95)
 
 
-def adding(bench: Bench) -> Iterator[Line]:
+def adding(bench: EvaluationStore) -> Iterator[Line]:
     folder = with_files(bench)
     environment = bench.settings(folder)
     (nothing,) = in_turn(bench.runs, partial(process, ["ingest.py"], environment))
@@ -348,7 +348,7 @@ def _s(took: Took) -> str:
     return f"{took.seconds:.2f} s, {took.peak_mb:.0f} MB"
 
 
-MEASURES: Mapping[str, Callable[[Bench], Iterator[Line]]] = dict(
+MEASURES: Mapping[str, Callable[[EvaluationStore], Iterator[Line]]] = dict(
     zip(PARTS, (helps, sizes, warm, models, reading, embedding, adding), strict=True)
 )
 
@@ -375,7 +375,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     work = (arguments.work or ROOT / "build").resolve()
     work.mkdir(parents=True, exist_ok=True)
     found = discovery.find_pdfs([arguments.papers]) if arguments.papers else {}
-    bench = Bench(work, sorted(found), arguments.articles, arguments.runs)
+    bench = EvaluationStore(work, sorted(found), arguments.articles, arguments.runs)
     lines: list[Line] = []
     for part in PARTS:
         if part in arguments.only:

@@ -176,7 +176,7 @@ def questions(library: Library, count: int, seed: int = 2) -> list[Asked]:
     leaning = _unit(to_passage * vectors + to_other * astray + to_nothing * own)
     asked = []
     for (chunk, found), vector in zip(library.chunks(chosen).items(), leaning, strict=True):
-        words = re.findall(r"[^\W\d_]{4,}", library.text(found.paper, found.start, found.end))
+        words = re.findall(r"[^\W\d_]{4,}", library.text(found.paper_id, found.start, found.end))
         place = int(rng.integers(max(1, len(words) - 8)))
         asked.append(Asked(" ".join(words[place : place + 8]), vector, chunk))
     return asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from folio.types import Answer, Evidence, Hit, Sentence, Style, Tokens, Vectors, Withheld
+from folio.types import Answer, Evidence, Hit, RejectedSentence, Sentence, Style, Tokens, Vectors
 
 # Token of a question -> how much it tells (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -81,7 +81,7 @@ class Answerer(Protocol):
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | Withheld]:
+    ) -> Iterator[Sentence | RejectedSentence]:
         """A sentence is final once it has been yielded. Raises ModelError."""
         ...
 

@@ -100,7 +100,7 @@ class Chunk:
     """A span [start, end) of a paper's text."""
 
     id: int  # 63-bit hash of paper, span and kind; the same number names it in SQLite, FAISS and BM25
-    paper: str
+    paper_id: str
     start: int
     end: int
 
@@ -254,7 +254,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class RejectedSentence:
     """A sentence that a model wrote and that is not shown, because nothing supports it."""
 
     text: str
@@ -349,6 +349,6 @@ class Passage:
     """A chunk with its text, as the BM25 index takes it in."""
 
     id: int
-    paper: str
+    paper_id: str
     title: str
     text: str

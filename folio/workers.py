@@ -12,9 +12,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from folio.errors import PaperError, PaperLimit
 
@@ -35,15 +36,16 @@ _GRACE_S = 10
 _SIGKILL = 9
 
 
-@overload
-def run_guarded(
-    function: Callable[[ItemT], ResultT],
-    items: Iterable[ItemT],
-    *,
-    jobs: int,
-    timeout_s: float,
-    memory_mb: int,
-) -> Iterator[tuple[ItemT, ResultT | PaperError]]: ...
+class Finished(NamedTuple, Generic[ItemT, ResultT]):
+    """An item with function(item), or with the PaperError that says why there is none."""
+
+    item: ItemT
+    result: ResultT | PaperError
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """One of the caller's own futures is done, and no item is."""
 
 
 @overload
@@ -54,8 +56,19 @@ def run_guarded(
     jobs: int,
     timeout_s: float,
     memory_mb: int,
-    beside: Callable[[], Sequence[Future[Any]]],
-) -> Iterator[tuple[ItemT, ResultT | PaperError] | None]: ...
+) -> Iterator[Finished[ItemT, ResultT]]: ...
+
+
+@overload
+def run_guarded(
+    function: Callable[[ItemT], ResultT],
+    items: Iterable[ItemT],
+    *,
+    jobs: int,
+    timeout_s: float,
+    memory_mb: int,
+    extra_futures: Callable[[], Sequence[Future[Any]]],
+) -> Iterator[Finished[ItemT, ResultT] | Woken]: ...
 
 
 def run_guarded(
@@ -65,9 +78,9 @@ def run_guarded(
     jobs: int,
     timeout_s: float,
     memory_mb: int,
-    beside: Callable[[], Sequence[Future[Any]]] = tuple,
-) -> Iterator[tuple[ItemT, ResultT | PaperError] | None]:
-    """Each item with function(item), or with the PaperError that says why there is none; as they get done.
+    extra_futures: Callable[[], Sequence[Future[Any]]] = tuple,
+) -> Iterator[Finished[ItemT, ResultT] | Woken]:
+    """Run function(item) for every item in worker processes; yields each result as it is finished.
 
     function and items are pickled: function is one of a module's own. jobs is the number of processes at most,
     timeout_s the seconds and memory_mb the megabytes that one item may take beyond what its worker holds already
@@ -75,7 +88,8 @@ def run_guarded(
     slowly they are taken. Closing the iterator stops the workers, and so does Ctrl-C. Workers do not outlive this
     process; nor the thread that takes the first result, so take them all in one.
 
-    beside: gives futures of the caller's own. None is yielded when one of them is done and no item is.
+    extra_futures: returns futures of the caller's own to wait for as well; Woken is yielded when one of them is done
+    before any item is.
     """
     source = iter(items)
     ahead = list(islice(source, max(1, jobs)))
@@ -104,21 +118,21 @@ def run_guarded(
                 running[future] = item, tries + 1
             if not running and not again:
                 return
-            done, _ = wait([*running, *beside()], return_when=FIRST_COMPLETED)
+            done, _ = wait([*running, *extra_futures()], return_when=FIRST_COMPLETED)
             finished = [future for future in running if future in done]
             if not finished:
-                yield None
+                yield Woken()
             for future in finished:
                 item, tries = running.pop(future)
                 if isinstance(future.exception(), BrokenExecutor) and tries < _TRIES:
                     again.append((item, tries))
                 else:
-                    yield item, _outcome(future, timeout_s, memory_mb)
+                    yield Finished(item, _outcome(future, timeout_s, memory_mb))
     finally:
         _stop(pool)
 
 
-class Standing(Generic[ItemT, ResultT]):
+class PersistentWorker(Generic[ItemT, ResultT]):
     """One guarded worker that stays for the next item, for work that comes now and then and is waited for."""
 
     def __init__(self, function: Callable[[ItemT], ResultT], *, timeout_s: float, memory_mb: int) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from config import Settings
-from folio.app import App
 from folio.errors import ModelMissing
+from folio.model_choice import ModelChoice
 from folio.search.builtin_reranker import BuiltinReranker
 
 
@@ -20,8 +20,8 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     notices: list[str] = []
 
-    def app(choice: str) -> App:
-        return App(settings(tmp_path, RERANKER=choice, CROSS_ENCODER="nobody/has-this"), notices.append)
+    def app(choice: str) -> ModelChoice:
+        return ModelChoice(settings(tmp_path, RERANKER=choice, CROSS_ENCODER="nobody/has-this"), notices.append)
 
     assert app("none").reranker() is None
     assert isinstance(app("builtin").reranker(), BuiltinReranker)

@@ -60,8 +60,10 @@ def test_module_is_documented_and_short(path: Path) -> None:
     assert len(source.splitlines()) <= 400
 
 
-def test_only_app_sees_the_settings() -> None:
-    assert [path.stem for path in MODULES if "config" in imported(path)] == ["app"]
+def test_only_app_and_the_model_choice_see_the_settings() -> None:
+    assert {path.stem for path in MODULES if "config" in imported(path)} == {"app", "model_choice"}
+    reads = re.compile(r"\bsettings\.[A-Z]|\b_?app\.settings\b")
+    assert {path.stem for path in MODULES if reads.search(path.read_text(encoding="utf-8"))} == {"app", "model_choice"}
     assert not {"folio", "scripts", "ingest", "query", "evaluate", "serve"} & imported(ROOT / "config.py")
 
 

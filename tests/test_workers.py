@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from folio.errors import PaperError, PaperLimit
-from folio.workers import Standing, run_guarded
+from folio.workers import Finished, PersistentWorker, Woken, run_guarded
 from tests.helpers.paths import ROOT
 
 
@@ -171,7 +171,7 @@ def _lives(pid: int) -> bool:
 
 _PARENT = """
 import sys
-from folio.workers import Standing, run_guarded
+from folio.workers import PersistentWorker, run_guarded
 from tests.test_workers import work
 if __name__ == "__main__":
     items = ["who 1", "mark " + sys.argv[1], "sleep 300", "sleep 301"]
@@ -223,32 +223,33 @@ def test_ctrl_c_stops_the_workers(tmp_path: Path) -> None:
 def test_a_future_of_the_callers_own_is_told_of_while_no_item_is_done() -> None:
     own: list[Future[None]] = [Future()]
     own[0].set_result(None)
-    results = run_guarded(work, ["sleep 1", "item 1"], jobs=1, timeout_s=30, memory_mb=512, beside=lambda: list(own))
-    assert next(results) is None
+    results = run_guarded(
+        work, ["sleep 1", "item 1"], jobs=1, timeout_s=30, memory_mb=512, extra_futures=lambda: list(own)
+    )
+    assert next(results) == Woken()
     own.clear()
-    found = list(results)
-    assert [result and result[0] for result in found] == ["sleep 1", "item 1"]
+    assert list(results) == [Finished("sleep 1", "SLEEP 1"), Finished("item 1", "ITEM 1")]
 
 
 # A worker that stays
 
 
 @pytest.fixture
-def standing() -> Iterator[Standing[str, str]]:
-    worker = Standing(work, timeout_s=1.5, memory_mb=512)
+def worker() -> Iterator[PersistentWorker[str, str]]:
+    worker = PersistentWorker(work, timeout_s=1.5, memory_mb=512)
     yield worker
     worker.close()
 
 
-def test_a_worker_that_stays_does_one_item_after_the_other_in_one_process(standing: Standing[str, str]) -> None:
-    first, second = standing.run("who"), standing.run("who")
+def test_a_worker_that_stays_does_one_item_after_the_other_in_one_process(worker: PersistentWorker[str, str]) -> None:
+    first, second = worker.run("who"), worker.run("who")
     assert first == second
     assert int(first) != os.getpid()
 
 
-def test_many_threads_may_wait_for_a_worker_that_stays(standing: Standing[str, str]) -> None:
+def test_many_threads_may_wait_for_a_worker_that_stays(worker: PersistentWorker[str, str]) -> None:
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(standing.run, "abcdefgh")) == list("ABCDEFGH")
+        assert list(threads.map(worker.run, "abcdefgh")) == list("ABCDEFGH")
 
 
 @pytest.mark.parametrize(
@@ -262,15 +263,15 @@ def test_many_threads_may_wait_for_a_worker_that_stays(standing: Standing[str, s
     ],
 )
 def test_what_goes_wrong_is_told_and_the_next_item_is_done(
-    standing: Standing[str, str], item: str, happened: str
+    worker: PersistentWorker[str, str], item: str, happened: str
 ) -> None:
     with pytest.raises(PaperError, match=happened):
-        standing.run(item)
-    assert standing.run("next") == "NEXT"
+        worker.run(item)
+    assert worker.run("next") == "NEXT"
 
 
 def test_a_worker_that_stays_is_gone_when_it_is_closed() -> None:
-    worker = Standing(work, timeout_s=30, memory_mb=512)
+    worker = PersistentWorker(work, timeout_s=30, memory_mb=512)
     pid = int(worker.run("who"))
     worker.close()
     with pytest.raises(ProcessLookupError):
@@ -278,7 +279,7 @@ def test_a_worker_that_stays_is_gone_when_it_is_closed() -> None:
 
 
 def test_a_worker_that_hangs_is_gone_when_it_is_closed_and_nobody_waits_on() -> None:
-    worker = Standing(work, timeout_s=600, memory_mb=512)
+    worker = PersistentWorker(work, timeout_s=600, memory_mb=512)
     pid = int(worker.run("who"))
     with ThreadPoolExecutor(2) as threads:
         waiting = [threads.submit(worker.run, f"sleep {seconds}") for seconds in (300, 301)]

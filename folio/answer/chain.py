@@ -22,13 +22,13 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from folio.answer import prompts
-from folio.answer.evidence import Gathered
+from folio.answer.evidence import GatheredEvidence
 from folio.protocols import Answerer
 from folio.search.langchain import FolioRetriever, HitDocument, Search
-from folio.types import Answer, Hit, Sentence, Style, Withheld
+from folio.types import Answer, Hit, RejectedSentence, Sentence, Style
 
-Told = Callable[[Sentence], None]
-Gather = Callable[[Sequence[Hit]], Gathered]
+OnSentence = Callable[[Sentence], None]
+Gather = Callable[[Sequence[Hit]], GatheredEvidence]
 
 
 class StandaloneQuestion(LLMChain):
@@ -50,15 +50,15 @@ class CitedAnswer(BaseCombineDocumentsChain):
     def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         """The Answer to inputs["question"] from these documents, and nothing besides."""
         found = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
-        told: Told = inputs["told"]
+        on_sentence: OnSentence = inputs["on_sentence"]
         sentences: list[Sentence] = []
         dropped = 0
         for sentence in self.answerer.sentences(inputs["question"], found.evidence, self.style):
-            if isinstance(sentence, Withheld):
+            if isinstance(sentence, RejectedSentence):
                 dropped += 1
             else:
                 sentences.append(sentence)
-                told(sentence)
+                on_sentence(sentence)
         notices = [_left_out(found.left_out)] if found.left_out else []
         if found.evidence and self.answerer.notice:
             notices.append(self.answerer.notice)

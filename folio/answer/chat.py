@@ -8,19 +8,19 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from folio.answer.evidence import Gathered, gather
+from folio.answer.evidence import GatheredEvidence, gather
 from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
-from folio.search.retriever import Found, Retriever, Stopwatch
+from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.types import Answer, Hit, Paper, Sentence, Style
 
 if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain
 
-Told = Callable[[Sentence], None]
-Searched = Callable[[Sequence[Hit]], None]
+OnSentence = Callable[[Sentence], None]
+OnHits = Callable[[Sequence[Hit]], None]
 
 # Turns of a conversation whose evidence stays a candidate.
 REMEMBERED_EVIDENCE = 3
@@ -75,8 +75,8 @@ class Chat:
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
-        self._searched: Searched = _nobody
-        self._found = Found((), {}, {})
+        self._on_hits: OnHits = _nobody
+        self._found = SearchResult((), {}, {})
         self._ahead: str | None = None  # the question that _found is of before the chain has asked for it
         self._clock = Stopwatch()
 
@@ -85,7 +85,7 @@ class Chat:
         """What embeds, reranks and answers, by the names that people see."""
         return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
-    def ask(self, question: str, told: Told = _nobody, searched: Searched = _nobody) -> Reply:
+    def ask(self, question: str, on_sentence: OnSentence = _nobody, on_hits: OnHits = _nobody) -> Reply:
         """Answer a question from the papers; `searched` gets what was found, `told` each sentence as it passes.
 
         What these two raise ends the answer. Raises UsageError for an empty question and ModelError. The conversation
@@ -94,14 +94,14 @@ class Chat:
         question = question.strip().encode(errors="replace").decode()  # the shell hands on bytes that are no UTF-8
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
-        self._clock, self._searched = Stopwatch(), searched
+        self._clock, self._on_hits = Stopwatch(), on_hits
         if "_chain" not in vars(self) and not self._turns:  # LangChain is still being imported, and this needs none
             self._search(question)
             self._ahead = question
             self._chain  # noqa: B018
             self._clock.go_on()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
-        output = self._chain.invoke({"question": question, "chat_history": history, "told": told})
+        output = self._chain.invoke({"question": question, "chat_history": history, "on_sentence": on_sentence})
         self._clock.lap("answer")
         answer: Answer = replace(output["answer"], question=question)
         self._turns.append(answer)
@@ -132,10 +132,10 @@ class Chat:
         also = remembered(self._turns)
         self._found = self._retriever.search(question, self._top_k, self._papers, also, rerank=self._rerank)
         self._clock.lap("retrieve")
-        self._searched(self._found.hits)
+        self._on_hits(self._found.hits)
         return self._found.hits
 
-    def _gather(self, hits: Sequence[Hit]) -> Gathered:
+    def _gather(self, hits: Sequence[Hit]) -> GatheredEvidence:
         gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)
         self._clock.lap("evidence")
         return gathered

@@ -48,7 +48,7 @@ _CAPTION_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredEvidence:
     """The evidence for an answer, best first, and how many hits did not fit into the tokens that it may have."""
 
     evidence: tuple[Evidence, ...]
@@ -74,7 +74,7 @@ class _Unit:
     ends: bool = True
 
 
-def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> Gathered:
+def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> GatheredEvidence:
     """The evidence that these hits, best first, make. budget: tokens at most; the best hit is kept in any case.
 
     Hits come in as long as they fit, then each grows to whole sentences, lists and tables where that fits too. The
@@ -98,7 +98,7 @@ def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> Gathered:
                 spans = joined
     best_first = sorted(spans, key=lambda span: hits.index(span.hits[0]))
     evidence = (Evidence(n, s.paper, s.start, s.end, s.text, s.hits) for n, s in enumerate(best_first, 1))
-    return Gathered(tuple(evidence), len(hits) - taken)
+    return GatheredEvidence(tuple(evidence), len(hits) - taken)
 
 
 def _tokens(spans: Sequence[_Span]) -> int:

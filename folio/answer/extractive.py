@@ -10,7 +10,7 @@ from folio.answer import followup
 from folio.answer.question_type import ASKING, asks_for_number, gives_number
 from folio.grounding.conflicts import conflict
 from folio.grounding.entities import facts
-from folio.grounding.verifier import Judge, citation
+from folio.grounding.verifier import SentenceVerifier, citation
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, answered, matches
 from folio.text import coverage, sentence_spans, tokenize
@@ -72,7 +72,7 @@ class ExtractiveAnswerer:
         scored = self._score(question, evidence)
         if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
             return
-        judge = Judge(evidence, None)
+        judge = SentenceVerifier(evidence, None)
         best = scored[0].score
         answering = _differing(place for place in scored if place.score >= CLOSE_ENOUGH * best)[:MOST_SENTENCES]
         for place in answering:
@@ -126,7 +126,7 @@ def _held(weights: TermWeights, piece: Evidence, start: int, end: int) -> float:
     return coverage(weights, tokenize(f"{piece.paper.title} {piece.text[start:end]}"))
 
 
-def _sentence(place: _Scored, judge: Judge, section: str) -> Sentence:
+def _sentence(place: _Scored, judge: SentenceVerifier, section: str) -> Sentence:
     quote = citation(place.evidence, place.start, place.end, 1.0)
     return Sentence(_as_sentence(quote.quote), (quote,), judge.against(quote.quote, (quote,)), section)
 

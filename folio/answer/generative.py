@@ -10,12 +10,12 @@ from folio.answer import prompts, validation
 from folio.answer.markup import printable
 from folio.answer.refusals import is_refusal
 from folio.errors import ContextTooSmall
-from folio.grounding.verifier import Judge
+from folio.grounding.verifier import SentenceVerifier
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.protocols import Answerer, Embedder
 from folio.text import estimate_tokens, tokenize
-from folio.types import Answer, Evidence, Sentence, Style, Withheld
+from folio.types import Answer, Evidence, RejectedSentence, Sentence, Style
 
 # Sizes of context that a model is loaded with. Few, because each change makes the server load the model again.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
@@ -55,13 +55,13 @@ class OllamaAnswerer:
         answer_tokens: int,
         meaning: Embedder,
         stand_in: Answerer,
-        goes_on: Callable[[], None] = lambda: None,
+        check_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
         """evidence_tokens: of the evidence in a prompt at most. answer_tokens: room that is kept for the answer.
 
         meaning: measures how near a sentence is to its quote. stand_in: answers where nothing of what the model wrote
-        can be shown. goes_on: called often while the model is waited for; what it raises ends the answer, and the
-        server's work on it. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
+        can be shown. check_cancelled: called often while the model is waited for; what it raises ends the answer, and
+        the server's work on it. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
         """
         info = server.require_local(model)
         self._model = ChatModel(server, info.name)
@@ -71,7 +71,7 @@ class OllamaAnswerer:
         self._answer_tokens = answer_tokens
         self._meaning = meaning
         self._stand_in = stand_in
-        self._goes_on = goes_on
+        self._check_cancelled = check_cancelled
         self._context = 0  # tokens; the size that the model was last loaded with
         self._cut = False  # whether the model's last words were cut off at the limit
         self.notice = ""
@@ -79,7 +79,7 @@ class OllamaAnswerer:
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | Withheld]:
+    ) -> Iterator[Sentence | RejectedSentence]:
         """See protocols.Answerer. The model is asked once more where nothing that it wrote could be shown.
 
         Where that gives nothing either, the stand-in answers from the same evidence. Raises ModelError.
@@ -87,7 +87,7 @@ class OllamaAnswerer:
         self.notice = ""
         if not evidence:
             return
-        judge = Judge(evidence, self._meaning)
+        judge = SentenceVerifier(evidence, self._meaning)
         rules = prompts.REPORT if style == "report" else prompts.ANSWER
         prompt = prompts.QUESTION.format(evidence="\n\n".join(map(_as_read, evidence)), question=question)
         ended = yield from self._checked(rules, prompt, judge, style, RETRY_TOKENS)
@@ -109,8 +109,8 @@ class OllamaAnswerer:
         self.notice = " ".join(notices)
 
     def _checked(
-        self, rules: str, prompt: str, judge: Judge, style: Style, spare: int
-    ) -> Generator[Sentence | Withheld, None, validation.Ended]:
+        self, rules: str, prompt: str, judge: SentenceVerifier, style: Style, spare: int
+    ) -> Generator[Sentence | RejectedSentence, None, validation.Ended]:
         self._cut = False
         return (
             yield from validation.check(
@@ -144,7 +144,7 @@ class OllamaAnswerer:
         self._widen(_tokens(system, prompt), spare)
         done, length = "", 0
         for chunk in self._model.stream(
-            system, prompt, context=self._context, longest=self._answer_tokens, goes_on=self._goes_on
+            system, prompt, context=self._context, longest=self._answer_tokens, check_cancelled=self._check_cancelled
         ):
             done = done or str(chunk.response_metadata.get("done_reason") or "")
             read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
@@ -200,7 +200,7 @@ def _in_words(references: re.Match[str]) -> str:
     return references.group().replace("][", ", ").replace("[", "(ref. ").replace("]", ")")
 
 
-def _faults(withheld: Sequence[Withheld]) -> str:
+def _faults(withheld: Sequence[RejectedSentence]) -> str:
     """What was wrong, in as many lines as RETRY_TOKENS have room for."""
     lines: list[str] = []
     left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)

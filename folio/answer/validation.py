@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from folio.answer.output_parser import LONGEST_SENTENCE, Draft, Heading, Written
 from folio.answer.refusals import is_refusal, is_weak_refusal
-from folio.grounding.verifier import Judge, Verdict
-from folio.types import ANALYSIS, SUMMARY, Sentence, Style, Withheld
+from folio.grounding.verifier import SentenceVerifier, Verdict
+from folio.types import ANALYSIS, SUMMARY, RejectedSentence, Sentence, Style
 
 # A model that repeats itself this often in a row has lost its way: what it writes after that is not waited for.
 MOST_REPEATS = 5
@@ -25,7 +25,7 @@ class Ended:
     """How a model's answer ended: how many of its sentences were shown, what was withheld, whether it refused."""
 
     shown: int
-    withheld: tuple[Withheld, ...]
+    withheld: tuple[RejectedSentence, ...]
     refused: bool  # it said that the evidence does not answer, and nothing before that was shown
     partly: bool  # it said so of a part of the question
 
@@ -37,12 +37,12 @@ class Ended:
 
 def check(
     pieces: Iterable[str],
-    judge: Judge,
+    judge: SentenceVerifier,
     *,
     style: Style = "plain",
     longest: int = 100_000,
     whole: Callable[[], bool] = lambda: True,
-) -> Generator[Sentence | Withheld, None, Ended]:
+) -> Generator[Sentence | RejectedSentence, None, Ended]:
     """A model's words, as they come, to sentences that cite, and those that nothing supports.
 
     A refusal ends it, as does the end of the words, `longest` characters, or a model that only repeats itself.
@@ -51,7 +51,7 @@ def check(
     """
     said: set[tuple[str, str]] = set()  # in a report once in its summary, and once in its analysis
     shown = 0
-    withheld: dict[str, Withheld] = {}
+    withheld: dict[str, RejectedSentence] = {}
     section: str | None = SUMMARY if style == "report" else ""
     repeats, partly = 0, False
     for part in _parts(pieces, judge.count, longest, whole):
@@ -85,7 +85,7 @@ def check(
                 return Ended(0, tuple(withheld.values()), True, False)
             partly = True
         elif not part.text.endswith(":"):  # "Here is what the evidence says:" says nothing itself
-            withheld[key] = Withheld(part.text, verdict.reason)
+            withheld[key] = RejectedSentence(part.text, verdict.reason)
             yield withheld[key]
     return Ended(shown, tuple(withheld.values()), False, partly)
 
@@ -104,7 +104,7 @@ def _parts(
         yield from draft.end()
 
 
-def _section(heading: str, current: str | None, judge: Judge) -> str | None:
+def _section(heading: str, current: str | None, judge: SentenceVerifier) -> str | None:
     """The section of a report that a heading begins; None for the list of references, which the program makes itself.
 
     Its own subheadings are taken over where all of their words stand in the evidence: a heading is a claim too.

@@ -11,10 +11,10 @@ from rich.text import Text
 from folio.app import App
 from folio.console import one_line, output
 from folio.errors import FolioError
+from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
-from folio.store import indexes
 from folio.store.library import Library
 
 
@@ -49,19 +49,18 @@ def show_doctor(app: App) -> int:
 
 def examine(app: App) -> Iterator[Row]:
     """Every row of the table. What does not answer is a row and not an error."""
-    settings = app.settings
-    yield from _ollama(app)
-    yield _builtin(app.meaning, needed=settings.EMBEDDER == "builtin" or settings.LLM == "builtin")
-    yield _reranker(app)
-    yield _ocr(app)
+    yield from _ollama(app.models)
+    yield _builtin(app.models.meaning, needed=app.models.builtin_required)
+    yield _reranker(app.models)
+    yield _ocr(wanted=app.reading.ocr)
     yield from _store(app)
 
 
-def _ollama(app: App) -> Iterator[Row]:
-    settings = app.settings
-    needed = "ollama" in (settings.EMBEDDER, settings.LLM)
+def _ollama(models: ModelChoice) -> Iterator[Row]:
+    wanted = list(models.ollama_models())
+    needed = any(model.required for model in wanted)
     try:
-        server = app.server
+        server = models.server
         version = server.version()
     except FolioError as error:
         yield Row("Ollama", error.happened, False, error.remedy, needed)
@@ -71,22 +70,20 @@ def _ollama(app: App) -> Iterator[Row]:
         yield Row("Ollama", f"nothing answers at {server.url}", False, mend, needed)
         return
     yield Row("Ollama", f"version {version} at {server.url}", True)
-    for what, model, wanted in (
-        ("embedding model", settings.EMBED_MODEL, settings.EMBEDDER),
-        ("chat model", settings.LLM_MODEL, settings.LLM),
-    ):
+    for model in wanted:
         try:
-            yield _model(what, server.require_local(model), settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS)
+            yield _model(model, server.require_local(model.name))
         except FolioError as error:
-            yield Row(what, error.happened, False, error.remedy, wanted == "ollama")
+            yield Row(model.use, error.happened, False, error.remedy, model.required)
 
 
-def _model(what: str, model: ModelInfo, tokens: int) -> Row:
-    context = model.context_length
-    found = f"{model.name}, context of {context:,} tokens" if context else model.name
-    if what == "chat model" and context and context < tokens:
-        return Row(what, found, False, f"Lower CONTEXT_TOKENS so that {tokens:,} tokens fit, or choose another model")
-    return Row(what, found, True)
+def _model(model: OllamaModel, info: ModelInfo) -> Row:
+    context = info.context_length
+    found = f"{info.name}, context of {context:,} tokens" if context else info.name
+    if context and context < model.tokens:
+        remedy = f"Lower CONTEXT_TOKENS so that {model.tokens:,} tokens fit, or choose another model"
+        return Row(model.use, found, False, remedy)
+    return Row(model.use, found, True)
 
 
 def _builtin(embedder: TokenEmbedder, *, needed: bool) -> Row:
@@ -97,10 +94,8 @@ def _builtin(embedder: TokenEmbedder, *, needed: bool) -> Row:
     return Row("built-in embedder", f"{embedder.name}, weights as published", True)
 
 
-def _reranker(app: App) -> Row:
-    name = app.settings.CROSS_ENCODER
-    folder = app.cross_encoder_files()
-    choice = app.settings.RERANKER
+def _reranker(models: ModelChoice) -> Row:
+    name, folder, choice = models.cross_encoder, models.cross_encoder_files(), models.reranker_choice
     if choice in ("none", "builtin"):
         return Row("reranker", "none, as set" if choice == "none" else "built in, as set", True)
     if folder is None:
@@ -111,9 +106,9 @@ def _reranker(app: App) -> Row:
     return Row("reranker", f"{name} in {folder}", True)
 
 
-def _ocr(app: App) -> Row:
+def _ocr(*, wanted: bool) -> Row:
     engine = ocr.engine()
-    if app.settings.OCR == "off":
+    if not wanted:
         return Row("OCR", f"off, as set; {engine.name} is installed" if engine else "off, as set", True)
     if engine is None:
         return Row("OCR", "none is installed; pages that are pictures are left out", False, ocr.HOW_TO_INSTALL)
@@ -134,9 +129,8 @@ def _store(app: App) -> Iterator[Row]:
 
 def _opened(app: App, library: Library) -> Iterator[Row]:
     counts = library.counts()
-    where = app.settings.VECTORSTORE_DIR
     papers, chunks, failed = counts["papers"], counts["chunks"], counts["failures"]
-    found = f"{papers:,} papers, {chunks:,} chunks in {where}"
+    found = f"{papers:,} papers, {chunks:,} chunks in {app.store_folder}"
     yield Row("store", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
     if failed:
         yield Row("files without text", f"{failed} could not be read", False, "`python ingest.py` says why")
@@ -149,6 +143,6 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
         yield Row("fingerprint", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
     except FolioError as error:
         yield Row("fingerprint", error.happened, False, error.remedy, needed=True)
-    lagging = indexes.faults(where, library, app.settings.LEXICAL)
+    lagging = app.index_faults(library)
     mend = "python ingest.py --repair" if lagging else ""
     yield Row("indexes", "; ".join(lagging) or "FAISS and BM25 at the library's state", not lagging, mend)

@@ -36,7 +36,7 @@ NOTHING_CITED = "The answer cites nothing: there is no page to look up."
 COMMANDS = ("/sources", "/evidence", "/verify", "/good", "/bad")
 
 
-class Asker:
+class ChatSession:
     """Asks a chat's questions, shows and logs the answers, and looks up what they cite."""
 
     def __init__(self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, logged: bool) -> None:
@@ -55,14 +55,14 @@ class Asker:
         before: Sentence | None = None
         with _waiting(self._as_json) as stop_waiting:
 
-            def told(sentence: Sentence) -> None:
+            def on_sentence(sentence: Sentence) -> None:
                 nonlocal before
                 stop_waiting()
                 if not self._as_json:
                     render.show_sentence(output(), sentence, before)
                 before = sentence
 
-            reply = self._chat.ask(question, told)
+            reply = self._chat.ask(question, on_sentence)
         if self._as_json:
             from folio.schema import answer_json
 
@@ -199,7 +199,7 @@ def look_up(app: App, library: Library, cited: Sequence[Source], first: int = 1)
     if not cited:
         say(NOTHING_CITED)
         return 0
-    return pdf_viewer.verify(cited, library.files(), app.settings.PDF_VIEWER, app.limits(1), first)
+    return pdf_viewer.verify(cited, library.files(), app.pdf_viewer, app.limits(1), first)
 
 
 def write_json(value: BaseModel) -> None:
@@ -211,7 +211,7 @@ def write_json(value: BaseModel) -> None:
 
 
 def _history(app: App) -> Path:
-    return app.settings.VECTORSTORE_DIR / "chat_history"
+    return app.store_folder / "chat_history"
 
 
 def _lines(app: App, *, keep: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from folio.cli.command import positive_int
 if TYPE_CHECKING:
     from folio.answer.chat import Chat
     from folio.app import App
-    from folio.cli.session import Asker
+    from folio.cli.session import ChatSession
     from folio.store.library import Library
 
 # What an option goes together with, and with nothing else; "question" is the question itself.
@@ -137,21 +137,21 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
 
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
     """One question, several, or a chat."""
-    from folio.cli.session import Asker
+    from folio.cli.session import ChatSession
 
     chat = app.chat(
         library,
-        top_k=arguments.top_k or app.settings.TOP_K,
+        top_k=arguments.top_k or app.top_k,
         paper=arguments.paper,
         style=arguments.style or "plain",
     )
-    asker = Asker(
+    asker = ChatSession(
         app,
         library,
         chat,
         as_json=arguments.json,
         evidence=arguments.show_evidence,
-        logged=app.settings.QUERY_LOG and not arguments.no_log,
+        logged=app.logs_questions and not arguments.no_log,
     )
     if questions is None:
         return asker.converse()
@@ -161,7 +161,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
     return asker.verify(reply) if arguments.verify else 0
 
 
-def _ask_each(asker: Asker, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
+def _ask_each(asker: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
     """Unrelated questions. One that a model fails on is told, and the others are asked all the same."""
     from folio.cli.render import show_question
     from folio.cli.session import write_json
@@ -192,10 +192,10 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
     from folio.console import output
 
     retriever = app.retriever(library)
-    app.announce()
+    app.models.announce()
     papers = retriever.papers_named(arguments.paper) if arguments.paper else None
     for question in questions:
-        found = retriever.search(question, arguments.top_k or app.settings.TOP_K, papers)
+        found = retriever.search(question, arguments.top_k or app.top_k, papers)
         if arguments.json:
             from folio.schema import passages_json
 
@@ -220,7 +220,7 @@ def _stats(app: App, library: Library, *, as_json: bool) -> int:
     stats = StatsJson(
         papers=kept["papers"],
         chunks=kept["chunks"],
-        bytes=indexes.size(app.settings.VECTORSTORE_DIR),
+        bytes=indexes.size(app.store_folder),
         questions=asked.questions,
         refused=asked.refused,
         good=asked.good,

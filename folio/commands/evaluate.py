@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from folio.app import App
     from folio.evaluate.dataset import EvalSet
     from folio.evaluate.runner import Run
-    from folio.evaluate.thresholds import Bar
+    from folio.evaluate.thresholds import Threshold
 
 QUESTIONS = 50  # that --make writes
 
@@ -93,7 +93,7 @@ def _named(name: str) -> str:
     return known.get(name, f"--{name.replace('_', '-')}")
 
 
-def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Bar]) -> int:
+def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Threshold]) -> int:
     """Ask, print, write the report, compare, and hold against the bars."""
     from folio.console import one_line, output
     from folio.errors import UsageError
@@ -132,7 +132,7 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
 
     from folio.console import progress_bar
     from folio.evaluate import stores
-    from folio.evaluate.runner import Trial
+    from folio.evaluate.runner import Runner
 
     if papers:
         app = stores.apart(app, papers)
@@ -145,10 +145,10 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
             if answers and asked.relevance is None:
                 from folio.answer.chat import Chat
 
-                answerer = app.answerer(store.retriever)
-                chat = Chat(store.retriever, answerer, top_k=app.settings.TOP_K)
-            app.announce()
-            runner = Trial(asked, store.library, store.retriever, chat, answerer)
+                answerer = app.models.answerer(store.retriever)
+                chat = Chat(store.retriever, answerer, top_k=app.top_k)
+            app.models.announce()
+            runner = Runner(asked, store.library, store.retriever, chat, answerer)
             return runner.run(datetime.now(UTC), store.about, stores.figures_settings(app), progress)
 
 
@@ -175,7 +175,7 @@ def _ingest(app: App, papers: Path) -> None:
     found = discovery.find_pdfs([papers])
     if not found:
         raise UsageError(f"There are no PDFs in {papers}.", "Name the folder of the papers that the set asks about.")
-    with indexes.writing(app.settings.VECTORSTORE_DIR), IngestProgressBar(len(found)) as watch:
+    with indexes.writing(app.store_folder), IngestProgressBar(len(found)) as watch:
         files, outcomes = discovery.hash_files(found, watch)
         try:
             for outcome in app.ingest(files, watch, retry=frozenset()):
@@ -189,7 +189,7 @@ def _ingest(app: App, papers: Path) -> None:
             say(f"{outcome.file.name}: {' '.join(outcome.notes)}")
 
 
-def _compare(paths: Sequence[Path], bars: Sequence[Bar]) -> int:
+def _compare(paths: Sequence[Path], bars: Sequence[Threshold]) -> int:
     """Two saved runs; the bars are for the second."""
     from folio.console import output
     from folio.evaluate import report, runner
@@ -210,7 +210,7 @@ def _show_changes(before: Run, after: Run) -> None:
         output().print(f"  {one_line(line)}")
 
 
-def _hold(run: Run, bars: Sequence[Bar]) -> int:
+def _hold(run: Run, bars: Sequence[Threshold]) -> int:
     """1 when a bar is missed, which is said."""
     from folio.console import errors, one_line, output
     from folio.evaluate.metrics import figures
@@ -237,7 +237,7 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     number = arguments.number or QUESTIONS
     if path.exists():
         raise UsageError(f"{path} is there already.", "Give another name: -o FILE.")
-    ask = question_writer.ask_with(app.server, app.settings.LLM_MODEL)
+    ask = question_writer.ask_with(app.models.server, app.models.chat_model)
     app = stores.apart(app, papers)
     _ingest(app, papers)
     library = app.open_library()

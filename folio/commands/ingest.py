@@ -50,7 +50,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--verify and --repair look at the whole store.", "Run them without PATH and --prune.")
     if arguments.verify or arguments.repair:
         app.open_library().close()  # before a lock makes a folder for a store that is not there
-    with indexes.writing(app.settings.VECTORSTORE_DIR):
+    with indexes.writing(app.store_folder):
         if arguments.verify:
             return _verify(app)
         return _repair(app) if arguments.repair else _ingest(app, arguments)
@@ -64,10 +64,10 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
     began = perf_counter()
     known = app.known_files()
-    found = discovery.find_pdfs(arguments.paths or [app.settings.PAPERS_DIR])
+    found = discovery.find_pdfs(arguments.paths or [app.papers_folder])
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     if not found and (len(known) > 1 or not arguments.prune):  # to prune all of them at once is hardly ever meant
-        where = ", ".join(map(str, arguments.paths)) or app.settings.PAPERS_DIR
+        where = ", ".join(map(str, arguments.paths)) or app.papers_folder
         raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
     missing = [path for path in known if not path.exists()]
     if arguments.rebuild:
@@ -141,7 +141,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     if notes.row_count:
         output().print("\nWhat to know:")
         output().print(notes)
-    output().print(f"\n{seconds:.1f} s. The list of what is in the index: {plain(str(app.settings.INGESTED_JSON))}")
+    output().print(f"\n{seconds:.1f} s. The list of what is in the index: {plain(str(app.record_file))}")
     return 1 if counts["failed"] else 0
 
 

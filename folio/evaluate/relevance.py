@@ -46,7 +46,7 @@ class Needs:
     units: tuple[str, ...] = ()  # in which every thing can be told: chunk, page, paper
 
 
-class Judge:
+class RelevanceJudge:
     """Judges what one library found for the questions of one set."""
 
     def __init__(self, evalset: EvalSet, library: Library) -> None:
@@ -113,18 +113,18 @@ class Judge:
 
     def _match(self, chunk: Chunk, place: Place) -> tuple[bool, bool]:
         """Whether a chunk holds the passage of a place, and whether it stands on a page of it: by its text alone."""
-        if chunk.paper != place.paper:
+        if chunk.paper_id != place.paper:
             return False, False
         if (chunk.id, place) not in self._matches:
             if chunk.id not in self._texts:
-                self._texts[chunk.id] = fold(self._library.text(chunk.paper, chunk.start, chunk.end))
+                self._texts[chunk.id] = fold(self._library.text(chunk.paper_id, chunk.start, chunk.end))
             text = self._texts[chunk.id]
             if place.span:
                 start, end = place.span
                 passage = 2 * (min(end, chunk.end) - max(start, chunk.start)) >= end - start
             else:
                 passage = holds(text, place.quote)
-            (paper,) = self._library.papers_by_id([chunk.paper])
+            (paper,) = self._library.papers_by_id([chunk.paper_id])
             on_page = any(self.originals.stands_on(paper, page, text) for page in sorted(place.pages))
             self._matches[chunk.id, place] = passage, on_page
         return self._matches[chunk.id, place]
@@ -132,7 +132,7 @@ class Judge:
     def paper_order(self, ids: Sequence[int]) -> list[str]:
         """The ids of papers, each once, in the order of its best hit."""
         chunks = self._library.chunks(ids)
-        return list(dict.fromkeys(chunks[id].paper for id in ids if id in chunks))
+        return list(dict.fromkeys(chunks[id].paper_id for id in ids if id in chunks))
 
     def cited(self, citation: Citation, needs: Needs) -> Cited:
         """A citation is right when the page that it names is a gold page and its quote stands there."""

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from folio.errors import ModelError, UsageError
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import Answered, Asked
-from folio.evaluate.relevance import Fault, Judge, Needs, rank_of
+from folio.evaluate.relevance import Fault, Needs, RelevanceJudge, rank_of
 from folio.files import write_json
-from folio.search.retriever import Found, Retriever
+from folio.search.retriever import Retriever, SearchResult
 from folio.store.library import Library
 from folio.types import Progress
 
@@ -83,7 +83,7 @@ def load(path: Path) -> Run:
         ) from error
 
 
-class Trial:
+class Runner:
     """Asks the questions of one set."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Trial:
         self._retriever = retriever
         self._chat = chat
         self._answerer = answerer
-        self._judge = Judge(evalset, library)
+        self._judge = RelevanceJudge(evalset, library)
         self._faults: list[Fault] = []
 
     def run(self, made: datetime, store: Mapping[str, str], settings: Mapping[str, str], progress: Progress) -> Run:
@@ -169,7 +169,7 @@ class Trial:
         ranks = {stage: self._judge.ranks(needs, ids) for stage, ids in found.ranked.items()}
         return replace(outcome, gains={unit: (1.0,) * len(needs.things) for unit in needs.units}, ranks=ranks)
 
-    def _graded(self, outcome: Asked, grades: Mapping[str, int], found: Found) -> Asked:
+    def _graded(self, outcome: Asked, grades: Mapping[str, int], found: SearchResult) -> Asked:
         """A document ranks by its best chunk, and gains its grade; one that is not in the store is never found."""
         relevant = {name: grade for name, grade in grades.items() if grade > 0}
         if not relevant:
@@ -186,7 +186,7 @@ class Trial:
         self._chat.start_anew()
         return [self._chat.ask(text) for text in (*question.history, question.text)]
 
-    def _search(self, question: Question, replies: Sequence[Reply]) -> Found:
+    def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:
         """A follow-up is searched for as the chat did: rewritten, with the evidence of earlier turns as candidates."""
         if len(replies) < 2:
             return self._retriever.search(question.text, DEPTH)

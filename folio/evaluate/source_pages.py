@@ -17,7 +17,7 @@ from folio.pdf.reader import read_pdf
 from folio.store.library import Library
 from folio.types import Paper
 
-Pages = tuple[str, ...]
+PageImages = tuple[str, ...]
 
 
 class Originals:
@@ -30,9 +30,9 @@ class Originals:
         self._paths: dict[str, list[Path]] = {}
         for file in library.files():
             self._paths.setdefault(file.sha256, []).append(Path(file.path))
-        self._drawn: dict[str, Pages] = {}
-        self._ordered: dict[str, Pages] = {}
-        self._folded: dict[tuple[str, bool], Pages] = {}
+        self._drawn: dict[str, PageImages] = {}
+        self._ordered: dict[str, PageImages] = {}
+        self._folded: dict[tuple[str, bool], PageImages] = {}
         self.gone: list[str] = []  # files that are not there any more, or not the same: their pages are the index's
 
     def pages_with(self, paper: Paper, quote: str) -> frozenset[int]:
@@ -47,7 +47,7 @@ class Originals:
         """Whether a quote stands on a page word for word. See matching.word_for_word."""
         return any(word_for_word(quote, _page(read(paper), page)) for read in (self._as_drawn, self._in_order))
 
-    def _readings(self, paper: Paper) -> Iterator[Pages]:
+    def _readings(self, paper: Paper) -> Iterator[PageImages]:
         """The folded pages of each reading; the second is made when the first does not have what is looked for."""
         for ordered in (False, True):
             key = (paper.id, ordered)
@@ -56,12 +56,12 @@ class Originals:
                 self._folded[key] = tuple(map(fold, pages))
             yield self._folded[key]
 
-    def _as_drawn(self, paper: Paper) -> Pages:
+    def _as_drawn(self, paper: Paper) -> PageImages:
         if paper.id not in self._drawn:
             self._drawn[paper.id] = self._read(paper)
         return self._drawn[paper.id]
 
-    def _read(self, paper: Paper) -> Pages:
+    def _read(self, paper: Paper) -> PageImages:
         if paper.file in self._documents:
             return (self._documents[paper.file],)
         path = self._path(paper)
@@ -76,7 +76,7 @@ class Originals:
         finally:
             document.close()
 
-    def _in_order(self, paper: Paper) -> Pages:
+    def _in_order(self, paper: Paper) -> PageImages:
         if paper.id not in self._ordered:
             path = None if paper.file in self._documents else self._path(paper)
             try:
@@ -91,10 +91,10 @@ class Originals:
         known = (path for path in self._paths.get(paper.id, ()) if path.is_file())
         return next((path for path in known if sha256_file(path) == paper.id), None)
 
-    def _indexed(self, paper: Paper) -> Pages:
+    def _indexed(self, paper: Paper) -> PageImages:
         spans = (paper.pages.bounds(number, paper.length) for number in range(1, paper.page_count + 1))
         return tuple(self._library.text(paper.id, start, end) for start, end in spans)
 
 
-def _page(pages: Pages, number: int) -> str:
+def _page(pages: PageImages, number: int) -> str:
     return pages[number - 1] if 1 <= number <= len(pages) else ""

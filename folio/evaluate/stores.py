@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from folio.app import App
@@ -24,7 +24,7 @@ _NO_FIGURE = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR", "Q
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class EvaluationStore:
     """What a set of questions is asked of."""
 
     library: Library
@@ -40,53 +40,51 @@ def apart(app: App, papers: Path) -> App:
     made_with = fingerprint(app.new_embedder(), app.reading)
     place = papers.resolve()
     key = hashlib.sha256(json.dumps([str(place), made_with], sort_keys=True).encode()).hexdigest()[:12]
-    folder = app.settings.VECTORSTORE_DIR / indexes.EVALUATIONS / f"{place.name}-{key}"
-    chosen = {"PAPERS_DIR": place, "VECTORSTORE_DIR": folder, "INGESTED_JSON": folder / "ingested.json"}
-    return replace(app, settings=app.settings.model_copy(update=chosen))
+    return app.over(place, app.store_folder / indexes.EVALUATIONS / f"{place.name}-{key}")
 
 
 @contextmanager
-def of_papers(app: App) -> Iterator[Bench]:
+def of_papers(app: App) -> Iterator[EvaluationStore]:
     """The store of an app. Raises StoreMissing, StoreMismatch, ModelError."""
     library = app.open_library()
     try:
-        yield Bench(library, app.retriever(library), _about(library, app.settings.VECTORSTORE_DIR))
+        yield EvaluationStore(library, app.retriever(library), _about(library, app.store_folder))
     finally:
         library.close()
 
 
 @contextmanager
-def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[Bench]:
+def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[EvaluationStore]:
     """A store of the set's own documents, made where it is not there yet.
 
     A set that judges documents has one passage a document, as the published figures of such sets do.
 
     Raises StoreBusy, DiskFull, ModelError.
     """
-    settings, embedder = app.settings, app.new_embedder()
+    embedder = app.new_embedder()
     folder = make_text_store(
-        settings.VECTORSTORE_DIR / indexes.EVALUATIONS,
+        app.store_folder / indexes.EVALUATIONS,
         evalset.documents,
         embedder,
         app.reading,
         whole=evalset.relevance is not None,
-        engine=settings.LEXICAL,
-        batch=settings.EMBED_BATCH,
+        engine=app.lexical_engine,
+        batch=app.embed_batch,
         progress=progress,
     )
     library = Library(folder / indexes.LIBRARY)
     try:
         retriever = app.retriever_over(
-            library, embedder, lambda: indexes.open_indexes(folder, library, settings.LEXICAL, app.notice)
+            library, embedder, lambda: indexes.open_indexes(folder, library, app.lexical_engine, app.notice)
         )
-        yield Bench(library, retriever, _about(library, folder))
+        yield EvaluationStore(library, retriever, _about(library, folder))
     finally:
         library.close()
 
 
 def figures_settings(app: App) -> dict[str, str]:
     """Every setting that may change a figure."""
-    return {name: str(value) for name, value in app.settings.model_dump().items() if name not in _NO_FIGURE}
+    return {name: value for name, value in app.settings_used().items() if name not in _NO_FIGURE}
 
 
 def _about(library: Library, folder: Path) -> dict[str, str]:

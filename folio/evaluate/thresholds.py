@@ -13,7 +13,7 @@ _BAR = re.compile(r"\s*([^=<>\s]+)\s*(<=|>=|=)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Threshold:
     """A figure, and what it must at least be, or at most."""
 
     name: str
@@ -21,7 +21,7 @@ class Bar:
     at_most: bool
 
 
-def read_bar(text: str) -> Bar:
+def read_bar(text: str) -> Threshold:
     """name=value, at least so much; name<=value, at most. Raises UsageError for what is neither, with every name."""
     parts = _BAR.fullmatch(text)
     if parts is None:
@@ -35,10 +35,10 @@ def read_bar(text: str) -> Bar:
         value = -1.0
     if not 0 <= value <= 1:
         raise UsageError(f"{number} is no bar for {name}.", "Give a number from 0 to 1, such as 0.8.")
-    return Bar(name, value, sign == "<=")
+    return Threshold(name, value, sign == "<=")
 
 
-def missed(bars: Sequence[Bar], figures: Mapping[str, Figure]) -> list[str]:
+def missed(bars: Sequence[Threshold], figures: Mapping[str, Figure]) -> list[str]:
     """A sentence for each bar that these figures do not clear; a figure that was not measured clears none."""
     found = []
     for bar in bars:

@@ -29,7 +29,7 @@ from folio.text import STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Entities:
     """The facts of a text.
 
     quoted: what stands in quotation marks and has three words or more.
@@ -66,7 +66,7 @@ _QUOTED = re.compile(r"“([^“”]+)”|„([^„“]+)“|«([^«»]+)»|»([
 
 
 @lru_cache(maxsize=4096)
-def facts(text: str) -> Facts:
+def facts(text: str) -> Entities:
     """The facts of a text."""
     identifiers: dict[str, None] = {}
 
@@ -85,7 +85,7 @@ def facts(text: str) -> Facts:
     quantities, others, labelled = numbers(rest, plain)
     quoted = [match[match.lastindex or 0] for match in _QUOTED.finditer(text)]
     parts = (part.strip() for words in quoted for part in re.split(r"…|\.\.\.|\[[^\]]*\]", words))
-    return Facts(
+    return Entities(
         frozenset(quantities),
         frozenset(identifiers),
         frozenset(_names(rest)),

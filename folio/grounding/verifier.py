@@ -63,7 +63,7 @@ class _Place:
         return values_of(self.text)
 
 
-class Judge:
+class SentenceVerifier:
     """Judges sentences by one answer's evidence."""
 
     def __init__(self, evidence: Sequence[Evidence], embedder: Embedder | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from folio.errors import UsageError
 from folio.files import sha256_file
-from folio.ingest.progress import Outcome, Watch
+from folio.ingest.progress import IngestProgress, Outcome
 from folio.types import SourceFile
 
 
@@ -50,7 +50,7 @@ def _pdfs_below(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def hash_files(files: dict[Path, str], watch: Watch) -> tuple[list[SourceFile], list[Outcome]]:
+def hash_files(files: dict[Path, str], watch: IngestProgress) -> tuple[list[SourceFile], list[Outcome]]:
     """Every file with its SHA-256, and those that could not be read."""
     hashed: list[SourceFile] = []
     failed: list[Outcome] = []

@@ -46,7 +46,7 @@ class _Held:
 Landed = tuple[SourceFile, NewPaper]
 
 
-class Landing:
+class EmbeddingQueue:
     """Takes papers, and lands each in one transaction when all its vectors are there. Closed when no longer used.
 
     Its methods are called by one thread, the library's, whose caller holds the writer's place. What they raise of the
@@ -166,11 +166,11 @@ class Landing:
 
 
 def land(library: Library, papers: Iterable[Landed], embedder: Embedder, batch: int) -> Iterator[Landed]:
-    """Embed papers that have been read, and put them into the library; yields each when it is there. See Landing.
+    """Embed papers that have been read and put them into the library; yields each when it has landed.
 
     batch: passages in one call of the embedder. Raises ModelError, DiskFull. The caller holds the writer's place.
     """
-    with closing(Landing(library, lambda: embedder, batch)) as landing:
+    with closing(EmbeddingQueue(library, lambda: embedder, batch)) as landing:
         for file, paper in papers:
             landing.take(file, paper)
             yield from landing.go_on()

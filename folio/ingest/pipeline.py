@@ -19,8 +19,8 @@ from folio import workers
 from folio.errors import PaperError, PaperLimit
 from folio.ingest import chunking, cleaning
 from folio.ingest.discovery import is_gone
-from folio.ingest.embedding_queue import Landing
-from folio.ingest.progress import Outcome, Status, Watch
+from folio.ingest.embedding_queue import EmbeddingQueue
+from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.pdf import reader
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint
@@ -47,7 +47,7 @@ def ingest(
     get_embedder: Callable[[], Embedder],
     reading: Reading,
     limits: Limits,
-    watch: Watch,
+    watch: IngestProgress,
     *,
     batch: int,
     retry: frozenset[str] = frozenset(),
@@ -84,16 +84,16 @@ def ingest(
     watch.planned(list(new.values()))
     failed: dict[str, PaperError] = {}
     first_use = partial(_first_use, library, get_embedder, reading)
-    with closing(Landing(library, first_use, batch, watch.embedded)) as landing:
+    with closing(EmbeddingQueue(library, first_use, batch, watch.embedded)) as landing:
         for read in _read(list(new.values()), reading, limits, landing.awaited):
-            if read is not None:
+            if isinstance(read, workers.Finished):
                 file, result = read
                 if isinstance(result, PaperError):
                     failed[file.sha256] = result
                     yield _record_failure(library, file, result)
                 else:
                     landing.take(file, result)
-            for landed in landing.go_on(send_less=read is None):
+            for landed in landing.go_on(send_less=isinstance(read, workers.Woken)):
                 yield _landed(*landed, known)
         for landed in landing.rest():
             yield _landed(*landed, known)
@@ -205,15 +205,15 @@ def _odd_pages(pages: Sequence[Page]) -> Iterator[str]:
 
 
 def _read(
-    files: Sequence[SourceFile], reading: Reading, limits: Limits, beside: Callable[[], Sequence[Future[Any]]]
-) -> Iterator[tuple[SourceFile, NewPaper | PaperError] | None]:
+    files: Sequence[SourceFile], reading: Reading, limits: Limits, extra_futures: Callable[[], Sequence[Future[Any]]]
+) -> Iterator[workers.Finished[SourceFile, NewPaper] | workers.Woken]:
     return workers.run_guarded(
         partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=_SLOW_SHARE * limits.timeout_s),
         files,
         jobs=limits.jobs,
         timeout_s=limits.timeout_s,
         memory_mb=limits.memory_mb,
-        beside=beside,
+        extra_futures=extra_futures,
     )
 
 

@@ -23,7 +23,7 @@ class Outcome:
     notes: tuple[str, ...] = ()  # what was odd, or why it failed and what to do
 
 
-class Watch(Protocol):
+class IngestProgress(Protocol):
     """Told how an ingest goes on."""
 
     def hashed(self, file: Path) -> None: ...

@@ -28,7 +28,7 @@ def rebuild(
     embedder: Embedder,
     reading: Reading,
     limits: pipeline.Limits,
-    watch: progress.Watch,
+    watch: progress.IngestProgress,
     *,
     batch: int,
     notice: Notice,

@@ -13,21 +13,24 @@ import httpx
 LOOK_S = 0.25  # between looks whether anybody still waits
 
 
-def transport(goes_on: Callable[[], None]) -> httpx.HTTPTransport:
-    """For a client of one server. goes_on: called before anything is read, and again and again while there is nothing
-    to read; what it raises ends the request, and closes its connection."""
+def transport(check_cancelled: Callable[[], None]) -> httpx.HTTPTransport:
+    """An httpx transport for a client of one server, whose requests can be cancelled while the server is silent.
+
+    check_cancelled: called before every read, and repeatedly while there is nothing to read; an exception that it
+    raises ends the request and closes its connection.
+    """
     context = httpx.create_ssl_context(trust_env=False)
     made = httpx.HTTPTransport(verify=context)
     # httpx has no way to say over what it reads. Its own pool has not been used yet.
     made._pool = httpcore.ConnectionPool(
-        ssl_context=context, max_keepalive_connections=0, network_backend=_Backend(goes_on)
+        ssl_context=context, max_keepalive_connections=0, network_backend=_Backend(check_cancelled)
     )
     return made
 
 
 class _Backend(httpcore.SyncBackend):
-    def __init__(self, goes_on: Callable[[], None]) -> None:
-        self._goes_on = goes_on
+    def __init__(self, check_cancelled: Callable[[], None]) -> None:
+        self._check_cancelled = check_cancelled
 
     def connect_tcp(
         self,
@@ -37,18 +40,18 @@ class _Backend(httpcore.SyncBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(super().connect_tcp(host, port, timeout, local_address, socket_options), self._goes_on)
+        return _Stream(super().connect_tcp(host, port, timeout, local_address, socket_options), self._check_cancelled)
 
 
 class _Stream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream, goes_on: Callable[[], None]) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, check_cancelled: Callable[[], None]) -> None:
         self._stream = stream
-        self._goes_on = goes_on
+        self._check_cancelled = check_cancelled
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         end = float("inf") if timeout is None else monotonic() + timeout
         while True:
-            self._goes_on()
+            self._check_cancelled()
             try:
                 return self._stream.read(max_bytes, min(LOOK_S, max(0.001, end - monotonic())))
             except httpcore.ReadTimeout:
@@ -64,7 +67,7 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._goes_on)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._check_cancelled)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

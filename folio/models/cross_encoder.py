@@ -19,8 +19,8 @@ import numpy as np
 
 from folio.errors import ModelMissing
 from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
-from folio.models.onnx_cache import Kept
-from folio.models.onnx_session import Ids, Network, read_tensors
+from folio.models.onnx_cache import OnnxCache
+from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
 from folio.protocols import TermWeights
 from folio.types import Hit, Vectors
 
@@ -78,7 +78,7 @@ def _hub_cache() -> Path:
 class CrossEncoderReranker:
     """A cross-encoder with one label. Making one is free; the first question loads the model.
 
-    folder: where its files are. cache: where its graph is kept; None for nowhere. threads: as of network.Network.
+    folder: where its files are. cache: where its graph is kept; None for nowhere. threads: as in OnnxEncoder.
     """
 
     reads: int | None = 20  # each costs a run of the model
@@ -105,7 +105,7 @@ class CrossEncoderReranker:
 
     def _kept_or_made(self) -> Scorer:
         where = os.path.abspath(self._folder)
-        kept = Kept.read(self._cache, f"{self._folder.name}-{hashlib.sha256(where.encode()).hexdigest()[:8]}")
+        kept = OnnxCache.read(self._cache, f"{self._folder.name}-{hashlib.sha256(where.encode()).hexdigest()[:8]}")
         names = (CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG)
         try:
             sources = kept.examined([self._folder / name for name in names])
@@ -179,7 +179,7 @@ def _scorer(folder: Path, content: bytes, threads: int) -> Scorer:
 
     tensors = read_tensors(folder / WEIGHTS)
     words, positions, types = (tensors[f"bert.embeddings.{table}_embeddings.weight"] for table in TABLES)
-    network = Network(content, words, positions, types, threads)
+    network = OnnxEncoder(content, words, positions, types, threads)
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
     longest = min(
         _json(folder / CONFIG)["max_position_embeddings"], _json(folder / TOKENIZER_CONFIG)["model_max_length"]

@@ -23,8 +23,8 @@ import numpy as np
 from folio.background import run_in_background
 from folio.errors import ModelError, ModelMissing
 from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
-from folio.models.onnx_cache import Kept, Source
-from folio.models.onnx_session import Ids, Network, read_tensors
+from folio.models.onnx_cache import OnnxCache, Source
+from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
 from folio.types import Tokens, Vectors
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _verify(sources: Sequence[Source]) -> None:
             )
 
 
-def _examined(kept: Kept, folder: Path) -> tuple[Source, ...]:
+def _examined(kept: OnnxCache, folder: Path) -> tuple[Source, ...]:
     """The model's files. Raises ModelMissing for one that is absent, ModelError for one that cannot be read."""
     found: list[Source] = []
     for name in SHA256:
@@ -95,14 +95,14 @@ class _Model:
     """The loaded model. Nothing in it changes after loading, so any number of threads may use it."""
 
     tokenizer: Tokenizer
-    network: Network
+    network: OnnxEncoder
 
     @classmethod
     def load(cls, folder: Path, cache: Path | None, threads: int = 0, *, terms: int = 1) -> _Model:
         """terms: see bert.graph; any but 1 is to compare with, and never kept. Raises ModelMissing, ModelError."""
         from tokenizers import Tokenizer
 
-        kept = Kept.read(cache if terms == 1 else None, NAME)
+        kept = OnnxCache.read(cache if terms == 1 else None, NAME)
         sources = _examined(kept, folder)
         _verify(sources)
         tensors = read_tensors(folder / WEIGHTS)
@@ -116,7 +116,7 @@ class _Model:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         words, positions, types = (tensors[f"embeddings.{table}_embeddings.weight"] for table in TABLES)
-        return cls(tokenizer, Network(made, words, positions, types, threads))
+        return cls(tokenizer, OnnxEncoder(made, words, positions, types, threads))
 
     def read(self, text: str) -> tuple[Ids, list[tuple[int, int]]]:
         """The ids of a text's tokens, shape (tokens,), without [CLS] and [SEP], and where each stands in the text."""

@@ -29,14 +29,14 @@ class ChatModel:
         context: int,
         longest: int,
         shape: dict[str, Any] | None = None,
-        goes_on: Callable[[], None] = lambda: None,
+        check_cancelled: Callable[[], None] = lambda: None,
     ) -> Iterator[AIMessageChunk]:
         """What the model says, in pieces as they come; the last one has "done_reason" in its metadata.
 
         rules: the system's message; none where it is empty. context: tokens that the model is loaded with. longest:
-        tokens of the reply. shape: the JSON Schema that the reply is held to. goes_on: called often, also while the
-        model loads and says nothing; what it raises ends the reply, and the server's work on it. Raises ModelError, and
-        OllamaError where the reply breaks off.
+        tokens of the reply. shape: the JSON Schema that the reply is held to. check_cancelled: called often, also while
+        the model loads and says nothing; what it raises ends the reply, and the server's work on it. Raises ModelError,
+        and OllamaError where the reply breaks off.
         """
         from langchain_core.messages import HumanMessage, SystemMessage
         from langchain_ollama import ChatOllama
@@ -47,7 +47,7 @@ class ChatModel:
 
         def still_goes_on() -> None:
             try:
-                goes_on()
+                check_cancelled()
             except Exception as error:
                 left.append(error)
                 raise

@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class OnnxCache:
     """What a folder has of the graph with this name. folder None: nothing, and nothing is kept."""
 
     folder: Path | None
@@ -48,7 +48,7 @@ class Kept:
     sources: tuple[Source, ...] = ()
 
     @classmethod
-    def read(cls, folder: Path | None, name: str) -> Kept:
+    def read(cls, folder: Path | None, name: str) -> OnnxCache:
         """Never raises: a record that cannot be read is none."""
         if folder is None:
             return cls(None, name)

@@ -36,7 +36,7 @@ def read_tensors(path: Path) -> dict[str, Vectors]:
     return tensors
 
 
-class Network:
+class OnnxEncoder:
     """A loaded graph with its tables of embeddings. Nothing in it changes, so any number of threads may use it.
 
     Embeddings are looked up here and not in the graph, so that of the table of words, half of a model, only the rows

@@ -90,8 +90,8 @@ def vector_store(library: Library, embedder: Embedder) -> Any:
 
         def search(self, search: str) -> str | Document:
             for chunk in library.chunks([int(search)]).values():
-                (paper,) = library.papers_by_id([chunk.paper])
-                return document_of(Hit(chunk, paper, library.text(chunk.paper, chunk.start, chunk.end), 0.0))
+                (paper,) = library.papers_by_id([chunk.paper_id])
+                return document_of(Hit(chunk, paper, library.text(chunk.paper_id, chunk.start, chunk.end), 0.0))
             return f"ID {search} not found."
 
     ids = {chunk_id: str(chunk_id) for chunk_id in sorted(library.chunk_ids())}

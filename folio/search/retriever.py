@@ -26,7 +26,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The hits for a question, best first, and the milliseconds that each stage took."""
 
     hits: tuple[Hit, ...]
@@ -52,7 +52,7 @@ class Retriever:
         self._reranker = reranker
         self._weights = weights
 
-    def beside(self, library: Library, open_indexes: Callable[[], Indexes]) -> Retriever:
+    def with_library(self, library: Library, open_indexes: Callable[[], Indexes]) -> Retriever:
         """Another with the same models, for another thread: a library is read by one at a time."""
         return Retriever(library, open_indexes, self.embedder, self._reranker, self._weights)
 
@@ -74,7 +74,7 @@ class Retriever:
         also: Sequence[int] = (),
         *,
         rerank: bool = True,
-    ) -> Found:
+    ) -> SearchResult:
         """The top_k passages for a question, among these papers only where they are given.
 
         also: chunk ids that are candidates in any case, such as the evidence of earlier turns. rerank: False leaves
@@ -101,7 +101,9 @@ class Retriever:
             # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
             near = {chunk for chunk, _ in dense}
             others = [chunk for chunk, _ in lexical if chunk not in near]
-            known = {id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper in within}
+            known = {
+                id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper_id in within
+            }
             others += sorted(known.difference(near, others))
             dense += zip(others, vectors.cosines(others, vector), strict=True)
             fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
@@ -116,7 +118,7 @@ class Retriever:
             hits = reranked(reranker, question, hits, weights)
             clock.lap("rerank")
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
-        return Found(tuple(hits[:top_k]), clock.laps, ranked)
+        return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
 
     def term_weights(self, question: str) -> dict[str, float]:
         """How much each of a question's tokens tells, in the store as it was last searched."""
@@ -146,12 +148,12 @@ class Retriever:
 
     def _read(self, candidates: Sequence[Candidate]) -> list[Hit]:
         chunks = self._library.chunks([candidate.chunk_id for candidate in candidates])
-        papers = {paper.id: paper for paper in self._library.papers_by_id({c.paper for c in chunks.values()})}
+        papers = {paper.id: paper for paper in self._library.papers_by_id({c.paper_id for c in chunks.values()})}
         hits = []
         for candidate in candidates:
             chunk = chunks[candidate.chunk_id]
-            text = self._library.text(chunk.paper, chunk.start, chunk.end)
-            paper = papers[chunk.paper]
+            text = self._library.text(chunk.paper_id, chunk.start, chunk.end)
+            paper = papers[chunk.paper_id]
             hits.append(Hit(chunk, paper, text, candidate.score, candidate.dense, candidate.lexical))
         return hits
 

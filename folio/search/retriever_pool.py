@@ -31,7 +31,7 @@ class Reader:
     made_with: dict[str, str]  # its fingerprint
 
 
-class Readers:
+class RetrieverPool:
     """Any number of threads may take one."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Readers:
             with self._lock:
                 known = self._first
             if known is not None and (known.file, known.made_with) == (file, made_with):
-                retriever = known.retriever.beside(library, lambda: self._open_indexes(library))
+                retriever = known.retriever.with_library(library, lambda: self._open_indexes(library))
                 return Reader(library, retriever, file, made_with)
             reader = Reader(library, self._make(library), file, made_with)
         except BaseException:

@@ -143,7 +143,7 @@ class TantivyIndex:
             writer.delete_documents_by_term("id", chunk_id)
         for passage in added:
             writer.delete_documents_by_term("id", passage.id)
-            document = tantivy.Document(paper=passage.paper, body=" ".join(_body(passage)))
+            document = tantivy.Document(paper=passage.paper_id, body=" ".join(_body(passage)))
             document.add_integer("id", passage.id)
             writer.add_document(document)
         writer.commit()
@@ -200,7 +200,7 @@ class OkapiIndex:
         import numpy as np
         from rank_bm25 import BM25Okapi
 
-        kept = [(passage.id, passage.paper, _body(passage)) for passage in passages]
+        kept = [(passage.id, passage.paper_id, _body(passage)) for passage in passages]
         self.stamp = stamp
         self._ids = np.asarray([chunk_id for chunk_id, _, _ in kept], dtype=np.int64)
         self._papers = [paper for _, paper, _ in kept]

@@ -45,7 +45,7 @@ _BATCH = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SegmentMeta:
     """What a manifest keeps of a segment's file."""
 
     file: str
@@ -65,7 +65,7 @@ class Segment:
         self.probes = probes
         self.recall = recall
         self.removed: frozenset[int] = frozenset()
-        self.facts: Facts | None = None  # once it is in a file
+        self.facts: SegmentMeta | None = None  # once it is in a file
 
     @property
     def kind(self) -> Kind:
@@ -154,12 +154,12 @@ class Segment:
             beside.unlink(missing_ok=True)
             raise
         beside.replace(path)
-        self.facts = Facts(
+        self.facts = SegmentMeta(
             path.name, size, hashed.hexdigest(), int(self.index.ntotal), self.kind, self.probes, self.recall
         )
 
     @classmethod
-    def open(cls, folder: Path, facts: Facts, dimension: int) -> Segment:
+    def open(cls, folder: Path, facts: SegmentMeta, dimension: int) -> Segment:
         """Map a file into memory. Raises IndexDamaged for one of another size or kind than its facts say.
 
         It is not read: what was changed inside it, `sha256_file` finds.

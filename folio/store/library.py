@@ -157,7 +157,7 @@ class Library:
             text = self._rows("SELECT text FROM papers WHERE id = ?", paper)[0][0]
             rows = self._rows('SELECT id, paper, start, "end" FROM chunks WHERE paper = ? ORDER BY start', paper)
             for chunk in map(_chunk, rows):
-                yield Passage(chunk.id, chunk.paper, title, text[chunk.start : chunk.end])
+                yield Passage(chunk.id, chunk.paper_id, title, text[chunk.start : chunk.end])
 
     def removed(self, since: int) -> list[int]:
         """Ids of the chunks taken out after a generation. One may have come back since."""

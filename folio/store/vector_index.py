@@ -21,7 +21,7 @@ import numpy as np
 
 from folio.errors import IndexDamaged
 from folio.files import sha256_file, write_json
-from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Facts, Ids, Read, Segment, build, flat
+from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Ids, Read, Segment, SegmentMeta, build, flat
 from folio.types import Stamp, Vectors
 
 MANIFEST = "vectors.json"
@@ -169,7 +169,7 @@ class VectorIndex:
             segments = []
             for entry in manifest["segments"]:
                 removed = frozenset(entry.pop("removed"))
-                facts = Facts(**{**entry, "file": Path(entry["file"]).name})
+                facts = SegmentMeta(**{**entry, "file": Path(entry["file"]).name})
                 segment = Segment.open(folder, facts, dimension)
                 segment.removed = removed
                 segments.append(segment)

@@ -36,7 +36,7 @@ from folio.files import disk_full, is_full, unusable
 from folio.ingest.progress import Outcome
 from folio.schema import Sha256
 from folio.types import SourceFile
-from folio.web.request_guard import Allowed, Guard
+from folio.web.request_guard import Allowed, RequestGuard
 from folio.web.schema import (
     NOT_BLANK,
     ChatReply,
@@ -132,8 +132,10 @@ def make_web(app: App, allowed: Allowed) -> FastAPI:
     for routes in (_answers(service, work), _conversations(service), _papers(service, work)):
         web.include_router(routes)
     _page(web)
-    largest = app.settings.MAX_FILE_MB * 10**6
-    web.add_middleware(Guard, allowed=allowed, limit=lambda path: largest + _ROOM if path == "/papers" else _ROOM)
+    largest = app.limits(1).max_file_mb * 10**6
+    web.add_middleware(
+        RequestGuard, allowed=allowed, limit=lambda path: largest + _ROOM if path == "/papers" else _ROOM
+    )
     return web
 
 
@@ -238,7 +240,7 @@ def _papers(service: Service, work: Work) -> APIRouter:
         client.tell("saved", Saved(file=upload.file.name))
 
         def read() -> None:
-            outcome = service.shelf.ingest(upload, _Watch(client.tell, work.goes_on))
+            outcome = service.shelf.ingest(upload, _Watch(client.tell, work.check_cancelled))
             paper = service.added(upload.file.sha256)
             client.tell("done", TakenIn(status=outcome.status, paper=paper, notes=list(outcome.notes)))
 
@@ -303,19 +305,19 @@ class _PdfResponse(FileResponse):
 class _Watch:
     """An ingest of one file, told as events."""
 
-    def __init__(self, tell: Tell, goes_on: Callable[[], None]) -> None:
+    def __init__(self, tell: Tell, check_cancelled: Callable[[], None]) -> None:
         self._tell = tell
-        self._goes_on = goes_on
+        self._check_cancelled = check_cancelled
         self._done = 0
 
     def hashed(self, file: Path) -> None: ...
 
     def planned(self, files: Sequence[SourceFile]) -> None:
-        self._goes_on()
+        self._check_cancelled()
         self._tell("progress", IngestProgress(stage="reading", done=0, of=len(files)))
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
-        self._goes_on()
+        self._check_cancelled()
         self._done += chunks
         self._tell("progress", IngestProgress(stage="embedding", done=self._done, of=of))
 

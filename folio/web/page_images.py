@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from folio.pdf.render import PagePicture, page_png
-from folio.workers import Standing
+from folio.workers import PersistentWorker
 
 # Pictures that are kept, about half a megabyte each: somebody turns a page, and back.
 KEPT = 32
@@ -24,12 +24,12 @@ class PageView:
     dpi: int
 
 
-class Pages:
+class PageImages:
     """Any number of threads may ask. A hostile page takes what its worker is allowed, and no more."""
 
     def __init__(self, *, timeout_s: float, memory_mb: int) -> None:
         """What the drawing of one page may take. See workers.run_guarded."""
-        self._worker = Standing(_drawn, timeout_s=timeout_s, memory_mb=memory_mb)
+        self._worker = PersistentWorker(_drawn, timeout_s=timeout_s, memory_mb=memory_mb)
         self._kept: OrderedDict[PageView, PagePicture] = OrderedDict()
         self._lock = Lock()
 

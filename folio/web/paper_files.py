@@ -18,7 +18,7 @@ from typing import BinaryIO
 from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.files import no_space, sha256_file
-from folio.ingest.progress import Outcome, Watch
+from folio.ingest.progress import IngestProgress, Outcome
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
@@ -52,12 +52,12 @@ class Removed:
     kept_at: str | None  # where its file was moved to, within PAPERS_DIR; None where it was left alone
 
 
-class Shelf:
+class PaperFiles:
     """Any number of threads may use it; papers are put in and taken out one at a time."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._folder = Path(os.path.abspath(app.settings.PAPERS_DIR))  # as ingest.py names what is in it
+        self._folder = Path(os.path.abspath(app.papers_folder))  # as ingest.py names what is in it
         self._writing = Lock()
         self._hashed: dict[tuple[str, int, int], str] = {}  # path, size and time -> SHA-256
 
@@ -107,7 +107,7 @@ class Shelf:
                 if time() - left.stat().st_mtime > STALE_S:
                     left.unlink()
 
-    def ingest(self, upload: Upload, watch: Watch) -> Outcome:
+    def ingest(self, upload: Upload, watch: IngestProgress) -> Outcome:
         """Read a file that was taken in into the index. Of those that are new, one that gives no text is not kept, nor
         a second of a paper.
 
@@ -166,7 +166,7 @@ class Shelf:
         if not self._writing.acquire(timeout=patience_s):
             raise StoreBusy("A paper is being read into the index.", "Wait until it is in, then try again.")
         try:
-            with indexes.writing(self._app.settings.VECTORSTORE_DIR):
+            with indexes.writing(self._app.store_folder):
                 yield
         finally:
             self._writing.release()

@@ -106,7 +106,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class Guard:
+class RequestGuard:
     """An ASGI app around another one. A request that is refused does not reach it."""
 
     def __init__(

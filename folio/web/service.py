@@ -18,15 +18,15 @@ from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageEr
 from folio.files import unusable
 from folio.pdf.render import PagePicture
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
-from folio.search.retriever_pool import Reader, Readers
+from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store import indexes
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import Feedback
 from folio.types import Answer, Paper
 from folio.web.markdown_export import markdown
-from folio.web.page_images import Pages, PageView
-from folio.web.paper_files import Removed, Shelf, not_here
+from folio.web.page_images import PageImages, PageView
+from folio.web.paper_files import PaperFiles, Removed, not_here
 from folio.web.schema import (
     ChatReply,
     ChatRequest,
@@ -57,7 +57,7 @@ class Listener(Protocol):
 
     def sentence(self, sentence: SentenceJson) -> None: ...
 
-    def goes_on(self) -> None:
+    def check_cancelled(self) -> None:
         """Called often while a model writes."""
         ...
 
@@ -70,12 +70,12 @@ class Service:
     """Any number of threads may call; what takes long holds up nobody else."""
 
     def __init__(self, app: App) -> None:
-        settings = app.settings
+        limits = app.limits(1)
         self._app = app
-        self.shelf = Shelf(app)
-        self._readers = Readers(app.library_path, app.retriever, app.open_indexes)
-        self._conversations = Conversations(app.library_path if settings.QUERY_LOG else None)
-        self._pages = Pages(timeout_s=settings.PARSE_TIMEOUT_S, memory_mb=settings.PARSE_MEMORY_MB)
+        self.shelf = PaperFiles(app)
+        self._readers = RetrieverPool(app.library_path, app.retriever, app.open_indexes)
+        self._conversations = Conversations(app.library_path if app.logs_questions else None)
+        self._pages = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self._answering: set[str] = set()
         self._lock = Lock()
 
@@ -94,15 +94,15 @@ class Service:
 
     def health(self) -> Health:
         """What is in the store, and what works on it. Raises StoreMismatch, StoreDamaged."""
-        app, settings = self._app.at_a_glance(), self._app.settings
+        app = self._app.at_a_glance()
         facts, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
         faults: list[str] = []
         with suppress(StoreMissing), self._readers.one() as reader:
             models["embedder"] = app.embedder(reader.library).name
-            reranker = app.reranker()
+            reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
             try:
-                models["llm"] = app.answerer(reader.retriever).name
+                models["llm"] = app.models.answerer(reader.retriever).name
             except ModelError as error:  # a model that was asked for by name
                 faults.append(f"{error.happened} {error.remedy}")
             made_with = reader.made_with
@@ -110,10 +110,10 @@ class Service:
             with reader.library.reading() as stamp:
                 generation = stamp.generation
             facts = StoreJson(
-                folder=str(settings.VECTORSTORE_DIR),
+                folder=str(app.store_folder),
                 papers=counts["papers"],
                 chunks=counts["chunks"],
-                bytes=indexes.size(settings.VECTORSTORE_DIR),
+                bytes=indexes.size(app.store_folder),
                 generation=generation,
             )
         return Health(
@@ -121,10 +121,10 @@ class Service:
             store=facts,
             fingerprint=made_with,
             models=models,
-            better=[*faults, *app.better],
-            chat_models=app.chat_models(),
-            logged=settings.QUERY_LOG,
-            max_file_mb=settings.MAX_FILE_MB,
+            better=[*faults, *app.models.better],
+            chat_models=app.models.chat_models(),
+            logged=app.logs_questions,
+            max_file_mb=app.limits(1).max_file_mb,
         )
 
     def papers(self) -> PaperList:
@@ -202,7 +202,7 @@ class Service:
 
         Raises NotKnown, Busy, StoreMissing, StoreMismatch and ModelError; and what the listener raises.
         """
-        listener.goes_on()  # whoever left while others were before it needs no answer
+        listener.check_cancelled()  # whoever left while others were before it needs no answer
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         conversation = asked.conversation or self._conversations.begin()
@@ -222,10 +222,10 @@ class Service:
                     )
                 ),
             )
-            listener.goes_on()
+            listener.check_cancelled()
             said = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
             made = chat_reply(asked.message, said, conversation, len(before) + 1, _milliseconds(began))
-            entry = log_entry(reply, at, models["llm"]) if self._app.settings.QUERY_LOG else None
+            entry = log_entry(reply, at, models["llm"]) if self._app.logs_questions else None
             try:
                 self._conversations.add(conversation, made.model_dump(), reply.answer, entry)
             except (StoreError, OSError) as error:  # as in a terminal: it is told, and the answer stands
@@ -237,8 +237,8 @@ class Service:
         papers = _known(reader.library, asked.papers) or None
         return Chat(
             reader.retriever,
-            self._app.answerer(reader.retriever, model=asked.model, goes_on=listener.goes_on),
-            top_k=asked.top_k or self._app.settings.TOP_K,
+            self._app.models.answerer(reader.retriever, model=asked.model, check_cancelled=listener.check_cancelled),
+            top_k=asked.top_k or self._app.top_k,
             papers=papers,
             style=asked.style,
             rerank=asked.use_reranker,

@@ -43,7 +43,7 @@ class Work:
         working.add_done_callback(self._done)
         return working
 
-    def goes_on(self) -> None:
+    def check_cancelled(self) -> None:
         """Raises Gone when the server ends."""
         if self._ending.is_set():
             raise Gone
@@ -74,18 +74,18 @@ class Client:
         if not self._gone.is_set():
             self._loop.call_soon_threadsafe(self._events.put_nowait, event(kind, value))
 
-    def goes_on(self) -> None:
+    def check_cancelled(self) -> None:
         """Raises Gone."""
-        self._all_work.goes_on()
+        self._all_work.check_cancelled()
         if self._gone.is_set():
             raise Gone
 
     def retrieved(self, found: Retrieved) -> None:
-        self.goes_on()
+        self.check_cancelled()
         self.tell("retrieved", found)
 
     def sentence(self, sentence: SentenceJson) -> None:
-        self.goes_on()
+        self.check_cancelled()
         self.tell("sentence", sentence)
 
     def leave(self) -> None:

@@ -128,7 +128,7 @@ def test_who_no_longer_listens_ends_the_answer_and_the_conversation_is_as_before
     with pytest.raises(LeftError):
         chat.ask(LENGTH, leave)
     with pytest.raises(LeftError):
-        chat.ask(LENGTH, searched=leave)
+        chat.ask(LENGTH, on_hits=leave)
     assert chat._turns == []
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.answer.validation import Ended, check
-from folio.grounding.verifier import Judge
-from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, Sentence, Style, Withheld
+from folio.grounding.verifier import SentenceVerifier
+from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, RejectedSentence, Sentence, Style
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import evidence_of, hit_on, to_the_end
 from tests.helpers.fakes import HashingEmbedder
@@ -56,20 +56,25 @@ FRAGMENTS = (
 )
 WRITTEN = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=16).map("".join)
 STYLES = st.sampled_from(["plain", "report"])
-JUDGE = Judge(EVIDENCE, HashingEmbedder(64))
+JUDGE = SentenceVerifier(EVIDENCE, HashingEmbedder(64))
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
 MARKER = re.compile(r"(?<![\w\]])[\[【［]\s*\^?(?!0)\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*[\]】］]")
 VERBATIM = re.compile(r"`[^`]*`|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]")
 
 
 def told(
-    pieces: Iterable[str], style: Style = "plain", judge: Judge = JUDGE, *, whole: bool = True, longest: int = 100_000
-) -> tuple[list[Sentence | Withheld], Ended]:
+    pieces: Iterable[str],
+    style: Style = "plain",
+    judge: SentenceVerifier = JUDGE,
+    *,
+    whole: bool = True,
+    longest: int = 100_000,
+) -> tuple[list[Sentence | RejectedSentence], Ended]:
     """What is made of a model's words, and how they ended."""
     return to_the_end(check(pieces, judge, style=style, whole=lambda: whole, longest=longest))
 
 
-def sentences(found: list[Sentence | Withheld]) -> list[Sentence]:
+def sentences(found: list[Sentence | RejectedSentence]) -> list[Sentence]:
     return [part for part in found if isinstance(part, Sentence)]
 
 
@@ -90,7 +95,7 @@ def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text:
         assert citation.quote in TEXTS[paper.id][first:last]
     assert all(sentence.citations for sentence in sentences(found))
     assert ended.shown == len(sentences(found))
-    assert ended.withheld == tuple(part for part in found if isinstance(part, Withheld))
+    assert ended.withheld == tuple(part for part in found if isinstance(part, RejectedSentence))
     assert not (ended.refused and ended.shown)
     answer = Answer("Why?", "Why?", tuple(sentences(found)), tuple(EVIDENCE), len(ended.withheld), "", style)
     assert answer.refused == (ended.shown == 0)
@@ -134,12 +139,12 @@ def test_a_cut_answer_is_the_beginning_of_the_whole_one(text: str, style: Style,
 
 @given(WRITTEN, STYLES)
 def test_a_text_is_judged_twice_alike(text: str, style: Style) -> None:
-    assert told([text], style) == told([text], style, Judge(EVIDENCE, HashingEmbedder(64)))
+    assert told([text], style) == told([text], style, SentenceVerifier(EVIDENCE, HashingEmbedder(64)))
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join))
 def test_without_evidence_nothing_is_printed(text: str) -> None:
-    assert sentences(told([text], judge=Judge([], HashingEmbedder(64)))[0]) == []
+    assert sentences(told([text], judge=SentenceVerifier([], HashingEmbedder(64)))[0]) == []
 
 
 def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:

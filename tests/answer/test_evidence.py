@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.evidence import HEADER_TOKENS, WIDEST, Gathered, gather
+from folio.answer.evidence import HEADER_TOKENS, WIDEST, GatheredEvidence, gather
 from folio.text import estimate_tokens
 from folio.types import Chunk, Evidence, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
@@ -19,7 +19,7 @@ PLENTY = 100_000
 PROSE = " ".join(f"The river runs through valley {number} below the town." for number in range(100))
 
 
-class Shelf:
+class Text:
     """Papers, their texts, and hits on parts of them."""
 
     def __init__(self, *texts: str, pages: Sequence[int] = (0,)) -> None:
@@ -45,7 +45,7 @@ class Shelf:
         return evidence.text
 
 
-def spans(gathered: Gathered) -> list[tuple[int, str, int, int]]:
+def spans(gathered: GatheredEvidence) -> list[tuple[int, str, int, int]]:
     return [(e.number, e.paper.id, e.start, e.end) for e in gathered.evidence]
 
 
@@ -53,11 +53,11 @@ def spans(gathered: Gathered) -> list[tuple[int, str, int, int]]:
 
 
 def test_no_hits_make_no_evidence() -> None:
-    assert gather([], Shelf("x").read, PLENTY) == Gathered((), 0)
+    assert gather([], Text("x").read, PLENTY) == GatheredEvidence((), 0)
 
 
 def test_hits_apart_are_evidence_in_their_order() -> None:
-    shelf = Shelf("One ends here. Two ends here. Three ends here.", "Four ends here.")
+    shelf = Text("One ends here. Two ends here. Three ends here.", "Four ends here.")
     hits = [
         shelf.hit("Three", "here.", score=0.9),
         shelf.hit("Four", "here.", "p2", 0.8),
@@ -74,7 +74,7 @@ def test_hits_apart_are_evidence_in_their_order() -> None:
     ("second", "joined"), [((14, 35), True), ((20, 35), True), ((29, 46), True), ((30, 46), False)]
 )
 def test_hits_that_overlap_or_touch_are_joined(second: tuple[int, int], joined: bool) -> None:
-    shelf = Shelf("One ends here. Two ends here. Three ends here.")
+    shelf = Text("One ends here. Two ends here. Three ends here.")
     ends = [shelf.hit(0, 29, score=0.5), shelf.hit(*second, score=0.8)]
     gathered = gather(ends, lambda *span: "", PLENTY)  # nothing to widen with
     if joined:
@@ -87,7 +87,7 @@ def test_hits_that_overlap_or_touch_are_joined(second: tuple[int, int], joined: 
 
 
 def test_a_hit_between_two_joins_all_three() -> None:
-    shelf = Shelf(PROSE)
+    shelf = Text(PROSE)
     hits = [shelf.hit(0, 100, score=0.9), shelf.hit(200, 300, score=0.8), shelf.hit(100, 200, score=0.7)]
     gathered = gather(hits, lambda *span: "", PLENTY)
     assert spans(gathered) == [(1, "p1", 0, 300)]
@@ -95,13 +95,13 @@ def test_a_hit_between_two_joins_all_three() -> None:
 
 
 def test_the_same_spans_of_two_papers_are_not_joined() -> None:
-    shelf = Shelf("One ends here. Two ends.", "Not the same at all. Or?")
+    shelf = Text("One ends here. Two ends.", "Not the same at all. Or?")
     gathered = gather([shelf.hit(0, 14), shelf.hit(0, 20, "p2")], shelf.read, PLENTY)
     assert spans(gathered) == [(1, "p1", 0, 14), (2, "p2", 0, 20)]
 
 
 def test_the_same_text_in_a_second_paper_is_not_evidence_again() -> None:
-    shelf = Shelf("Otters float in kelp. They eat.", "Otters  float in\nkelp.", "Seals do not float.")
+    shelf = Text("Otters float in kelp. They eat.", "Otters  float in\nkelp.", "Seals do not float.")
     hits = [shelf.hit(0, 21), shelf.hit(0, 22, "p2"), shelf.hit(0, 19, "p3")]
     gathered = gather(hits, shelf.read, PLENTY)
     assert [(e.paper.id, e.text) for e in gathered.evidence] == [
@@ -115,7 +115,7 @@ def test_the_same_text_in_a_second_paper_is_not_evidence_again() -> None:
 
 
 def test_a_sentence_that_is_broken_off_is_made_whole_at_both_ends() -> None:
-    shelf = Shelf("One is short. Two is cut here in the middle. Three stands. Four is cut as well, here. Five.")
+    shelf = Text("One is short. Two is cut here in the middle. Three stands. Four is cut as well, here. Five.")
     assert shelf.whole("in the middle", "Four is") == (
         "Two is cut here in the middle. Three stands. Four is cut as well, here."
     )
@@ -124,19 +124,19 @@ def test_a_sentence_that_is_broken_off_is_made_whole_at_both_ends() -> None:
 
 
 def test_the_start_and_the_end_of_a_paper_are_where_it_stops() -> None:
-    shelf = Shelf("A first sentence, cut. A last one without a stop")
+    shelf = Text("A first sentence, cut. A last one without a stop")
     assert shelf.whole("sentence", "cut.") == "A first sentence, cut."
     assert shelf.whole("A last", "one") == "A last one without a stop"
     assert shelf.whole(0, 48) == shelf.texts["p1"]
 
 
 def test_a_sentence_too_long_to_be_one_stays_broken() -> None:
-    shelf = Shelf("Start. " + "word " * 300 + "end. Next.")
+    shelf = Text("Start. " + "word " * 300 + "end. Next.")
     assert shelf.whole(100, 200) == shelf.texts["p1"][100:200].strip()
 
 
 def test_white_space_at_its_ends_is_left_off() -> None:
-    shelf = Shelf("One.\n\nTwo.\n\nThree.")
+    shelf = Text("One.\n\nTwo.\n\nThree.")
     assert shelf.whole(4, 12) == "Two."
 
 
@@ -165,12 +165,12 @@ Some words after it."""
     ],
 )
 def test_steps_are_made_whole_with_the_line_that_announces_them(start: str, end: str) -> None:
-    assert Shelf(STEPS).whole(start, end) == STEPS[STEPS.index("The steps") : STEPS.index("\n\nSome words after")]
+    assert Text(STEPS).whole(start, end) == STEPS[STEPS.index("The steps") : STEPS.index("\n\nSome words after")]
 
 
 def test_what_only_stands_beside_steps_does_not_grow() -> None:
-    assert Shelf(STEPS).whole("Some words before", "it.") == "Some words before it."
-    assert Shelf(STEPS).whole("Some words after", "it.") == "Some words after it."
+    assert Text(STEPS).whole("Some words before", "it.") == "Some words before it."
+    assert Text(STEPS).whole("Some words after", "it.") == "Some words after it."
 
 
 ALGORITHM = """We describe it below in some detail and at length.
@@ -186,9 +186,7 @@ The search needs a logarithm of steps. It is old."""
 
 @pytest.mark.parametrize(("start", "end"), [("2: while", "do"), ("Algorithm 1", "search"), ("middle", "4: end")])
 def test_an_algorithm_is_made_whole_and_takes_no_prose_behind_it(start: str, end: str) -> None:
-    assert (
-        Shelf(ALGORITHM).whole(start, end) == ALGORITHM[ALGORITHM.index("Algorithm 1") : ALGORITHM.index("\nThe sea")]
-    )
+    assert Text(ALGORITHM).whole(start, end) == ALGORITHM[ALGORITHM.index("Algorithm 1") : ALGORITHM.index("\nThe sea")]
 
 
 TABLE = """The models differ much.
@@ -209,17 +207,17 @@ The best one is Otter."""
     ("start", "end"), [("Seal", "88.0"), ("Model", "Recall"), ("the test", "percent."), ("90.0", "90.0")]
 )
 def test_a_table_is_made_whole_with_its_caption(start: str, end: str) -> None:
-    assert Shelf(TABLE).whole(start, end) == TABLE[TABLE.index("Table 2") : TABLE.index("\n\nThe best")]
+    assert Text(TABLE).whole(start, end) == TABLE[TABLE.index("Table 2") : TABLE.index("\n\nThe best")]
 
 
 def test_a_caption_below_its_table_belongs_to_it() -> None:
     text = "Words before.\n\nModel  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores.\n\nWords after."
-    assert Shelf(text).whole("Otter", "93.1") == "Model  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores."
+    assert Text(text).whole("Otter", "93.1") == "Model  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores."
 
 
 def test_bullets_are_made_whole() -> None:
     text = "Words before.\n\n• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest.\n\nWords after."
-    assert Shelf(text).whole("Seals", "dive.") == "• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest."
+    assert Text(text).whole("Seals", "dive.") == "• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest."
 
 
 @pytest.mark.parametrize(
@@ -235,34 +233,34 @@ def test_bullets_are_made_whole() -> None:
 )
 def test_what_only_looks_like_a_list_is_none(text: str) -> None:
     line = text.splitlines()[-1]
-    grown = Shelf(text).whole(line, line)
+    grown = Text(text).whole(line, line)
     assert grown in (line, "If it was not, it was done\nwhile nobody was there.")
 
 
 def test_of_a_list_of_references_one_is_enough() -> None:
     references = [f"{n}. A. Author. “Title number {n} of many.”\nIn: Journal {n} (20{n:02})." for n in range(1, 8)]
     text = "References\n\n" + "\n".join(references)
-    assert Shelf(text).whole("number 4", "many") == references[3]
+    assert Text(text).whole("number 4", "many") == references[3]
 
 
 def test_of_a_list_that_goes_on_beyond_what_is_read_whole_items_are_enough() -> None:
     items = [f"• Item {n} is about this and that, and so on,\nand about some more." for n in range(200)]
     text = "Words before.\n\n" + "\n".join(items)
-    assert Shelf(text).whole("m 100 is", "more") == items[100]
-    grown = Shelf(text).whole("m 3 is", "more")  # it begins near, and ends far away
+    assert Text(text).whole("m 100 is", "more") == items[100]
+    grown = Text(text).whole("m 3 is", "more")  # it begins near, and ends far away
     assert grown == "\n".join(items[:4])
 
 
 def test_evidence_grows_by_no_more_than_the_widest_at_each_end() -> None:
     text = "Words. " + "It is so,\n" * 400
     for start in range(0, len(text) - 100, 170):
-        (evidence,) = gather([Shelf(text).hit(start, start + 100)], Shelf(text).read, PLENTY).evidence
+        (evidence,) = gather([Text(text).hit(start, start + 100)], Text(text).read, PLENTY).evidence
         assert start - evidence.start <= WIDEST
         assert evidence.end - (start + 100) <= WIDEST
 
 
 def test_what_grows_into_its_neighbour_is_joined_with_it() -> None:
-    shelf = Shelf("One is here. Two is cut in the middle of it. Three is here.")
+    shelf = Text("One is here. Two is cut in the middle of it. Three is here.")
     hits = [shelf.hit("Two", "cut", score=0.6), shelf.hit("middle", "Three is here.", score=0.9)]
     gathered = gather(hits, shelf.read, PLENTY)
     assert [e.text for e in gathered.evidence] == ["Two is cut in the middle of it. Three is here."]
@@ -271,7 +269,7 @@ def test_what_grows_into_its_neighbour_is_joined_with_it() -> None:
 
 def test_pages_are_those_of_the_widened_span() -> None:
     text = "On page one a sentence begins that\nends on page two. And more."
-    shelf = Shelf(text, pages=(0, text.index("ends")))
+    shelf = Text(text, pages=(0, text.index("ends")))
     hit = shelf.hit("ends", "two.")
     assert hit.pages == (2, 2)
     (evidence,) = gather([hit], shelf.read, PLENTY).evidence
@@ -283,7 +281,7 @@ def test_pages_are_those_of_the_widened_span() -> None:
 
 @pytest.mark.parametrize("now", ["", "Another text stands here now, and it is longer than the one before was."])
 def test_of_a_paper_that_vanished_or_changed_the_hit_is_left(now: str) -> None:
-    shelf = Shelf("One is here. Two is cut in the middle of it. Three is here.")
+    shelf = Text("One is here. Two is cut in the middle of it. Three is here.")
     hit = shelf.hit("cut", "middle")
     shelf.texts["p1"] = now
     (evidence,) = gather([hit], shelf.read, PLENTY).evidence
@@ -298,7 +296,7 @@ def tokens(*evidence: Evidence) -> int:
 
 
 def test_the_weakest_are_left_out_and_counted() -> None:
-    shelf = Shelf(*(f"Paper {n} says this and nothing else at all." for n in range(1, 6)))
+    shelf = Text(*(f"Paper {n} says this and nothing else at all." for n in range(1, 6)))
     hits = [shelf.hit(0, 42, f"p{n}", 1 / n) for n in range(1, 6)]
     everything = gather(hits, shelf.read, PLENTY).evidence
     three = tokens(*everything[:3])
@@ -309,21 +307,21 @@ def test_the_weakest_are_left_out_and_counted() -> None:
 
 
 def test_the_best_is_kept_however_long_it_is() -> None:
-    shelf = Shelf(PROSE)
+    shelf = Text(PROSE)
     gathered = gather([shelf.hit(0, 500), shelf.hit(600, 700)], shelf.read, 1)
     assert [(e.start, e.end) for e in gathered.evidence] == [(0, 500)]
     assert gathered.left_out == 1
 
 
 def test_what_joins_costs_only_what_it_adds() -> None:
-    shelf = Shelf(PROSE)
+    shelf = Text(PROSE)
     hits = [shelf.hit(0, 500), shelf.hit(100, 550)]
     assert gather(hits, lambda *span: "", estimate_tokens(shelf.texts["p1"][:550]) + HEADER_TOKENS).left_out == 0
 
 
 def test_evidence_grows_only_where_that_fits_and_the_best_first() -> None:
     text = "The first sentence is cut in its middle here."
-    shelf = Shelf(text, "A second one is cut in the middle as well.")
+    shelf = Text(text, "A second one is cut in the middle as well.")
     hits = [shelf.hit("cut", "here.", score=0.9), shelf.hit("cut", "the middle", "p2", 0.8)]
     bare = gather(hits, lambda *span: "", PLENTY).evidence
     assert [e.text for e in gather(hits, shelf.read, tokens(*bare)).evidence] == [
@@ -357,8 +355,8 @@ TEXTS = st.lists(st.sampled_from(LINES), min_size=1, max_size=60).map(" ".join) 
 
 
 @st.composite
-def libraries(draw: st.DrawFn) -> tuple[Shelf, list[Hit]]:
-    shelf = Shelf(*draw(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3)))
+def libraries(draw: st.DrawFn) -> tuple[Text, list[Hit]]:
+    shelf = Text(*draw(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3)))
     hits: dict[tuple[str, int, int], Hit] = {}
     for _ in range(draw(st.integers(0, 6))):
         name = draw(st.sampled_from(sorted(shelf.texts)))
@@ -371,9 +369,7 @@ def libraries(draw: st.DrawFn) -> tuple[Shelf, list[Hit]]:
 
 
 @given(libraries(), st.integers(0, 400) | st.just(PLENTY))
-def test_whatever_comes_it_is_the_papers_text_and_each_place_once(
-    library: tuple[Shelf, list[Hit]], budget: int
-) -> None:
+def test_whatever_comes_it_is_the_papers_text_and_each_place_once(library: tuple[Text, list[Hit]], budget: int) -> None:
     shelf, hits = library
     gathered = gather(hits, shelf.read, budget)
     evidence = gathered.evidence

@@ -15,7 +15,7 @@ from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, 
 from folio.models.ollama import OllamaServer
 from folio.protocols import Answerer
 from folio.text import estimate_tokens
-from folio.types import REFUSAL, Sentence, Withheld
+from folio.types import REFUSAL, RejectedSentence, Sentence
 from tests.helpers.factories import answered, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_models import LLAMA, Model
@@ -37,7 +37,7 @@ def make(ollama_server: OllamaStandIn) -> Make:
         url: str = "",
         evidence_tokens: int = 6000,
         answer_tokens: int = 768,
-        goes_on: Callable[[], None] = lambda: None,
+        check_cancelled: Callable[[], None] = lambda: None,
     ) -> OllamaAnswerer:
         meaning = HashingEmbedder(256)
         return OllamaAnswerer(
@@ -47,18 +47,20 @@ def make(ollama_server: OllamaStandIn) -> Make:
             answer_tokens=answer_tokens,
             meaning=meaning,
             stand_in=ExtractiveAnswerer(meaning, even_weights, evidence_tokens=evidence_tokens),
-            goes_on=goes_on,
+            check_cancelled=check_cancelled,
         )
 
     return answerer
 
 
-def told(found: Sentence | Withheld) -> tuple[str, list[tuple[int, str]]]:
+def told(found: Sentence | RejectedSentence) -> tuple[str, list[tuple[int, str]]]:
     """A sentence, and the evidence and words of each quote; none for one that is withheld."""
     return found.text, [(c.evidence, c.quote) for c in found.citations] if isinstance(found, Sentence) else []
 
 
-def asked(answerer: OllamaAnswerer, *texts: str, question: str = "What?", **style: Any) -> list[Sentence | Withheld]:
+def asked(
+    answerer: OllamaAnswerer, *texts: str, question: str = "What?", **style: Any
+) -> list[Sentence | RejectedSentence]:
     return list(answerer.sentences(question, evidence_on(*texts), **style))
 
 
@@ -84,7 +86,7 @@ def test_sentences_cite_what_holds_them_up(ollama_server: OllamaStandIn, make: M
         ("The glacier is 23 km long.", [(2, LONG)]),
         (EAT, [(1, EAT)]),  # a wrong number is mended
     ]
-    assert found[1] == Withheld("Paris is in France.", "the name France cannot be found in it")
+    assert found[1] == RejectedSentence("Paris is in France.", "the name France cannot be found in it")
     assert answerer.notice == ""
 
 
@@ -149,7 +151,7 @@ def test_what_goes_on_raises_ends_an_answer_that_has_no_end(make: Make, ollama_s
 
     calls = 0
 
-    def goes_on() -> None:
+    def check_cancelled() -> None:
         nonlocal calls
         calls += 1
         if calls == 20:
@@ -158,7 +160,7 @@ def test_what_goes_on_raises_ends_an_answer_that_has_no_end(make: Make, ollama_s
     ollama_server.reply = [FLOAT]
     ollama_server.faults.endless, ollama_server.faults.between_pieces_s = "nothing", 0.01
     with pytest.raises(LeftError):
-        list(make(goes_on=goes_on).sentences("How do otters float?", evidence_on(FLOAT)))
+        list(make(check_cancelled=check_cancelled).sentences("How do otters float?", evidence_on(FLOAT)))
     assert calls == 20
 
 
@@ -403,7 +405,7 @@ def test_a_report_has_the_sections_that_its_evidence_bears_out(ollama_server: Ol
         ("Analysis/Otters and kelp", EAT),
         ("Analysis", LONG),  # no wolves in the evidence: no such subheading
     ]
-    assert [s.text for s in found if isinstance(s, Withheld)] == [PARIS]
+    assert [s.text for s in found if isinstance(s, RejectedSentence)] == [PARIS]
     assert ollama_server.bodies(CHAT)[0]["messages"][0]["content"] == prompts.REPORT
 
 

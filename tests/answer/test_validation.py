@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.answer.validation import MOST_REPEATS, Ended, check
-from folio.grounding.verifier import Judge
-from folio.types import REFUSAL, Evidence, Sentence, Withheld
+from folio.grounding.verifier import SentenceVerifier
+from folio.types import REFUSAL, Evidence, RejectedSentence, Sentence
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
 
 OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacier is 23 kilometres long. It melts."
 
 
-def checked(pieces: Iterable[str], *evidence: Evidence, **options: Any) -> tuple[list[Sentence | Withheld], Ended]:
+def checked(
+    pieces: Iterable[str], *evidence: Evidence, **options: Any
+) -> tuple[list[Sentence | RejectedSentence], Ended]:
     """All that check makes of a model's words, and how it ended."""
-    return to_the_end(check(pieces, Judge(evidence, None), **options))
+    return to_the_end(check(pieces, SentenceVerifier(evidence, None), **options))
 
 
 def words(text: str) -> list[str]:
@@ -32,14 +34,14 @@ def shown(text: str, *texts: str, **options: Any) -> list[str]:
     found, ended = checked(words(text), *evidence_on(*texts), **options)
     sentences = [part.text for part in found if isinstance(part, Sentence)]
     assert ended.shown == len(sentences)
-    assert ended.withheld == tuple(part for part in found if isinstance(part, Withheld))
+    assert ended.withheld == tuple(part for part in found if isinstance(part, RejectedSentence))
     return sentences
 
 
 def test_check_shows_what_is_supported_and_withholds_the_rest_with_the_reason() -> None:
     text = "Otters float in rafts of kelp [1]. Paris is in France [2]. The glacier is 23 kilometres long. [2]"
     found, ended = checked(words(text), *evidence_on(OTTERS, ICE))
-    withheld = Withheld("Paris is in France.", "the name France cannot be found in it")
+    withheld = RejectedSentence("Paris is in France.", "the name France cannot be found in it")
     first, second, third = found
     assert isinstance(first, Sentence)
     assert isinstance(third, Sentence)
@@ -74,7 +76,7 @@ def test_check_goes_no_further_than_it_is_asked() -> None:
             taken.append(piece)
             yield piece
 
-    first = next(check(source(), Judge(evidence_on(OTTERS), None)))
+    first = next(check(source(), SentenceVerifier(evidence_on(OTTERS), None)))
     assert first.text == "Otters float in kelp."
     assert taken == pieces[:2]
 
@@ -129,7 +131,7 @@ def test_what_names_evidence_and_is_not_borne_out_is_withheld_and_no_refusal() -
 
 def test_a_sentence_withheld_before_a_refusal_is_told() -> None:
     found, ended = checked([f"Otters eat 26 urchins [1]. {REFUSAL}"], *evidence_on(OTTERS))
-    withheld = Withheld("Otters eat 26 urchins.", "the number 26 cannot be found in it")
+    withheld = RejectedSentence("Otters eat 26 urchins.", "the number 26 cannot be found in it")
     assert found == [withheld]
     assert ended == Ended(0, (withheld,), refused=True, partly=False)
 
@@ -217,7 +219,7 @@ def test_the_analysis_of_a_report_may_say_again_what_its_summary_says() -> None:
         ("They are small.", "Analysis/Urchins"),
     ]
     assert [part.text for part in ended.withheld] == ["Paris is big."]
-    assert sum(isinstance(part, Withheld) for part in found) == 1
+    assert sum(isinstance(part, RejectedSentence) for part in found) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from benchmarks.plain import PlainDesign, PlainHit
 from benchmarks.quality import ask_plain, asked_of, ranks_of, table
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from folio.evaluate.metrics import Asked
-from folio.evaluate.relevance import Judge
+from folio.evaluate.relevance import RelevanceJudge
 from folio.evaluate.runner import Failed, Run, load
 from folio.search.langchain import FolioEmbeddings
 from tests.helpers.cli_runner import CliRunner
@@ -35,7 +35,7 @@ PAPERS = EvalSet("small", Path("small.jsonl"), QUESTIONS)
 def test_a_hit_counts_for_what_a_chunk_of_the_same_text_counts_for(tmp_path: Path) -> None:
     app = shelf(tmp_path)
     with closing(app.open_library()) as library:
-        judge = Judge(PAPERS, library)
+        judge = RelevanceJudge(PAPERS, library)
         for question in QUESTIONS[:2]:
             found = app.retriever(library).search(question.text, 20).hits
             hits = [
@@ -55,7 +55,9 @@ def test_the_plain_design_is_asked_every_question(tmp_path: Path) -> None:
     design = PlainDesign.from_texts(texts, FolioEmbeddings(HashingEmbedder(256)))
     steps: list[tuple[int, int]] = []
     with closing(shelf(tmp_path).open_library()) as library:
-        run = ask_plain(design, PAPERS, Judge(PAPERS, library), lambda label, done, of: steps.append((done, of)))
+        run = ask_plain(
+            design, PAPERS, RelevanceJudge(PAPERS, library), lambda label, done, of: steps.append((done, of))
+        )
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert run.stages == ("dense", "bm25", "fused")
     assert [question.id for question in run.asked] == ["q1", "q2", "q3"]
@@ -71,7 +73,7 @@ def test_half_of_a_span_is_enough_of_a_text(tmp_path: Path) -> None:
     start = OTTERS[0].index("155,000 hairs")
     question = Question("q", "How many?", gold=(Gold("otters.pdf", None, "155,000 hairs on", start),))
     with closing(shelf(tmp_path).open_library()) as library:
-        judge = Judge(asked, library)
+        judge = RelevanceJudge(asked, library)
         needs, _ = judge.needs(question)
         ranks = [
             ranks_of(judge, needs, [PlainHit("otters.pdf", 1, "", 1.0, 0, start + size)])["chunk"] for size in (7, 8)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.relevance import Fault, Judge, Needs
+from folio.evaluate.relevance import Fault, Needs, RelevanceJudge
 from folio.files import sha256_file
 from folio.ingest import chunking
 from folio.store.library import Library
@@ -60,8 +60,8 @@ def asks(*gold: Gold, every: bool = False) -> Question:
     return Question("q1", "What?", gold=gold, every=every)
 
 
-def judged(library: Library, question: Question) -> tuple[Judge, Needs, list[Fault]]:
-    judge = Judge(papers_set(question), library)
+def judged(library: Library, question: Question) -> tuple[RelevanceJudge, Needs, list[Fault]]:
+    judge = RelevanceJudge(papers_set(question), library)
     return (judge, *judge.needs(question))
 
 
@@ -165,7 +165,7 @@ def test_question_counts_by_what_is_right_in_it(library: Library, otters: list[i
 
 def test_question_without_gold_needs_nothing(library: Library, otters: list[int]) -> None:
     question = Question("q1", "What?", answerable=False)
-    assert Judge(papers_set(question), library).needs(question) == (Needs(), [])
+    assert RelevanceJudge(papers_set(question), library).needs(question) == (Needs(), [])
 
 
 def test_pages_of_a_file_that_is_gone_are_the_index_s_own_and_it_is_said(library: Library, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_span_of_a_document_is_held_by_the_chunk_with_half_of_it(library: Librar
         (10, "\n\n", (None,)),
     ):
         question = asks(Gold("doc", None, quote, start))
-        judge = Judge(EvalSet("texts", Path("t.json"), (question,), (Document("doc", "", text),)), library)
+        judge = RelevanceJudge(EvalSet("texts", Path("t.json"), (question,), (Document("doc", "", text),)), library)
         needs, faults = judge.needs(question)
         assert faults == []
         assert judge.ranks(needs, ids) == {"chunk": ranks, "paper": (1,)}

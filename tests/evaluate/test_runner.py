@@ -15,8 +15,8 @@ from folio.app import App
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from folio.evaluate.metrics import Asked, figures
-from folio.evaluate.runner import DEPTH, Failed, Run, Trial, load, save
-from folio.search.retriever import Found
+from folio.evaluate.runner import DEPTH, Failed, Run, Runner, load, save
+from folio.search.retriever import SearchResult
 from folio.store.library import Library
 from tests.helpers.factories import shelf
 
@@ -41,9 +41,9 @@ class Scripted:
         self.ranked = {stage: tuple(ids) for stage, ids in ranked.items()}
         self.asked: list[tuple[str, int]] = []
 
-    def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> Found:
+    def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> SearchResult:
         self.asked.append((question, top_k))
-        return Found((), {"embed": 2.0, "bm25": 1.0}, self.ranked)
+        return SearchResult((), {"embed": 2.0, "bm25": 1.0}, self.ranked)
 
 
 class Failing(Scripted):
@@ -53,7 +53,7 @@ class Failing(Scripted):
         super().__init__(**ranked)
         self.fails = fails
 
-    def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> Found:
+    def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> SearchResult:
         found = super().search(question, top_k, papers, also)
         if question in self.fails and len(self.asked) > 1:  # the first is asked to warm up
             raise OllamaError(f"No answer to {question}.", "Start it.")
@@ -89,7 +89,7 @@ def ids_of(library: Library, file: str) -> list[int]:
     return [chunk.id for chunk in sorted(chunks, key=lambda chunk: chunk.start)]
 
 
-def ask(trial: Trial) -> Run:
+def ask(trial: Runner) -> Run:
     return trial.run(NOON, {"chunks": "9"}, {"TOP_K": "4"}, quiet)
 
 
@@ -100,7 +100,7 @@ def by_id(run: Run) -> dict[str, Asked]:
 def test_each_stage_has_its_ranks_under_the_name_it_comes_with(library: Library) -> None:
     otters, glaciers = ids_of(library, "otters.pdf"), ids_of(library, "glaciers.pdf")
     scripted = Scripted(bm25=[glaciers[0], *otters], fine=[*otters, glaciers[0]])
-    run = ask(Trial(small_set(QUESTIONS[0], QUESTIONS[2]), library, scripted))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(QUESTIONS[0], QUESTIONS[2]), library, scripted))  # type: ignore[arg-type]
     assert run.stages == ("bm25", "fine")
     asked = by_id(run)
     assert asked["hairs"].ranks == {
@@ -120,7 +120,7 @@ def test_documents_rank_by_their_best_chunk_and_gain_their_grade(library: Librar
     relevance = {"q": {"glaciers.pdf": 2, "unknown": 1, "otters.pdf": 0}}
     documents = (Document("otters.pdf", "", "o"), Document("glaciers.pdf", "", "g"))
     texts = small_set(Question("q", "Ice"), documents=documents, relevance=relevance)
-    run = ask(Trial(texts, library, Scripted(dense=[*otters, *glaciers])))  # type: ignore[arg-type]
+    run = ask(Runner(texts, library, Scripted(dense=[*otters, *glaciers])))  # type: ignore[arg-type]
     (asked,) = run.asked
     assert asked.gains == {"paper": (2.0, 1.0)}
     assert asked.ranks == {"dense": {"paper": (2, None)}}
@@ -129,9 +129,9 @@ def test_documents_rank_by_their_best_chunk_and_gain_their_grade(library: Librar
 
 def test_whole_run_with_answers(app: App, library: Library) -> None:
     retriever = app.retriever(library)
-    answerer = app.answerer(retriever)
+    answerer = app.models.answerer(retriever)
     seen: list[tuple[str, int, int]] = []
-    trial = Trial(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer)
+    trial = Runner(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer)
     run = trial.run(NOON, {}, {}, lambda *told: seen.append(told))
     assert seen == [("Asking", done, 4) for done in range(5)]
     assert run.stages == ("dense", "bm25", "fused", "reranked")
@@ -160,22 +160,22 @@ def test_whole_run_with_answers(app: App, library: Library) -> None:
 
 def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Library) -> None:
     retriever = app.retriever(library)
-    answerer = app.answerer(retriever)
+    answerer = app.models.answerer(retriever)
     chat = Chat(retriever, answerer, top_k=4)
 
     class Confident:
         confidence = 0.75
 
-    run = ask(Trial(small_set(QUESTIONS[0]), library, retriever, chat, Confident()))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(QUESTIONS[0]), library, retriever, chat, Confident()))  # type: ignore[arg-type]
     assert run.asked[0].answer is not None
     assert run.asked[0].answer.confidence == 0.75
-    run = ask(Trial(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
+    run = ask(Runner(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
     assert run.asked[0].answer is not None
 
 
 def test_follow_ups_without_answers_are_searched_for_as_they_stand(library: Library) -> None:
     scripted = Scripted(bm25=[])
-    run = ask(Trial(small_set(QUESTIONS[1], pending=1), library, scripted))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(QUESTIONS[1], pending=1), library, scripted))  # type: ignore[arg-type]
     assert scripted.asked[-1][0] == "When was it built?"
     assert run.notes[-2:] == (
         "Follow-ups were searched for as they stand, since no answers were asked for.",
@@ -185,19 +185,19 @@ def test_follow_ups_without_answers_are_searched_for_as_they_stand(library: Libr
 
 def test_faulty_gold_is_in_the_record(library: Library) -> None:
     wrong = Question("w", "What?", gold=(Gold("otters.pdf", 1, "Otters are born in the month of May"), HAIRS))
-    run = ask(Trial(small_set(wrong), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(wrong), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
     assert [(fault.question, fault.counted) for fault in run.faults] == [("w", True)]
 
 
 def test_set_on_other_papers_is_refused(library: Library) -> None:
     other = small_set(Question("w", "What?", gold=(Gold("whales.pdf", 1, ""),)))
     with pytest.raises(UsageError, match=r"None of the papers that small.jsonl asks about is in the index"):
-        ask(Trial(other, library, Scripted(bm25=[])))  # type: ignore[arg-type]
+        ask(Runner(other, library, Scripted(bm25=[])))  # type: ignore[arg-type]
 
 
 def test_question_that_a_model_fails_on_is_told_and_the_others_are_asked(library: Library, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    trial = Trial(lettered("abcdefg"), library, Failing("b", "c", "e", "f", bm25=[]))  # type: ignore[arg-type]
+    trial = Runner(lettered("abcdefg"), library, Failing("b", "c", "e", "f", bm25=[]))  # type: ignore[arg-type]
     run = trial.run(NOON, {}, {}, lambda label, done, of: seen.append((done, of)))
     assert [question.id for question in run.asked] == ["a", "d", "g"]
     assert [failed.question for failed in run.failed] == ["b", "c", "e", "f"]
@@ -210,7 +210,7 @@ def test_question_that_a_model_fails_on_is_told_and_the_others_are_asked(library
 
 def test_three_failures_in_a_row_end_a_run_and_what_was_asked_is_kept(library: Library) -> None:
     failing = Failing("b", "d", "e", "f", bm25=[])
-    run = ask(Trial(lettered("abcdefgh"), library, failing))  # type: ignore[arg-type]
+    run = ask(Runner(lettered("abcdefgh"), library, failing))  # type: ignore[arg-type]
     assert [question.id for question in run.asked] == ["a", "c"]
     assert [failed.question for failed in run.failed] == ["b", "d", "e", "f"]
     assert [question for question, _ in failing.asked] == list("aabcdef")
@@ -221,12 +221,12 @@ def test_three_failures_in_a_row_end_a_run_and_what_was_asked_is_kept(library: L
 def test_run_in_which_nothing_went_well_is_the_model_s_error(library: Library, letters: str, tried: str) -> None:
     failing = Failing(*letters, bm25=[])
     with pytest.raises(ModelError, match=f"No answer to {tried[-1]}"):
-        ask(Trial(lettered(letters), library, failing))  # type: ignore[arg-type]
+        ask(Runner(lettered(letters), library, failing))  # type: ignore[arg-type]
     assert [question for question, _ in failing.asked] == list(tried)
 
 
 def test_run_of_an_earlier_folio_is_read_as_one_without_failures(library: Library, tmp_path: Path) -> None:
-    run = ask(Trial(lettered("a"), library, Scripted(bm25=[])))  # type: ignore[arg-type]
+    run = ask(Runner(lettered("a"), library, Scripted(bm25=[])))  # type: ignore[arg-type]
     save(tmp_path / "run.json", run)
     told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     del told["failed"]
@@ -236,8 +236,8 @@ def test_run_of_an_earlier_folio_is_read_as_one_without_failures(library: Librar
 
 def test_run_is_saved_and_read_again(app: App, library: Library, tmp_path: Path) -> None:
     retriever = app.retriever(library)
-    answerer = app.answerer(retriever)
-    run = ask(Trial(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer))
+    answerer = app.models.answerer(retriever)
+    run = ask(Runner(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer))
     save(tmp_path / "new" / "run.json", run)
     assert load(tmp_path / "new" / "run.json") == run
 
@@ -262,7 +262,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, text: str, happened: str) -> 
 
 
 def test_saved_run_is_json_that_people_can_read(library: Library, tmp_path: Path) -> None:
-    run = ask(Trial(small_set(QUESTIONS[0]), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(QUESTIONS[0]), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
     save(tmp_path / "run.json", run)
     told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert told["asked"][0]["ranks"] == {"bm25": {"chunk": [1], "page": [1], "paper": [1]}}

@@ -7,7 +7,7 @@ import pytest
 
 from folio.errors import UsageError
 from folio.evaluate.metrics import NAMES, Figure
-from folio.evaluate.thresholds import Bar, missed, read_bar
+from folio.evaluate.thresholds import Threshold, missed, read_bar
 
 
 def figure(value: float) -> Figure:
@@ -17,13 +17,13 @@ def figure(value: float) -> Figure:
 @pytest.mark.parametrize(
     ("text", "bar"),
     [
-        ("recall@5=0.8", Bar("recall@5", 0.8, at_most=False)),
-        ("page.mrr>=.5", Bar("page.mrr", 0.5, at_most=False)),
-        (" answerable_refused <= 0.08 ", Bar("answerable_refused", 0.08, at_most=True)),
-        ("paper.ndcg@10=1", Bar("paper.ndcg@10", 1.0, at_most=False)),
+        ("recall@5=0.8", Threshold("recall@5", 0.8, at_most=False)),
+        ("page.mrr>=.5", Threshold("page.mrr", 0.5, at_most=False)),
+        (" answerable_refused <= 0.08 ", Threshold("answerable_refused", 0.08, at_most=True)),
+        ("paper.ndcg@10=1", Threshold("paper.ndcg@10", 1.0, at_most=False)),
     ],
 )
-def test_bar_is_read(text: str, bar: Bar) -> None:
+def test_bar_is_read(text: str, bar: Threshold) -> None:
     assert read_bar(text) == bar
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from folio.answer.output_parser import LONGEST_SENTENCE
 from folio.answer.validation import Ended, check
-from folio.grounding.verifier import Judge
+from folio.grounding.verifier import SentenceVerifier
 from folio.models.minilm import BuiltinEmbedder
-from folio.types import REFUSAL, Sentence, Style, Vectors, Withheld
+from folio.types import REFUSAL, RejectedSentence, Sentence, Style, Vectors
 from tests.helpers.factories import evidence_of, hit_on, to_the_end
 
 # The evidence: [1] over two pages, [4] a table, [5] a trial, [6] in German and Chinese.
@@ -592,11 +592,13 @@ class Remembering(BuiltinEmbedder):
 
 
 @pytest.fixture(scope="module")
-def judge() -> Judge:
-    return Judge(EVIDENCE, Remembering())
+def judge() -> SentenceVerifier:
+    return SentenceVerifier(EVIDENCE, Remembering())
 
 
-def told(pieces: Iterable[str], judge: Judge, style: Style = "plain") -> tuple[list[Sentence | Withheld], Ended]:
+def told(
+    pieces: Iterable[str], judge: SentenceVerifier, style: Style = "plain"
+) -> tuple[list[Sentence | RejectedSentence], Ended]:
     """What is made of a model's words, and how they ended."""
     return to_the_end(check(pieces, judge, style=style))
 
@@ -612,10 +614,10 @@ def test_the_table_is_long_and_has_no_row_twice() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE)
-def test_what_a_model_writes_is_held_to_the_evidence(row: Row, judge: Judge) -> None:
+def test_what_a_model_writes_is_held_to_the_evidence(row: Row, judge: SentenceVerifier) -> None:
     found, ended = told([row.said], judge, row.style)
     shown = [part for part in found if isinstance(part, Sentence)]
-    withheld = [part for part in found if isinstance(part, Withheld)]
+    withheld = [part for part in found if isinstance(part, RejectedSentence)]
 
     assert [sentence.text for sentence in shown] == [said.text for said in row.shown], row.why
     for sentence, said in zip(shown, row.shown, strict=True):
@@ -652,51 +654,51 @@ class Counted:
 LONGEST = 4000  # characters
 
 
-def told_of(pieces: Counted, judge: Judge) -> list[Sentence | Withheld]:
+def told_of(pieces: Counted, judge: SentenceVerifier) -> list[Sentence | RejectedSentence]:
     return list(check(pieces, judge, longest=LONGEST))
 
 
-def test_one_sentence_for_ever_is_shown_once(judge: Judge) -> None:
+def test_one_sentence_for_ever_is_shown_once(judge: SentenceVerifier) -> None:
     pieces = Counted(repeat(f"{LONG} [1]. "))
     assert [part.text for part in told_of(pieces, judge)] == [IS_LONG.text]
     assert pieces.taken == 7  # one, five again, and the one that shows that the fifth is whole
 
 
-def test_two_sentences_for_ever_are_withheld_once(judge: Judge) -> None:
+def test_two_sentences_for_ever_are_withheld_once(judge: SentenceVerifier) -> None:
     pieces = Counted(f"Paris is {'big' if number % 2 else 'old'}. " for number in count())
     assert [part.text for part in told_of(pieces, judge)] == ["Paris is old.", "Paris is big."]
     assert pieces.taken == 8
 
 
-def test_new_sentences_for_ever_end_at_the_longest_answer(judge: Judge) -> None:
+def test_new_sentences_for_ever_end_at_the_longest_answer(judge: SentenceVerifier) -> None:
     pieces = Counted(f"Paris has {number} houses. " for number in count(1000))
-    assert all(isinstance(part, Withheld) for part in told_of(pieces, judge))
+    assert all(isinstance(part, RejectedSentence) for part in told_of(pieces, judge))
     assert pieces.taken == LONGEST // len("Paris has 1000 houses. ") + 1
 
 
 @pytest.mark.parametrize("piece", [f"{LONG} [1] ", "and so on ", "x", "[1]", "**", "```x", "| x ", "(", "\x1b]0;", "<"])
-def test_text_without_a_full_stop_is_no_sentence(piece: str, judge: Judge) -> None:
+def test_text_without_a_full_stop_is_no_sentence(piece: str, judge: SentenceVerifier) -> None:
     pieces = Counted(repeat(piece))
     assert told_of(pieces, judge) == []
     assert pieces.taken == LONGEST // len(piece) + 1
 
 
 @pytest.mark.parametrize("piece", ["", "\n", " ", "\x1b[m", "# A\n", "<think>"])
-def test_silence_for_ever_ends(piece: str, judge: Judge) -> None:
+def test_silence_for_ever_ends(piece: str, judge: SentenceVerifier) -> None:
     pieces = Counted(repeat(piece))
     assert told_of(pieces, judge) == []
     assert pieces.taken == LONGEST // max(1, len(piece)) + 1
 
 
-def test_a_sentence_without_an_end_is_withheld_and_the_next_one_is_shown(judge: Judge) -> None:
+def test_a_sentence_without_an_end_is_withheld_and_the_next_one_is_shown(judge: SentenceVerifier) -> None:
     for length in (LONGEST_SENTENCE, 2 * LONGEST_SENTENCE, 5 * LONGEST_SENTENCE):
         said = f"{(LONG + ' and ') * (1 + length // len(LONG))}it is long. {DENSE} [2]."
         found, ended = told([said], judge)
-        assert [type(part) for part in found] == [Withheld, Sentence]
+        assert [type(part) for part in found] == [RejectedSentence, Sentence]
         assert (found[1].text, ended.withheld[0].reason) == (IS_DENSE.text, "it is too long for one sentence")
         assert told(re.findall(r"\S+\s*", said), judge) == told(list(said), judge) == (found, ended)
 
 
-def test_a_second_answer_is_judged_as_the_first(judge: Judge) -> None:
+def test_a_second_answer_is_judged_as_the_first(judge: SentenceVerifier) -> None:
     said = " ".join(row.said for row in (*MARKERS, *FACTS, *LAYOUT))
-    assert told([said], judge) == told([said], Judge(EVIDENCE, Remembering()))
+    assert told([said], judge) == told([said], SentenceVerifier(EVIDENCE, Remembering()))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.grounding.verifier import MEANING, SUPPORT_FOUND, SUPPORT_NAMED, Judge, Verdict, citation
+from folio.grounding.verifier import MEANING, SUPPORT_FOUND, SUPPORT_NAMED, SentenceVerifier, Verdict, citation
 from folio.protocols import Embedder
 from folio.types import Citation, Evidence, PageMap, Vectors
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
@@ -19,13 +19,13 @@ OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacie
 LONG = "The glacier is 23 kilometres long."
 
 
-def judge(*texts: str, embedder: Embedder | None = None, title: str = "A Paper", file: str = "") -> Judge:
+def judge(*texts: str, embedder: Embedder | None = None, title: str = "A Paper", file: str = "") -> SentenceVerifier:
     """A judge by a piece of evidence for each text, each of a paper of its own."""
     evidence = [
         replace(piece, paper=replace(piece.paper, title=title, file=file or piece.paper.file))
         for piece in evidence_on(*texts)
     ]
-    return Judge(evidence, embedder)
+    return SentenceVerifier(evidence, embedder)
 
 
 def quotes(verdict: Verdict) -> list[tuple[int, int, str]]:
@@ -86,7 +86,7 @@ def test_nothing_is_cited_for_what_nothing_says(named: tuple[int, ...]) -> None:
 
 
 def test_without_evidence_there_is_no_support() -> None:
-    judged = Judge([], None)
+    judged = SentenceVerifier([], None)
     assert judged.count == 0
     assert judged.judge(LONG, ()) == Verdict((), "no evidence says this")
     assert judged.against(LONG, ()) == ()
@@ -297,7 +297,9 @@ def test_a_merged_sentence_is_quoted_from_each_sentence_that_it_merges() -> None
 
 
 def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
-    judged = Judge(evidence_of([hit_on("Otters float in rafts of kelp and they", "eat 25 urchins. More.")]), None)
+    judged = SentenceVerifier(
+        evidence_of([hit_on("Otters float in rafts of kelp and they", "eat 25 urchins. More.")]), None
+    )
     assert quotes(judged.judge("Otters float in rafts of kelp and they eat 25 urchins.", (1,))) == [
         (1, 1, "Otters float in rafts of kelp and they"),
         (1, 2, "eat 25 urchins."),
@@ -306,7 +308,9 @@ def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
 
 def test_a_number_is_cited_on_the_page_that_it_is_on_and_not_where_the_rest_is() -> None:
     hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
-    found = Judge(evidence_of([hit]), None).judge("Model Otter, trained on the kelp data, reached 93.1 percent.", (1,))
+    found = SentenceVerifier(evidence_of([hit]), None).judge(
+        "Model Otter, trained on the kelp data, reached 93.1 percent.", (1,)
+    )
     assert (1, 2, "It reached 93.1 percent.") in quotes(found)
 
 
@@ -372,7 +376,7 @@ def evidence_anywhere(draw: st.DrawFn) -> Evidence:
 @given(evidence_anywhere(), TEXTS)
 def test_a_quote_is_a_slice_of_the_page_that_it_claims(piece: Evidence, sentence: str) -> None:
     for said in (sentence, piece.text):
-        for found in Judge([piece], None).judge(said, (1,)).citations:
+        for found in SentenceVerifier([piece], None).judge(said, (1,)).citations:
             first, last = piece.paper.pages.bounds(found.page, piece.paper.length)
             assert first <= found.start < found.end <= last
             assert piece.start <= found.start < found.end <= piece.end
@@ -384,7 +388,7 @@ def test_a_quote_is_a_slice_of_the_page_that_it_claims(piece: Evidence, sentence
 # --- Against ---------------------------------------------------------------------------------------------------------
 
 
-def cited(judged: Judge, sentence: str, number: int) -> tuple[Citation, ...]:
+def cited(judged: SentenceVerifier, sentence: str, number: int) -> tuple[Citation, ...]:
     citations = judged.judge(sentence, (number,)).citations
     assert [c.evidence for c in citations] == [number]
     return citations
@@ -410,7 +414,7 @@ def test_a_paper_does_not_stand_against_itself() -> None:
     text = "The glacier is 23 kilometres long. In 1900 it was so. The glacier is 20 kilometres long."
     (whole,) = evidence_on(text)
     first, second = (replace(whole, number=n, start=a, end=b, text=text[a:b]) for n, a, b in ((1, 0, 34), (2, 54, 88)))
-    for judged in (Judge([whole], None), Judge([first, second], None)):
+    for judged in (SentenceVerifier([whole], None), SentenceVerifier([first, second], None)):
         found = judged.judge("The glacier is 23 kilometres long.", (1,)).citations
         assert found
         assert judged.against("The glacier is 23 kilometres long.", found) == ()

@@ -7,15 +7,18 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from config import Settings
+from folio import workers
 from folio.app import App
 from folio.errors import PaperError
 from folio.ingest import discovery, progress
+from folio.model_choice import ModelChoice
 from folio.store import indexes
 from folio.types import SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
@@ -122,22 +125,33 @@ def digest(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class HashingApp(App):
-    """The whole tool, with an embedder by hashing."""
+class HashingModels(ModelChoice):
+    """The models that the settings ask for, with an embedder by hashing."""
 
     hashing: HashingEmbedder = field(default_factory=HashingEmbedder)
 
-    def _embedder(self, made_with: str) -> HashingEmbedder:
+    def embedder(self, made_with: str) -> HashingEmbedder:
         return self.hashing
 
     @property
     def meaning(self) -> HashingEmbedder:
         return self.hashing
 
+
+@dataclass(frozen=True)
+class HashingApp(App):
+    """The whole tool, with an embedder by hashing."""
+
+    hashing: HashingEmbedder = field(default_factory=HashingEmbedder)
+
+    @cached_property
+    def models(self) -> HashingModels:
+        return HashingModels(self.settings, self.notice, self.hashing)
+
     def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[progress.Outcome]:
         """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
         with indexes.writing(self.settings.VECTORSTORE_DIR):
-            watch = NullWatch()
+            watch = RecordedProgress()
             found = discovery.find_pdfs([self.settings.PAPERS_DIR])
             files, outcomes = discovery.hash_files(found, watch)
             again = frozenset(str(self.settings.PAPERS_DIR / name) for name in retry)
@@ -171,7 +185,7 @@ def _no_notice(text: str) -> None:
     raise AssertionError(f"a notice: {text}")
 
 
-class NullWatch:
+class RecordedProgress:
     """Sees an ingest go on and keeps what it was told."""
 
     def __init__(self) -> None:
@@ -193,13 +207,13 @@ class NullWatch:
 
 def read_here(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
-) -> Iterator[tuple[ItemT, ResultT | PaperError]]:
+) -> Iterator[workers.Finished[ItemT, ResultT]]:
     """Stands in for workers.run_guarded where its processes would cost more than the test: the same without them."""
     for item in items:
         try:
-            yield item, function(item)
+            yield workers.Finished(item, function(item))
         except PaperError as error:
-            yield item, error
+            yield workers.Finished(item, error)
 
 
 _READ: dict[str, Any] = {}

@@ -18,7 +18,7 @@ from folio.store import indexes
 from folio.web.api import make_web
 from folio.web.request_guard import Allowed
 from folio.web.server import FINISH_S
-from tests.helpers.fakes import NullWatch
+from tests.helpers.fakes import RecordedProgress
 
 LIMIT_S = 60
 
@@ -62,8 +62,10 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
     )
     app = App(settings, lambda text: None)
     with indexes.writing(settings.VECTORSTORE_DIR):
-        files, _ = discovery.hash_files(discovery.find_pdfs([papers]), NullWatch())
-        assert all(outcome.status == "added" for outcome in app.ingest(files, NullWatch(), jobs=1, retry=frozenset()))
+        files, _ = discovery.hash_files(discovery.find_pdfs([papers]), RecordedProgress())
+        assert all(
+            outcome.status == "added" for outcome in app.ingest(files, RecordedProgress(), jobs=1, retry=frozenset())
+        )
         app.finish_ingest()
     return app
 

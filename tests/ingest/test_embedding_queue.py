@@ -10,7 +10,7 @@ import pytest
 
 from folio.errors import ModelError
 from folio.ingest import embedding_queue
-from folio.ingest.embedding_queue import Landed, Landing, land
+from folio.ingest.embedding_queue import EmbeddingQueue, Landed, land
 from folio.store.library import Library, text_hash
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.fakes import HashingEmbedder
@@ -66,7 +66,7 @@ def test_batches_are_filled_across_papers(library: Library) -> None:
     assert names(found) == [f"p{n}" for n in range(9)]
     ((ids, vectors),) = library.vectors()
     for row, chunk in zip(vectors, library.chunks(ids).values(), strict=True):
-        text = library.text(chunk.paper, chunk.start, chunk.end)
+        text = library.text(chunk.paper_id, chunk.start, chunk.end)
         assert (row == HashingEmbedder().embed_passages([text])[0]).all()
 
 
@@ -83,7 +83,7 @@ def test_papers_land_while_the_embedder_is_at_work(library: Library) -> None:
 
 def test_the_next_batch_is_ready_before_the_one_at_work_is_done(library: Library) -> None:
     embedder = Counting(waits=[1])
-    work = Landing(library, lambda: embedder, 2)
+    work = EmbeddingQueue(library, lambda: embedder, 2)
     for file, new in papers(2, 2):
         work.take(file, new)
         assert not list(work.go_on())
@@ -113,7 +113,7 @@ def test_few_papers_are_held(library: Library, passages: int, batch: int, most: 
 
 def test_many_papers_that_wait_for_one_text_are_few_too(library: Library) -> None:
     embedder = Counting(waits=[1])
-    work = Landing(library, lambda: embedder, 2)
+    work = EmbeddingQueue(library, lambda: embedder, 2)
     threading.Timer(0.2, embedder.go.set).start()
     landed = 0
     for number in range(10):
@@ -127,7 +127,7 @@ def test_many_papers_that_wait_for_one_text_are_few_too(library: Library) -> Non
 
 def test_what_two_papers_share_is_embedded_once(library: Library) -> None:
     embedder = Counting(waits=[1])
-    work = Landing(library, lambda: embedder, 2)
+    work = EmbeddingQueue(library, lambda: embedder, 2)
     work.take(*paper("a", "shared", "of a"))
     assert not list(work.go_on())
     work.take(*paper("b", "of b", "shared", "shared"))
@@ -142,7 +142,7 @@ def test_what_two_papers_share_is_embedded_once(library: Library) -> None:
 
 def test_an_idle_embedder_gets_what_there_is_when_no_paper_is_at_hand(library: Library) -> None:
     embedder = Counting()
-    work = Landing(library, lambda: embedder, 8)
+    work = EmbeddingQueue(library, lambda: embedder, 8)
     assert work.awaited() == []
     work.take(*paper("a", "one", "two"))
     assert not list(work.go_on())
@@ -163,7 +163,7 @@ def test_progress_is_told_of_every_chunk_once(library: Library) -> None:
         told[file.sha256] = told.get(file.sha256, 0) + chunks
         assert told[file.sha256] <= of
 
-    work = Landing(library, Counting, 3, embedded)
+    work = EmbeddingQueue(library, Counting, 3, embedded)
     for file, new in [paper("a", "one", "two", "one"), paper("b", "two", "three"), *papers(3, 4)]:
         work.take(file, new)
         list(work.go_on())
@@ -199,7 +199,7 @@ def test_an_error_of_the_embedder_comes_out_and_what_was_embedded_stays(library:
 def test_a_call_that_does_not_end_keeps_nobody_waiting(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_queue, "_PATIENCE_S", 0.01)
     embedder = Counting(waits=[1])
-    work = Landing(library, lambda: embedder, 1)
+    work = EmbeddingQueue(library, lambda: embedder, 1)
     work.take(*paper("a", "one", "two"))
     work.awaited()
     work._send(less=True)

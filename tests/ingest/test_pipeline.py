@@ -28,7 +28,7 @@ from tests.helpers.fakes import (
     HashingApp,
     HashingEmbedder,
     ItemT,
-    NullWatch,
+    RecordedProgress,
     ResultT,
     hashing_app,
     make_pdf,
@@ -166,7 +166,7 @@ def test_a_changed_file_replaces_its_paper_and_only_new_text_is_embedded(app: Ha
 
 
 def test_progress_is_told(app: HashingApp) -> None:
-    watch = NullWatch()
+    watch = RecordedProgress()
     files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), watch)
     with indexes.writing(app.settings.VECTORSTORE_DIR):
         outcomes = list(app.ingest(files, watch, jobs=1, retry=frozenset()))
@@ -372,7 +372,7 @@ def test_a_file_above_the_limit_is_not_opened(app: HashingApp, tmp_path: Path) -
 
 
 def test_a_file_that_vanishes_before_it_is_hashed_is_named(tmp_path: Path) -> None:
-    files, failed = discovery.hash_files({tmp_path / "gone.pdf": "gone.pdf"}, NullWatch())
+    files, failed = discovery.hash_files({tmp_path / "gone.pdf": "gone.pdf"}, RecordedProgress())
     assert files == []
     assert failed[0].notes[0].startswith("It cannot be opened: No such file")
 
@@ -491,7 +491,7 @@ def test_the_record_takes_as_many_statements_for_one_paper_as_for_many(app: Hash
 def test_files_are_hashed_in_the_order_in_which_they_were_found(app: HashingApp, tmp_path: Path) -> None:
     found = discovery.find_pdfs([_papers(app)])
     (_papers(app) / "sponges.pdf").unlink()
-    files, failed = discovery.hash_files(found, NullWatch())
+    files, failed = discovery.hash_files(found, RecordedProgress())
     assert [file.name for file in files] == ["lattices.pdf", "trees.pdf"]
     assert [file.sha256 for file in files] == [sha256_file(Path(file.path)) for file in files]
     assert [outcome.file.name for outcome in failed] == ["sponges.pdf"]
@@ -562,9 +562,9 @@ def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp
     new = hashing_app(tmp_path, HashingEmbedder(32, "other"), CHUNK_SIZE=120)
     with pytest.raises(StoreMismatch, match=r"chunk_size is 100 in the store and 120 now"):
         new.run()
-    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), NullWatch())
+    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), RecordedProgress())
     with indexes.writing(new.settings.VECTORSTORE_DIR):
-        for outcome in new.rebuild(files, NullWatch(), jobs=1):
+        for outcome in new.rebuild(files, RecordedProgress(), jobs=1):
             assert outcome.status == "added"
             assert _found(app, "deletion is the case that books leave to readers")[0] == "trees.pdf"
         new.finish_ingest()
@@ -655,9 +655,9 @@ def test_a_rebuild_sets_a_library_that_cannot_be_read_aside(app: HashingApp, tmp
 def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     other = hashing_app(tmp_path, HashingEmbedder(name="other"))
-    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), NullWatch())
+    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), RecordedProgress())
     with indexes.writing(other.settings.VECTORSTORE_DIR):
-        work = other.rebuild(files, NullWatch(), jobs=1)
+        work = other.rebuild(files, RecordedProgress(), jobs=1)
         assert [outcome.status for outcome in islice(work, 2)] == ["added", "added"]
         work.close()  # type: ignore[attr-defined]
     beside = Library(other.settings.VECTORSTORE_DIR / "rebuild.sqlite")

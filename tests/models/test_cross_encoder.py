@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from config import Settings
-from folio.app import App
 from folio.errors import ModelMissing
+from folio.model_choice import ModelChoice
 from folio.models import cross_encoder as module
 from folio.models.bert_onnx import graph
 from folio.models.cross_encoder import CrossEncoderReranker, local_files
@@ -218,9 +218,9 @@ def test_where_a_cross_encoder_is_looked_for(
     cross_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    named = App(settings(tmp_path, CROSS_ENCODER=str(cross_encoder)), print)
+    named = ModelChoice(settings(tmp_path, CROSS_ENCODER=str(cross_encoder)), print)
     assert named.cross_encoder_files() == cross_encoder
-    in_models = App(settings(cross_encoder.parent), print)
+    in_models = ModelChoice(settings(cross_encoder.parent), print)
     assert in_models.cross_encoder_files() == cross_encoder
     reranker = in_models.reranker()
     assert isinstance(reranker, CrossEncoderReranker)

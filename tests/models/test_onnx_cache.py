@@ -10,7 +10,7 @@ from threading import get_ident
 
 import pytest
 
-from folio.models.onnx_cache import Kept
+from folio.models.onnx_cache import OnnxCache
 
 CONTENT = b"a graph" * 1000
 
@@ -22,10 +22,10 @@ def weights(tmp_path: Path) -> Path:
     return path
 
 
-def keep(folder: Path, weights: Path, content: bytes = CONTENT, version: str = "1") -> Kept:
-    kept = Kept.read(folder, "model")
+def keep(folder: Path, weights: Path, content: bytes = CONTENT, version: str = "1") -> OnnxCache:
+    kept = OnnxCache.read(folder, "model")
     kept.keep(version, kept.examined([weights]), content)
-    return Kept.read(folder, "model")
+    return OnnxCache.read(folder, "model")
 
 
 def names(folder: Path) -> list[str]:
@@ -41,9 +41,13 @@ def test_what_was_kept_is_read_back(tmp_path: Path, weights: Path) -> None:
 
 
 def test_there_is_nothing_before_it_was_kept(tmp_path: Path, weights: Path) -> None:
-    for kept in (Kept.read(tmp_path / "nowhere", "model"), Kept.read(None, "model"), keep(tmp_path, weights, b"")):
+    for kept in (
+        OnnxCache.read(tmp_path / "nowhere", "model"),
+        OnnxCache.read(None, "model"),
+        keep(tmp_path, weights, b""),
+    ):
         assert kept.content() is None
-    Kept.read(None, "model").keep("1", (), CONTENT)
+    OnnxCache.read(None, "model").keep("1", (), CONTENT)
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -90,7 +94,7 @@ def test_what_is_damaged_counts_as_not_there_and_is_made_again(
     folder = tmp_path / "cache"
     keep(folder, weights)
     damage(folder)
-    assert Kept.read(folder, "model").content() is None
+    assert OnnxCache.read(folder, "model").content() is None
     assert keep(folder, weights).content() == CONTENT
 
 
@@ -125,4 +129,4 @@ def test_many_may_make_it_at_once(tmp_path: Path, weights: Path) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(work, range(40))) <= {CONTENT, None}
-    assert Kept.read(tmp_path / "cache", "model").content() == CONTENT
+    assert OnnxCache.read(tmp_path / "cache", "model").content() == CONTENT

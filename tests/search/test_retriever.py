@@ -38,7 +38,7 @@ def test_another_beside_it_shares_its_models_and_finds_the_same(app: HashingApp,
     first = make(PrefersA("warden", None), 9)
     library = app.open_library()
     try:
-        second = first.beside(library, lambda: app.open_indexes(library))
+        second = first.with_library(library, lambda: app.open_indexes(library))
         assert second.search(ICE, 3).hits == first.search(ICE, 3).hits
         assert (second.embedder, second.models) == (first.embedder, first.models)
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
-from folio.search.retriever_pool import KEPT, Readers
+from folio.search.retriever_pool import KEPT, RetrieverPool
 from folio.store.library import Library
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp
@@ -25,13 +25,13 @@ def app(tmp_path: Path) -> HashingApp:
 
 
 @pytest.fixture
-def readers(app: HashingApp) -> Iterator[Readers]:
-    made = Readers(app.library_path, app.retriever, app.open_indexes)
+def readers(app: HashingApp) -> Iterator[RetrieverPool]:
+    made = RetrieverPool(app.library_path, app.retriever, app.open_indexes)
     yield made
     made.close()
 
 
-def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(readers: Readers) -> None:
+def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(readers: RetrieverPool) -> None:
     with readers.one() as first, readers.one() as second:
         assert first.library is not second.library
         assert first.retriever is not second.retriever
@@ -39,14 +39,14 @@ def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(reader
         assert first.retriever.search(QUESTION, 3).hits == second.retriever.search(QUESTION, 3).hits
 
 
-def test_a_reader_is_kept_for_the_next_question(readers: Readers) -> None:
+def test_a_reader_is_kept_for_the_next_question(readers: RetrieverPool) -> None:
     with readers.one() as first:
         pass
     with readers.one() as again:
         assert again is first
 
 
-def test_no_more_readers_are_kept_than_are_needed_often(readers: Readers) -> None:
+def test_no_more_readers_are_kept_than_are_needed_often(readers: RetrieverPool) -> None:
     with ExitStack() as at_once:
         taken = [at_once.enter_context(readers.one()) for _ in range(KEPT + 2)]
     closed = []
@@ -58,7 +58,7 @@ def test_no_more_readers_are_kept_than_are_needed_often(readers: Readers) -> Non
     assert len(closed) == 2
 
 
-def test_what_a_question_broke_is_not_used_again(readers: Readers) -> None:
+def test_what_a_question_broke_is_not_used_again(readers: RetrieverPool) -> None:
     with pytest.raises(LookupError), readers.one() as first:
         raise LookupError
     with readers.one() as second:
@@ -66,7 +66,7 @@ def test_what_a_question_broke_is_not_used_again(readers: Readers) -> None:
         assert second.retriever.search(QUESTION, 3).hits
 
 
-def test_many_threads_find_the_same(readers: Readers) -> None:
+def test_many_threads_find_the_same(readers: RetrieverPool) -> None:
     def find(_: int) -> list[int]:
         with readers.one() as reader:
             return [hit.chunk.id for hit in reader.retriever.search(QUESTION, 3).hits]
@@ -76,7 +76,9 @@ def test_many_threads_find_the_same(readers: Readers) -> None:
     assert found == [found[0]] * 64
 
 
-def test_a_store_that_is_put_in_the_place_of_another_is_read(app: HashingApp, readers: Readers, tmp_path: Path) -> None:
+def test_a_store_that_is_put_in_the_place_of_another_is_read(
+    app: HashingApp, readers: RetrieverPool, tmp_path: Path
+) -> None:
     with readers.one() as before:
         assert before.library.chunk_count()
     folder = app.settings.VECTORSTORE_DIR
@@ -91,7 +93,7 @@ def test_a_store_that_is_put_in_the_place_of_another_is_read(app: HashingApp, re
 
 
 def test_a_store_that_was_made_anew_with_another_model_is_refused_and_not_asked_with_the_old_one(
-    app: HashingApp, readers: Readers
+    app: HashingApp, readers: RetrieverPool
 ) -> None:
     with readers.one():
         pass

@@ -18,7 +18,7 @@ from tests.helpers.fakes import overwrite
 COUNT, DIMENSION = 4000, 96
 
 
-class Shelf:
+class VectorsById:
     """Vectors by id, as a library has them, about a hundred subjects."""
 
     def __init__(self, count: int = COUNT, seed: int = 1) -> None:
@@ -48,27 +48,27 @@ class Shelf:
 
 
 @pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
+def shelf() -> VectorsById:
+    return VectorsById()
 
 
 @pytest.fixture(scope="module")
-def listed(shelf: Shelf) -> Segment:
+def listed(shelf: VectorsById) -> Segment:
     return build(np.sort(shelf.ids), shelf.read, DIMENSION, flat_up_to=1000)
 
 
 @pytest.fixture(scope="module")
-def plain(shelf: Shelf) -> Segment:
+def plain(shelf: VectorsById) -> Segment:
     return flat(np.sort(shelf.ids), shelf.read, DIMENSION)
 
 
-def test_the_kind_is_chosen_by_size(shelf: Shelf) -> None:
+def test_the_kind_is_chosen_by_size(shelf: VectorsById) -> None:
     ids = np.sort(shelf.ids)
     kinds = [build(ids, shelf.read, DIMENSION, flat_up_to).kind for flat_up_to in (COUNT, COUNT - 1)]
     assert kinds == ["flat", "lists"]
 
 
-def test_lists_find_what_a_search_of_all_finds(shelf: Shelf, listed: Segment) -> None:
+def test_lists_find_what_a_search_of_all_finds(shelf: VectorsById, listed: Segment) -> None:
     assert listed.kind == "lists"
     assert listed.recall >= RECALL
     assert listed.probes <= listed.index.nlist // 2
@@ -80,7 +80,7 @@ def test_lists_find_what_a_search_of_all_finds(shelf: Shelf, listed: Segment) ->
     assert shared / found >= RECALL
 
 
-def test_a_flat_segment_misses_nothing(shelf: Shelf, plain: Segment) -> None:
+def test_a_flat_segment_misses_nothing(shelf: VectorsById, plain: Segment) -> None:
     assert (plain.kind, plain.probes, plain.recall) == ("flat", 0, 1.0)
     for question in shelf.questions(30):
         near = [chunk for chunk, _ in plain.near(question, 2 * BEST)]
@@ -97,7 +97,9 @@ def test_lists_that_would_not_serve_are_not_made() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "listed"])
-def test_scores_are_as_near_as_they_are_said_to_be(shelf: Shelf, request: pytest.FixtureRequest, kind: str) -> None:
+def test_scores_are_as_near_as_they_are_said_to_be(
+    shelf: VectorsById, request: pytest.FixtureRequest, kind: str
+) -> None:
     segment: Segment = request.getfixturevalue(kind)
     for question in shelf.questions(20):
         pairs = segment.near(question, 200)
@@ -107,7 +109,7 @@ def test_scores_are_as_near_as_they_are_said_to_be(shelf: Shelf, request: pytest
 
 
 @pytest.mark.parametrize("kind", ["plain", "listed"])
-def test_among_given_ids_nothing_is_missed(shelf: Shelf, request: pytest.FixtureRequest, kind: str) -> None:
+def test_among_given_ids_nothing_is_missed(shelf: VectorsById, request: pytest.FixtureRequest, kind: str) -> None:
     segment: Segment = request.getfixturevalue(kind)
     chosen = np.random.default_rng(4).choice(shelf.ids, 300, replace=False).tolist()
     for question in shelf.questions(20):
@@ -118,7 +120,7 @@ def test_among_given_ids_nothing_is_missed(shelf: Shelf, request: pytest.Fixture
 
 @pytest.mark.parametrize("up_to", [1000, 5000])
 def test_what_was_taken_out_is_not_found(up_to: int) -> None:
-    shelf = Shelf(1500)
+    shelf = VectorsById(1500)
     segment = build(np.sort(shelf.ids), shelf.read, DIMENSION, flat_up_to=up_to)
     question = shelf.questions(1)[0]
     gone = frozenset(shelf.nearest(question, 10))
@@ -132,7 +134,7 @@ def test_what_was_taken_out_is_not_found(up_to: int) -> None:
         assert not gone.intersection(chunk for chunk, _ in near)
 
 
-def test_stored_vectors_are_the_ones_that_went_in(shelf: Shelf, plain: Segment, listed: Segment) -> None:
+def test_stored_vectors_are_the_ones_that_went_in(shelf: VectorsById, plain: Segment, listed: Segment) -> None:
     for segment in (plain, listed):
         seen = 0
         for ids, rows in segment.stored():
@@ -144,7 +146,7 @@ def test_stored_vectors_are_the_ones_that_went_in(shelf: Shelf, plain: Segment, 
 
 @pytest.mark.parametrize("kind", ["plain", "listed"])
 def test_a_file_is_mapped_and_finds_the_same(
-    shelf: Shelf, request: pytest.FixtureRequest, tmp_path: Path, kind: str
+    shelf: VectorsById, request: pytest.FixtureRequest, tmp_path: Path, kind: str
 ) -> None:
     segment: Segment = request.getfixturevalue(kind)
     segment.write(tmp_path / "vectors-0-1.faiss")
@@ -191,7 +193,7 @@ def test_opening_a_file_does_not_bring_its_vectors_into_memory(
     assert before < vectors / 2 < vectors * 0.9 < resident(path)
 
 
-def test_the_same_vectors_give_the_same_file(shelf: Shelf, listed: Segment, tmp_path: Path) -> None:
+def test_the_same_vectors_give_the_same_file(shelf: VectorsById, listed: Segment, tmp_path: Path) -> None:
     build(np.sort(shelf.ids), shelf.read, DIMENSION, flat_up_to=1000).write(tmp_path / "again")
     listed.write(tmp_path / "first")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "first").read_bytes()
@@ -221,7 +223,7 @@ def test_a_file_that_is_not_what_was_written_is_not_opened(
         Segment.open(tmp_path, facts, dimension)
 
 
-def test_an_index_in_full_holds_the_vectors_as_they_are(shelf: Shelf) -> None:
+def test_an_index_in_full_holds_the_vectors_as_they_are(shelf: VectorsById) -> None:
     batches = ((shelf.ids[first : first + 900].tolist(), shelf.vectors[first : first + 900]) for first in (0, 900))
     index = in_full(DIMENSION, batches)
     assert index.ntotal == 1800

@@ -99,7 +99,7 @@ def test_a_paper_lands_with_all_that_belongs_to_it(library: Library) -> None:
     ((found_ids, found),) = library.vectors()
     assert found_ids == sorted(ids)
     assert found.tolist() == _vectors(new)[np.argsort(ids)].tolist()
-    assert [(p.id, p.paper, p.title, p.text) for p in library.passages()] == [
+    assert [(p.id, p.paper_id, p.title, p.text) for p in library.passages()] == [
         (i, new.id, "Title a", TEXT[start:end]) for i, (start, end) in zip(ids, new.spans, strict=True)
     ]
     assert datetime.fromisoformat(library.added()[new.id]).tzinfo is not None
@@ -218,7 +218,7 @@ def test_what_came_and_went_after_a_generation(library: Library) -> None:
     second = _add(library, "b.pdf", "b", TEXT + "b")
     library.drop("/papers/a.pdf")
     assert library.chunk_ids(1) == set(_ids(second))
-    assert [passage.paper for passage in library.passages(1)] == [second.id] * 3
+    assert [passage.paper_id for passage in library.passages(1)] == [second.id] * 3
     assert library.chunk_ids(2) == set()
     assert list(library.passages(2)) == []
     assert set(library.removed(2)) == set(_ids(first))

@@ -26,7 +26,7 @@ def _unit(*rows: tuple[float, ...]) -> Vectors:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
 
-class Shelf(dict[int, tuple[float, ...]]):
+class PaperFiles(dict[int, tuple[float, ...]]):
     """Vectors by id, as a library has them; remembers which were read."""
 
     def __init__(self, *args: Any) -> None:
@@ -48,19 +48,19 @@ VECTORS = {10: (1.0, 0.0), 20: (3.0, 1.0), 30: (0.0, 1.0), 40: (-1.0, 0.0), 7: (
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    return Shelf(VECTORS)
+def shelf() -> PaperFiles:
+    return PaperFiles(VECTORS)
 
 
 @pytest.fixture
-def index(shelf: Shelf) -> VectorIndex:
+def index(shelf: PaperFiles) -> VectorIndex:
     made = VectorIndex(2, STAMP, shelf.read)
     made.update(VECTORS, (), STAMP)
     return made
 
 
 @pytest.fixture
-def saved(shelf: Shelf, tmp_path: Path) -> VectorIndex:
+def saved(shelf: PaperFiles, tmp_path: Path) -> VectorIndex:
     made = VectorIndex(2, STAMP, shelf.read)
     made.update(VECTORS, (), STAMP, tmp_path)
     return made
@@ -87,7 +87,7 @@ def test_the_nearest_come_first_and_ties_by_id(index: VectorIndex) -> None:
 
 def test_ties_at_the_cut_go_to_the_lowest_ids() -> None:
     ids = [105, 101, 109, 100, 104, 102, 108, 103, 107, 106]
-    shelf = Shelf(dict.fromkeys(ids, (1.0, 2.0)))
+    shelf = PaperFiles(dict.fromkeys(ids, (1.0, 2.0)))
     index = VectorIndex(2, STAMP, shelf.read)
     for part in (ids[:4], ids[4:]):  # in two segments
         index.update(part, (), STAMP)
@@ -99,7 +99,7 @@ def test_ties_at_the_cut_go_to_the_lowest_ids() -> None:
 def test_what_half_precision_cannot_tell_apart_is_told_apart() -> None:
     """Forty vectors that are one in half precision: the nearest is found by the library's."""
     angles = np.linspace(0.6, 0.6001, 40)
-    shelf = Shelf({100 + place: (float(np.cos(a)), float(np.sin(a))) for place, a in enumerate(angles)})
+    shelf = PaperFiles({100 + place: (float(np.cos(a)), float(np.sin(a))) for place, a in enumerate(angles)})
     index = VectorIndex(2, STAMP, shelf.read)
     index.update(shelf, (), STAMP)
     true = sorted(shelf, key=lambda chunk: (-float((shelf.read([chunk]) * EAST).sum()), chunk))
@@ -113,7 +113,7 @@ def test_a_search_stays_among_the_ids_that_are_given(index: VectorIndex) -> None
     assert index.search(EAST, 10, []) == []
 
 
-def test_nothing_is_found_in_nothing(index: VectorIndex, shelf: Shelf) -> None:
+def test_nothing_is_found_in_nothing(index: VectorIndex, shelf: PaperFiles) -> None:
     assert VectorIndex(2, STAMP, shelf.read).search(EAST, 5) == []
     assert index.search(EAST, 0) == []
 
@@ -125,7 +125,7 @@ def test_a_score_does_not_depend_on_how_a_chunk_was_found(index: VectorIndex) ->
     assert index.cosines([], EAST) == []
 
 
-def test_a_search_reads_the_vectors_of_few(shelf: Shelf) -> None:
+def test_a_search_reads_the_vectors_of_few(shelf: PaperFiles) -> None:
     shelf.scattered(range(100, 5100))
     index = VectorIndex(8, STAMP, shelf.read)
     index.update(range(100, 5100), (), STAMP)
@@ -138,7 +138,7 @@ def test_a_search_reads_the_vectors_of_few(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_chunks_come_and_go(index: VectorIndex, shelf: Shelf, tmp_path: Path, on_disk: bool) -> None:
+def test_chunks_come_and_go(index: VectorIndex, shelf: PaperFiles, tmp_path: Path, on_disk: bool) -> None:
     folder = tmp_path if on_disk else None
     shelf |= {20: (0.0, -1.0), 50: (1.0, 1.0)}
     index.update([20, 50], [20, 30, 40, 999], _later(4), folder)
@@ -151,7 +151,7 @@ def test_chunks_come_and_go(index: VectorIndex, shelf: Shelf, tmp_path: Path, on
         assert VectorIndex.load(tmp_path, shelf.read).search(EAST, 9) == index.search(EAST, 9)
 
 
-def test_what_was_saved_is_loaded(saved: VectorIndex, index: VectorIndex, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_was_saved_is_loaded(saved: VectorIndex, index: VectorIndex, shelf: PaperFiles, tmp_path: Path) -> None:
     loaded = VectorIndex.load(tmp_path, shelf.read)
     assert (loaded.stamp, loaded.dimension, loaded.ids()) == (STAMP, 2, set(VECTORS))
     assert loaded.search(EAST, 10) == saved.search(EAST, 10) == index.search(EAST, 10)
@@ -159,14 +159,14 @@ def test_what_was_saved_is_loaded(saved: VectorIndex, index: VectorIndex, shelf:
     assert (loaded.damage(tmp_path), loaded.unlike()) == ([], 0)
 
 
-def test_an_empty_index_is_saved_and_loaded_too(shelf: Shelf, tmp_path: Path) -> None:
+def test_an_empty_index_is_saved_and_loaded_too(shelf: PaperFiles, tmp_path: Path) -> None:
     VectorIndex(8, STAMP, shelf.read).update((), (), STAMP, tmp_path)
     loaded = VectorIndex.load(tmp_path, shelf.read)
     assert (len(loaded), loaded.dimension, loaded.search(np.ones(8, np.float32), 3)) == (0, 8, [])
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
 
 
-def test_an_update_writes_what_is_new_and_touches_nothing_else(shelf: Shelf, tmp_path: Path) -> None:
+def test_an_update_writes_what_is_new_and_touches_nothing_else(shelf: PaperFiles, tmp_path: Path) -> None:
     shelf.scattered(range(1000, 3000))
     shelf.scattered(range(3000, 3020))
     VectorIndex(8, STAMP, shelf.read).update(range(1000, 3000), (), STAMP, tmp_path)
@@ -186,7 +186,7 @@ def test_an_update_writes_what_is_new_and_touches_nothing_else(shelf: Shelf, tmp
 
 
 def test_files_that_are_there_are_not_hashed_again(
-    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shelf: PaperFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.scattered(range(1000, 1300))
     VectorIndex(8, STAMP, shelf.read).update(range(1000, 1200), (), STAMP, tmp_path)
@@ -205,7 +205,7 @@ def test_files_that_are_there_are_not_hashed_again(
     assert sorted(hashed) == sorted(tmp_path.glob("*.faiss"))
 
 
-def test_segments_are_merged_as_they_grow_and_stay_few(shelf: Shelf, tmp_path: Path) -> None:
+def test_segments_are_merged_as_they_grow_and_stay_few(shelf: PaperFiles, tmp_path: Path) -> None:
     paper, papers = 5, 64
     index = VectorIndex(8, Stamp(STAMP.epoch, 0), shelf.read)
     shelf.scattered(range(1, 1 + paper * papers))
@@ -222,7 +222,7 @@ def test_segments_are_merged_as_they_grow_and_stay_few(shelf: Shelf, tmp_path: P
     assert index.ids() == set(range(1, 1 + paper * papers))
 
 
-def test_a_segment_from_which_much_was_taken_is_written_again(shelf: Shelf, tmp_path: Path) -> None:
+def test_a_segment_from_which_much_was_taken_is_written_again(shelf: PaperFiles, tmp_path: Path) -> None:
     shelf.scattered(range(1000, 1100))
     VectorIndex(8, STAMP, shelf.read).update(range(1000, 1100), (), STAMP, tmp_path)
     for generation, upto, kept in ((4, 1025, 100), (5, 1026, 74)):
@@ -233,7 +233,7 @@ def test_a_segment_from_which_much_was_taken_is_written_again(shelf: Shelf, tmp_
         assert VectorIndex.load(tmp_path, shelf.read).ids() == set(range(upto, 1100))
 
 
-def test_what_was_all_taken_out_leaves_no_file(saved: VectorIndex, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_was_all_taken_out_leaves_no_file(saved: VectorIndex, shelf: PaperFiles, tmp_path: Path) -> None:
     saved.update((), list(VECTORS), _later(4), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
     assert len(VectorIndex.load(tmp_path, shelf.read)) == 0
@@ -243,7 +243,7 @@ def test_lists_and_flat_segments_are_searched_together(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     centres = 4 * rng.standard_normal((30, 8))
     rows = (centres[rng.integers(30, size=900)] + 0.4 * rng.standard_normal((900, 8))).tolist()
-    shelf = Shelf({chunk: tuple(row) for chunk, row in enumerate(rows, 1)})
+    shelf = PaperFiles({chunk: tuple(row) for chunk, row in enumerate(rows, 1)})
     VectorIndex(8, STAMP, shelf.read, flat_up_to=300).update(range(1, 801), (), STAMP, tmp_path)
     index = VectorIndex.load(tmp_path, shelf.read, flat_up_to=300)
     index.update(range(801, 901), [5], _later(4), tmp_path)
@@ -265,7 +265,7 @@ def test_lists_and_flat_segments_are_searched_together(tmp_path: Path) -> None:
 
 
 def test_an_update_leaves_neither_its_forerunner_nor_what_was_broken_off(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path
 ) -> None:
     for left in ("vectors-01234567-2.faiss.new", "vectors-01234567-4.faiss.new", "vectors-ffffffff-9.faiss"):
         (tmp_path / left).write_bytes(b"half")
@@ -278,7 +278,7 @@ def test_an_update_leaves_neither_its_forerunner_nor_what_was_broken_off(
 
 
 def test_an_open_index_is_what_it_was_after_its_files_have_gone(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path
 ) -> None:
     reader = VectorIndex.load(tmp_path, shelf.read)
     before = reader.search(EAST, 10)
@@ -289,7 +289,7 @@ def test_an_open_index_is_what_it_was_after_its_files_have_gone(
 
 
 def test_a_writer_that_is_faster_than_a_reader_is_followed(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It drops the file that the manifest named which the reader has just read."""
     shelf |= dict.fromkeys(range(60, 70), (1.0, 2.0))
@@ -312,7 +312,7 @@ def test_a_writer_that_is_faster_than_a_reader_is_followed(
 
 @pytest.mark.parametrize("at", [60, -1])
 def test_one_flipped_byte_is_noticed_by_a_look_inside(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path, at: int
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, at: int
 ) -> None:
     (path,) = tmp_path.glob("*.faiss")
     content = bytearray(path.read_bytes())
@@ -325,7 +325,7 @@ def test_one_flipped_byte_is_noticed_by_a_look_inside(
     assert loaded.damage(tmp_path) == [path.name]
 
 
-def test_vectors_that_are_not_the_librarys_are_counted(saved: VectorIndex, shelf: Shelf, tmp_path: Path) -> None:
+def test_vectors_that_are_not_the_librarys_are_counted(saved: VectorIndex, shelf: PaperFiles, tmp_path: Path) -> None:
     assert saved.unlike() == 0
     shelf |= {30: (0.0, -1.0), 40: (-1.0, 0.01)}
     assert VectorIndex.load(tmp_path, shelf.read).unlike() == 2
@@ -335,7 +335,7 @@ def test_vectors_that_are_not_the_librarys_are_counted(saved: VectorIndex, shelf
     "wrong", [{"count": 4}, {"dimension": 3}, {"segments": 5}, {"segments": [{}]}, {"epoch": None}]
 )
 def test_a_manifest_that_does_not_fit_is_noticed(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path, wrong: dict[str, object]
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, wrong: dict[str, object]
 ) -> None:
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps({**manifest, **wrong}))
@@ -354,7 +354,7 @@ def test_a_manifest_that_does_not_fit_is_noticed(
     ],
 )  # fmt: skip
 def test_a_segment_that_does_not_fit_its_entry_is_noticed(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path, wrong: dict[str, object]
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, wrong: dict[str, object]
 ) -> None:
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     manifest["segments"][0] |= wrong
@@ -365,7 +365,7 @@ def test_a_segment_that_does_not_fit_its_entry_is_noticed(
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"{}"])
 def test_a_manifest_that_cannot_be_read_is_noticed(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path, content: bytes
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / MANIFEST).write_bytes(content)
     with pytest.raises(IndexDamaged):
@@ -373,7 +373,7 @@ def test_a_manifest_that_cannot_be_read_is_noticed(
 
 
 @pytest.mark.parametrize("pattern", ["*.faiss", MANIFEST])
-def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: Shelf, tmp_path: Path, pattern: str) -> None:
+def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, pattern: str) -> None:
     for path in tmp_path.glob(pattern):
         path.unlink()
     with pytest.raises(IndexDamaged, match="cannot be read"):
@@ -382,7 +382,7 @@ def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: Shelf, tmp_path: P
 
 @pytest.mark.parametrize("size", [0, 1, 40, 100])
 def test_a_truncated_file_that_its_manifest_vouches_for_is_noticed(
-    saved: VectorIndex, shelf: Shelf, tmp_path: Path, size: int
+    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, size: int
 ) -> None:
     # What a full disk could leave, were the size taken of what came through.
     (path,) = tmp_path.glob("*.faiss")

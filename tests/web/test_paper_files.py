@@ -16,9 +16,9 @@ from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
-from folio.web.paper_files import STALE_S, Shelf, _safe
+from folio.web.paper_files import STALE_S, PaperFiles, _safe
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
-from tests.helpers.fakes import HashingApp, NullWatch, hashing_app, read_here
+from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
 
 
 @pytest.fixture
-def shelf(app: HashingApp) -> Shelf:
-    return Shelf(app)
+def shelf(app: HashingApp) -> PaperFiles:
+    return PaperFiles(app)
 
 
 def pdf(tmp_path: Path, pages: tuple[str, ...] = OTTERS, name: str = "made.pdf") -> bytes:
@@ -38,9 +38,9 @@ def pdf(tmp_path: Path, pages: tuple[str, ...] = OTTERS, name: str = "made.pdf")
     return (path if path.exists() else write_pdf(path, pages, "On Sea Otters")).read_bytes()
 
 
-def put_in(shelf: Shelf, content: bytes, name: str = "otters.pdf") -> SourceFile:
+def put_in(shelf: PaperFiles, content: bytes, name: str = "otters.pdf") -> SourceFile:
     upload = shelf.take_in(io.BytesIO(content), name)
-    assert shelf.ingest(upload, NullWatch()).status == "added"
+    assert shelf.ingest(upload, RecordedProgress()).status == "added"
     return upload.file
 
 
@@ -61,8 +61,8 @@ def papers(app: HashingApp) -> list[str]:
 # Putting in
 
 
-def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
-    watch = NullWatch()
+def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
+    watch = RecordedProgress()
     upload = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
     outcome, file = shelf.ingest(upload, watch), upload.file
     assert (outcome.status, outcome.pages, outcome.file.name) == ("added", 2, "otters.pdf")
@@ -76,17 +76,17 @@ def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: Shelf, tmp_path:
     library.close()
 
 
-def test_the_same_file_again_is_not_kept_twice(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_the_same_file_again_is_not_kept_twice(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     put_in(shelf, pdf(tmp_path))
     again = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
-    assert shelf.ingest(again, NullWatch()).status == "unchanged"
+    assert shelf.ingest(again, RecordedProgress()).status == "unchanged"
     other = shelf.take_in(io.BytesIO(pdf(tmp_path)), "another name.pdf")
-    outcome = shelf.ingest(other, NullWatch())
+    outcome = shelf.ingest(other, RecordedProgress())
     assert (outcome.status, outcome.notes) == ("duplicate", ("The same file as otters.pdf.",))
     assert (names(app), papers(app)) == (["otters.pdf"], ["otters.pdf"])
 
 
-def test_another_file_of_the_same_name_gets_the_next_one(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_another_file_of_the_same_name_gets_the_next_one(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     put_in(shelf, pdf(tmp_path))
     put_in(shelf, pdf(tmp_path, GLACIERS))
     assert names(app) == ["otters (2).pdf", "otters.pdf"]
@@ -116,14 +116,14 @@ def test_a_name_is_made_safe(name: str, safe: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"%PD", b"<html>%PDF</html>", b" " * 1024 + b"%PDF-1.7"])
-def test_what_is_no_pdf_is_refused_and_nothing_is_left(app: HashingApp, shelf: Shelf, content: bytes) -> None:
+def test_what_is_no_pdf_is_refused_and_nothing_is_left(app: HashingApp, shelf: PaperFiles, content: bytes) -> None:
     app.settings.PAPERS_DIR.mkdir()
     with pytest.raises(PaperError, match="The file is not a PDF"):
         shelf.take_in(io.BytesIO(content), "otters.pdf")
     assert names(app) == []
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(app: HashingApp, shelf: Shelf) -> None:
+def test_an_upload_that_breaks_off_leaves_nothing(app: HashingApp, shelf: PaperFiles) -> None:
     class Torn(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
             if self.tell():
@@ -135,25 +135,27 @@ def test_an_upload_that_breaks_off_leaves_nothing(app: HashingApp, shelf: Shelf)
     assert names(app) == []
 
 
-def test_a_pdf_without_text_is_told_of_and_not_kept(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_pdf_without_text_is_told_of_and_not_kept(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     put_in(shelf, pdf(tmp_path))
     file = shelf.take_in(io.BytesIO(b"%PDF-1.7\nthe rest of it was lost"), "torn.pdf")
     with pytest.raises(PaperError, match=r"damaged|no pages|not a PDF"):
-        shelf.ingest(file, NullWatch())
+        shelf.ingest(file, RecordedProgress())
     assert (names(app), papers(app)) == (["otters.pdf"], ["otters.pdf"])
 
 
 def test_beside_another_ingest_nothing_is_put_in_and_nothing_left(
-    app: HashingApp, shelf: Shelf, tmp_path: Path
+    app: HashingApp, shelf: PaperFiles, tmp_path: Path
 ) -> None:
     file = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
     with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
-        shelf.ingest(file, NullWatch())
+        shelf.ingest(file, RecordedProgress())
     assert names(app) == []
 
 
 @pytest.mark.parametrize("why", ["it gives no text", "another ingest is running", "it is there twice"])
-def test_a_file_that_lay_there_before_is_not_deleted(app: HashingApp, shelf: Shelf, tmp_path: Path, why: str) -> None:
+def test_a_file_that_lay_there_before_is_not_deleted(
+    app: HashingApp, shelf: PaperFiles, tmp_path: Path, why: str
+) -> None:
     content = b"%PDF-1.7\nthe rest of it was lost" if why == "it gives no text" else pdf(tmp_path)
     path = app.settings.PAPERS_DIR / "mine.pdf"
     path.parent.mkdir()
@@ -164,16 +166,16 @@ def test_a_file_that_lay_there_before_is_not_deleted(app: HashingApp, shelf: She
     upload = shelf.take_in(io.BytesIO(content), "mine.pdf")
     if why == "it gives no text":
         with pytest.raises(PaperError):
-            shelf.ingest(upload, NullWatch())
+            shelf.ingest(upload, RecordedProgress())
     elif why == "another ingest is running":
         with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
-            shelf.ingest(upload, NullWatch())
+            shelf.ingest(upload, RecordedProgress())
     else:
-        assert shelf.ingest(upload, NullWatch()).status == "unchanged"
+        assert shelf.ingest(upload, RecordedProgress()).status == "unchanged"
     assert path.read_bytes() == content
 
 
-def test_what_cannot_be_compared_keeps_its_name(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_keeps_its_name(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     folder = app.settings.PAPERS_DIR
     (folder / "otters.pdf").mkdir(parents=True)
     (folder / "otters (2).pdf").symlink_to(tmp_path / "gone.pdf")
@@ -181,13 +183,13 @@ def test_what_cannot_be_compared_keeps_its_name(app: HashingApp, shelf: Shelf, t
     assert names(app) == ["otters (2).pdf", "otters (3).pdf", "otters.pdf"]
 
 
-def test_what_is_put_in_is_as_readable_as_any_file(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_is_put_in_is_as_readable_as_any_file(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     file = put_in(shelf, pdf(tmp_path))
     (tmp_path / "any").touch()
     assert Path(file.path).stat().st_mode == (tmp_path / "any").stat().st_mode
 
 
-def test_what_a_kill_left_half_written_is_swept(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_a_kill_left_half_written_is_swept(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     put_in(shelf, pdf(tmp_path))
     for name, age in ((".upload-old.pdf", 2 * STALE_S), (".upload-new.pdf", 0)):
         path = app.settings.PAPERS_DIR / name
@@ -202,7 +204,7 @@ def test_a_folder_that_is_named_from_here_is_the_same_folder(tmp_path: Path, mon
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     app = hashing_app(tmp_path, PAPERS_DIR=Path("../papers"))
-    shelf = Shelf(app)
+    shelf = PaperFiles(app)
     file = put_in(shelf, pdf(tmp_path))
     assert file.path == str(tmp_path / "papers" / "otters.pdf")
     assert [outcome.status for outcome in app.run()] == ["unchanged"]
@@ -212,23 +214,23 @@ def test_a_folder_that_is_named_from_here_is_the_same_folder(tmp_path: Path, mon
 # Taking out
 
 
-def test_a_paper_is_not_taken_out_while_another_is_read(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_paper_is_not_taken_out_while_another_is_read(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     file = put_in(shelf, pdf(tmp_path))
     refused: list[str] = []
 
-    class Watch(NullWatch):
+    class IngestProgress(RecordedProgress):
         def planned(self, files: Sequence[SourceFile]) -> None:
             with ThreadPoolExecutor(1) as other, pytest.raises(StoreBusy) as caught:
                 other.submit(shelf.remove, file.sha256).result()
             refused.append(caught.value.happened)
 
-    shelf.ingest(shelf.take_in(io.BytesIO(pdf(tmp_path, GLACIERS)), "glaciers.pdf"), Watch())
+    shelf.ingest(shelf.take_in(io.BytesIO(pdf(tmp_path, GLACIERS)), "glaciers.pdf"), IngestProgress())
     assert refused == ["A paper is being read into the index."]
     assert papers(app) == ["glaciers.pdf", "otters.pdf"]
 
 
 def test_a_paper_that_is_taken_out_does_not_come_back_and_its_file_is_kept(
-    app: HashingApp, shelf: Shelf, tmp_path: Path
+    app: HashingApp, shelf: PaperFiles, tmp_path: Path
 ) -> None:
     file = put_in(shelf, pdf(tmp_path))
     put_in(shelf, pdf(tmp_path, GLACIERS), "glaciers.pdf")
@@ -243,7 +245,7 @@ def test_a_paper_that_is_taken_out_does_not_come_back_and_its_file_is_kept(
     assert shelf.remove(file.sha256).kept_at == ".removed/otters (2).pdf"
 
 
-def test_a_file_that_lies_elsewhere_is_left_alone(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_file_that_lies_elsewhere_is_left_alone(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     content = pdf(tmp_path)
     path = tmp_path / "elsewhere" / "2 made.pdf"
     file = SourceFile(str(path), "otters.pdf", put_in(shelf, content).sha256)
@@ -255,7 +257,7 @@ def test_a_file_that_lies_elsewhere_is_left_alone(app: HashingApp, shelf: Shelf,
     assert papers(app) == []
 
 
-def test_what_is_not_there_cannot_be_taken_out(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_what_is_not_there_cannot_be_taken_out(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     put_in(shelf, pdf(tmp_path))
     with pytest.raises(NotKnown):
         shelf.remove("0" * 64)
@@ -265,7 +267,7 @@ def test_what_is_not_there_cannot_be_taken_out(app: HashingApp, shelf: Shelf, tm
 # Where they are
 
 
-def test_a_file_that_is_gone_or_changed_is_not_served(app: HashingApp, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_or_changed_is_not_served(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
     file = put_in(shelf, pdf(tmp_path))
     library = app.open_library()
     try:

@@ -11,7 +11,7 @@ from http.cookies import SimpleCookie
 import pytest
 
 from folio.offline import is_loopback
-from folio.web.request_guard import ALWAYS, POLICIES, Allowed, ASGIApp, Guard, Message, Receive, Scope, Send
+from folio.web.request_guard import ALWAYS, POLICIES, Allowed, ASGIApp, Message, Receive, RequestGuard, Scope, Send
 
 HERE = Allowed("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
@@ -65,8 +65,8 @@ class Behind:
         await send({"type": "http.response.body", "body": b"served"})
 
 
-def guarded(app: ASGIApp, allowed: Allowed = HERE) -> Guard:
-    return Guard(app, allowed, lambda path: 1000 if path == "/papers" else LIMIT)
+def guarded(app: ASGIApp, allowed: Allowed = HERE) -> RequestGuard:
+    return RequestGuard(app, allowed, lambda path: 1000 if path == "/papers" else LIMIT)
 
 
 def ask(

@@ -1,0 +1,215 @@
+"""Settings to models: which embedder, reranker and answerer are used, and what would give better answers.
+
+`auto` takes the best model that is ready; a model that was chosen by name is never replaced by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from folio.errors import ModelMissing, OllamaError
+from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.models.ollama import OllamaServer, base_url, is_local
+from folio.models.onnx_cache import GRAPHS
+from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
+from folio.search.builtin_reranker import BuiltinReranker
+from folio.search.retriever import Retriever
+from folio.types import Notice
+
+if TYPE_CHECKING:
+    from config import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaModel:
+    """A model that the settings name."""
+
+    use: str  # "embedding model", "chat model"
+    name: str
+    required: bool  # the settings ask for Ollama by name
+    tokens: int  # of context that a request may take; 0 where that does not matter
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The models that the settings ask for, made when they are needed."""
+
+    settings: Settings
+    notice: Notice
+
+    @cached_property
+    def server(self) -> OllamaServer:
+        """The configured Ollama server; nothing is sent to it yet. Raises UsageError for an address that is none."""
+        url = base_url(self.settings.OLLAMA_HOST)
+        if not is_local(url):
+            self.notice(f"Ollama is at {url}, which is not this computer: questions and passages are sent there.")
+        return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
+
+    # What would be better
+
+    @cached_property
+    def _stand_ins(self) -> dict[str, str]:
+        """Built-in model that stands in -> what would replace it with a better one."""
+        return {}
+
+    @property
+    def better(self) -> list[str]:
+        """What would give better answers, for the models used so far."""
+        return list(dict.fromkeys(self._stand_ins.values()))
+
+    def announce(self) -> None:
+        """Say once, in one line, which built-in models stand in and what would be better."""
+        if self._stand_ins:
+            self.notice(f"Built in: {', '.join(self._stand_ins)}. Better: {'; '.join(self.better)}.")
+            self._stand_ins.clear()
+
+    # Ollama's models
+
+    def ollama_models(self) -> Iterator[OllamaModel]:
+        """The models that the settings name for Ollama."""
+        settings = self.settings
+        prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
+        yield OllamaModel("embedding model", settings.EMBED_MODEL, settings.EMBEDDER == "ollama", 0)
+        yield OllamaModel("chat model", settings.LLM_MODEL, settings.LLM == "ollama", prompt)
+
+    @property
+    def chat_model(self) -> str:
+        """The chat model that the settings name."""
+        return self.settings.LLM_MODEL
+
+    def chat_models(self) -> list[str]:
+        """The models that Ollama could answer with; none where it does not run."""
+        try:
+            return self.server.chat_models()
+        except OllamaError:
+            return []
+
+    def missing_from_ollama(self, model: str) -> str:
+        """What would make Ollama serve this model; "" when it does. Raises CloudModel."""
+        try:
+            self.server.require_local(model)
+        except ModelMissing:
+            return f"`ollama pull {model}`"
+        except OllamaError:
+            return f"start Ollama, then `ollama pull {model}`"
+        return ""
+
+    # Embedding
+
+    def embedder(self, made_with: str) -> Embedder:
+        """The embedder for a store.
+
+        made_with: "ollama" or "builtin", as the store's fingerprint has it; "" for a new store.
+
+        Raises ModelError when the embedder that the settings name cannot be used.
+        """
+        from folio.models.ollama_embedder import OllamaEmbedder
+
+        choice = self.settings.EMBEDDER
+        if choice == "auto":
+            choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
+            if made_with == "builtin":
+                pull = f"`ollama pull {self.settings.EMBED_MODEL}`"
+                self._stand_ins["the embedder"] = f"{pull} and `python ingest.py --rebuild`"
+        if choice == "ollama":
+            return OllamaEmbedder(self.server, self.settings.EMBED_MODEL, self.settings.EMBED_BATCH)
+        return self.meaning
+
+    def _ollama_embeds(self) -> bool:
+        """Whether a new store can be made with Ollama."""
+        missing = self.missing_from_ollama(self.settings.EMBED_MODEL)
+        if missing:
+            self._stand_ins["the embedder all-MiniLM-L6-v2"] = missing
+            self.announce()
+        return not missing
+
+    @cached_property
+    def meaning(self) -> TokenEmbedder:
+        """The built-in model, which reads word by word and measures whether a sentence means what its quote says.
+
+        It does this whatever embeds the papers: the thresholds were found with it, and Ollama stays free to answer.
+        """
+        from folio.models.minilm import BuiltinEmbedder
+
+        return BuiltinEmbedder(cache=self.graphs)
+
+    @property
+    def builtin_required(self) -> bool:
+        """Whether the settings ask for the built-in model by name."""
+        return "builtin" in (self.settings.EMBEDDER, self.settings.LLM)
+
+    @property
+    def graphs(self) -> Path:
+        """The folder where the models' ONNX graphs are cached."""
+        return self.settings.MODELS_DIR / GRAPHS
+
+    # Reranking
+
+    @property
+    def cross_encoder(self) -> str:
+        """The cross-encoder that the settings name."""
+        return self.settings.CROSS_ENCODER
+
+    @property
+    def reranker_choice(self) -> str:
+        return self.settings.RERANKER
+
+    def cross_encoder_files(self) -> Path | None:
+        """The folder that holds the cross-encoder; None when it is not on this computer."""
+        return local_files(self.settings.CROSS_ENCODER, self.settings.MODELS_DIR)
+
+    def reranker(self) -> Reranker | None:
+        """None where the settings want none. Raises ModelMissing for a cross-encoder that was asked for by name."""
+        choice, name = self.settings.RERANKER, self.settings.CROSS_ENCODER
+        if choice == "none":
+            return None
+        folder = self.cross_encoder_files() if choice != "builtin" else None
+        if folder is not None:
+            return CrossEncoderReranker(folder, name, self.graphs)
+        if choice == "crossencoder":
+            raise ModelMissing(f"The files of {name} are not on this computer.", "Fetch them with `make models`.")
+        if choice == "auto":
+            self._stand_ins["the reranker"] = f"`make models` fetches {name}"
+        return BuiltinReranker(self.meaning)
+
+    # Answering
+
+    def answerer(
+        self, retriever: Retriever, *, model: str | None = None, check_cancelled: Callable[[], None] = lambda: None
+    ) -> Answerer:
+        """The answerer over a retriever's store.
+
+        model: "builtin", or the name of a model on Ollama; None takes the settings'. check_cancelled: called for each
+        word that a model writes; an exception that it raises ends the answer.
+
+        Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere.
+        """
+        from folio.answer.extractive import ExtractiveAnswerer
+
+        settings = self.settings
+        tokens = settings.CONTEXT_TOKENS
+        choice = settings.LLM if model is None else "builtin" if model == "builtin" else "ollama"
+        model = settings.LLM_MODEL if model is None else model
+        extractive = ExtractiveAnswerer(self.meaning, retriever.term_weights, evidence_tokens=tokens)
+        if choice == "auto":
+            missing = self.missing_from_ollama(model)
+            choice = "builtin" if missing else "ollama"
+            if missing:
+                self._stand_ins["answers quoted from the papers"] = missing
+        if choice == "builtin":
+            return extractive
+        from folio.answer.generative import OllamaAnswerer
+
+        return OllamaAnswerer(
+            self.server,
+            model,
+            evidence_tokens=tokens,
+            answer_tokens=settings.ANSWER_TOKENS,
+            meaning=self.meaning,
+            stand_in=extractive,
+            check_cancelled=check_cancelled,
+        )
