@@ -24,7 +24,7 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class Settings(BaseSettings):
-    """All settings, checked. Only app.py and the scripts see them."""
+    """All settings, checked. Only app.py and model_choice.py see them."""
 
     model_config = SettingsConfigDict(
         env_file=".env", extra="ignore", frozen=True, use_attribute_docstrings=True, env_ignore_empty=True
