@@ -5,7 +5,7 @@ python ingest.py ~/thesis a.pdf     read these folders and files too
 python ingest.py --prune            also drop papers whose file is gone
 python ingest.py --rebuild          read everything again, after a change of settings
 python ingest.py --verify           check the store against itself
-python ingest.py --repair           make the FAISS and BM25 indexes anew from the library
+python ingest.py --repair           rebuild the FAISS and BM25 indexes from the library
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 python query.py "What is a zero trust architecture?"     one question
 python query.py                                          a chat with follow-ups
-python query.py --verify "What is zero trust?"           and look the answer up on its pages
+python query.py --verify "What is zero trust?"           and open the cited pages
 python query.py --style report "What is zero trust?"     a summary, an analysis, the papers cited
 python query.py --sources "zero trust"                   passages only, no language model
-python query.py --batch questions.txt --json             one question a line, one JSON object a line
-python query.py --feedback bad                           what the last answer was worth
-python query.py --forget                                 nothing of what was asked is kept
-python query.py --doctor                                 what is ready, and what mends the rest
+python query.py --batch questions.txt --json             one question per line, one JSON object per line
+python query.py --feedback bad                           rate the last answer
+python query.py --forget                                 delete everything that was asked
+python query.py --doctor                                 what is ready, and how to fix the rest
 """
 
 from __future__ import annotations

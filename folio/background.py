@@ -1,4 +1,4 @@
-"""Work begun in a thread of its own, so that it is done, or nearly, when it is needed."""
+"""Work that runs in a thread so that its result is ready, or nearly, when it is needed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from threading import Thread
 
 
 def run_in_background(work: Callable[[], object]) -> None:
-    """Begin this beside whatever else is done. What it raises is not told: who needs it does it again, and hears.
+    """Run work in a thread. Its exceptions are ignored: the code that needs the result repeats the work and gets them.
 
-    A program that ends waits for it: a library that is torn down while it loads a model ends the program with a crash.
+    The program waits for the thread before it exits: tearing down a library that is loading a model crashes.
     """
 
     def quietly() -> None:

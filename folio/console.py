@@ -1,4 +1,4 @@
-"""Where text is printed, how an error looks, and no control character of a paper reaches the terminal."""
+"""Terminal output: standard output, notices, errors, progress; text is stripped of control characters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def errors() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    """Lines wrap in a terminal and stay whole on a pipe, where tables get room."""
+    """Lines wrap in a terminal; on a pipe they stay whole and tables may be wide."""
     from rich.console import Console
 
     on_pipe = not (sys.stderr if stderr else sys.stdout).isatty()
@@ -37,28 +37,28 @@ def _console(*, stderr: bool) -> Console:
 
 
 def say(text: str) -> None:
-    """A notice, on standard error."""
+    """Print a notice on standard error."""
     errors().print(one_line(text), style="dim")
 
 
 def plain(text: str) -> str:
-    """Text without the control characters by which a file name or a paper could steer a terminal."""
+    """Text without control characters, which a file name or a paper could use to manipulate the terminal."""
     seen = (char if char.isprintable() or char in _KEPT else " " if char.isspace() else "\ufffd" for char in text)
     return "".join(seen)
 
 
-# The line's end, and the joiners that some scripts are spelt with
+# Line feed, and the zero-width joiners that some scripts need
 _KEPT = "\n\u200c\u200d"
 
 
 def one_line(text: str) -> str:
-    """The same on one line: a file name may have line ends, and would look like more than a name."""
+    """Like `plain`, on one line: a file name with line breaks could look like other output."""
     return plain(" ".join(text.split()))
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A progress bar on standard error, with a line for each label; nothing on a pipe."""
+    """A progress bar on standard error with a line for each label; silent on a pipe."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -74,6 +74,7 @@ def progress_bar() -> Iterator[Progress]:
 
 
 def complain(happened: str, remedy: str, exit_code: int) -> int:
+    """Print an error in two lines; returns its exit code."""
     errors().print(one_line(happened), style="bold red")
     errors().print(one_line(remedy))
     return exit_code

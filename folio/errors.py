@@ -1,19 +1,19 @@
-"""Every error that a user can meet. Each says what happened, and what to do about it.
+"""Every error that a user can meet. Each says what happened and what to do about it.
 
 FolioError                 exit code 1
 ├── UsageError             2   the command or a setting cannot be carried out as given
-│   └── NotKnown           2   no paper, page or conversation is called this
+│   └── NotKnown           2   there is no such paper, page or conversation
 ├── StoreError             1   the library or its indexes
 │   ├── StoreMissing           nothing has been ingested yet
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
-│   ├── IndexDamaged           a derived index cannot be read; the store makes it again, so no user meets it
+│   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users never see this
 │   └── DiskFull               no space left
 ├── PaperError             1   one file gave no text; the others are not affected
-│   └── PaperLimit             a limit or the computer stopped it: it may go well the next time
+│   └── PaperLimit             a limit or the computer stopped it: a retry may succeed
 └── ModelError             1   a model cannot be used
-    ├── OllamaError            the server is down, slow, broke off or answered what cannot be read
+    ├── OllamaError            the server is down, too slow, broke off or sent something unreadable
     ├── ModelMissing           the server, or this computer, does not have the model
     ├── CloudModel             the model would run on someone else's computer
     └── ContextTooSmall        the prompt does not fit into the model
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 
 class FolioError(Exception):
-    """What happened, in one sentence, and what to do, in another."""
+    """An error with one sentence on what happened and one on what to do."""
 
     exit_code = 1
 

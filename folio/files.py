@@ -1,4 +1,4 @@
-"""Files on disk: hashed, and replaced whole so that nothing half-written is ever read."""
+"""Files on disk: hashing, atomic replacement, and what the system's errors mean."""
 
 from __future__ import annotations
 
@@ -20,37 +20,39 @@ def sha256_file(path: Path) -> str:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """What lies at a path, by device and inode; None where nothing can be seen. An open file's inode is given to no
-    other."""
+    """Device and inode of the file at a path; None if it cannot be examined.
+
+    The inode of an open file is not reused, so another identity means that the file was replaced.
+    """
     try:
         found = path.stat()
-    except OSError:  # opening it says what is wrong
+    except OSError:  # opening it will say what is wrong
         return None
     return found.st_dev, found.st_ino
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's bytes are on the disk."""
+    """Flush a file to the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace a file: written beside, synced, renamed. One that says the same is left alone. Raises DiskFull."""
+    """Replace a file atomically: write a new one, sync, rename. An identical file is left alone. Raises DiskFull."""
     content = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
-    if _says(path, content):
+    if _holds(path, content):
         return
-    beside = path.with_name(path.name + ".new")
+    new = path.with_name(path.name + ".new")
     with no_space(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
+        with new.open("wb") as file:
             file.write(content)
-        sync(beside)
-        os.replace(beside, path)
+        sync(new)
+        os.replace(new, path)
 
 
-def _says(path: Path, content: bytes) -> bool:
-    """Whether a file can be read and holds just this."""
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a file exists with exactly this content."""
     try:
         return path.stat().st_size == len(content) and path.read_bytes() == content
     except OSError:
@@ -69,12 +71,12 @@ def no_space(folder: Path) -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether it says that there is no space left."""
+    """Whether the error means that there is no space left."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def unusable(error: OSError) -> FolioError:
-    """What an error of the system's means to a person."""
+    """A system error as one that a user can understand."""
     place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
     return FolioError(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.")
 

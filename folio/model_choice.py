@@ -64,7 +64,9 @@ class ModelChoice:
     def announce(self) -> None:
         """Say once, in one line, which built-in models stand in and what would be better."""
         if self._stand_ins:
-            self.notice(f"Built in: {', '.join(self._stand_ins)}. Better: {'; '.join(self.better)}.")
+            self.notice(
+                f"Using built-in models: {', '.join(self._stand_ins)}. For better answers: {'; '.join(self.better)}."
+            )
             self._stand_ins.clear()
 
     # Ollama's models

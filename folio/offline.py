@@ -1,7 +1,4 @@
-"""Nothing but the configured Ollama host is contacted: the hub's libraries are told so before they are imported.
-
-And which hosts are this computer itself.
-"""
+"""Keeps libraries offline, so that only the configured Ollama host is contacted; and which hosts are this computer."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from ipaddress import ip_address
 
 
 def go_offline() -> None:
-    """Nothing but the configured Ollama host is contacted: hub libraries stay offline, nothing is traced or counted."""
+    """Switch off downloads, tracing and telemetry in the libraries. Call it before they are imported."""
     os.environ.update(
         HF_HUB_OFFLINE="1",
         TRANSFORMERS_OFFLINE="1",
@@ -25,7 +22,7 @@ def go_offline() -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name is of this computer and can be reached from it only."""
+    """Whether a host name or address is this computer's loopback, which no other computer can reach."""
     if host.lower() == "localhost":
         return True
     try:

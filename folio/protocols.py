@@ -1,4 +1,4 @@
-"""What has two implementations: embedders, BM25 engines, rerankers, answerers."""
+"""Protocols with more than one implementation: embedders, BM25 engines, rerankers, answerers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Protocol
 
 from folio.types import Answer, Evidence, Hit, RejectedSentence, Sentence, Style, Tokens, Vectors
 
-# Token of a question -> how much it tells (LexicalIndex.rarity)
+# Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
 
 
 class Embedder(Protocol):
-    """Texts to vectors of unit length. Queries and passages are different calls."""
+    """Texts to unit vectors. Queries and passages are embedded by different calls."""
 
     name: str
 
     @property
     def dimension(self) -> int:
-        """Numbers in a vector."""
+        """Dimension of the vectors."""
         ...
 
     def identity(self) -> dict[str, str]:
-        """What a store must have been made with to be asked with this embedder: part of its fingerprint."""
+        """The embedder's part of a store's fingerprint; a store made with another one cannot be searched."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
@@ -35,14 +35,14 @@ class Embedder(Protocol):
 
 
 class TokenEmbedder(Embedder, Protocol):
-    """One that also tells what it makes of each token of a text."""
+    """An embedder that also gives the embedding of each token."""
 
     def load_in_background(self) -> None:
-        """Begin to load the model beside whatever else is done; the first text waits for it, and has the errors."""
+        """Start loading the model in a thread; the first call waits for it and raises its errors."""
         ...
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
-        """The tokens of each text, in order. Raises ModelError."""
+        """The token embeddings of each text, in order. Raises ModelError."""
         ...
 
 
@@ -50,22 +50,22 @@ class LexicalIndex(Protocol):
     """BM25 over the chunks of a library."""
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """At most k (chunk id, BM25 score), best first, ties by id; within these papers only where they are given."""
+        """At most k (chunk id, BM25 score), best first, ties by id. papers: search only these."""
         ...
 
     def rarity(self, token: str) -> float:
-        """How much a token tells: its inverse document frequency, from 0 upwards."""
+        """The weight of a token: its inverse document frequency, 0 or more."""
         ...
 
 
 class Reranker(Protocol):
-    """Question and candidates to scores, higher is better."""
+    """Scores candidates for a question; higher is better."""
 
     name: str
-    reads: int | None  # how many of the best candidates it is given; None for all of them
+    reads: int | None  # how many of the best candidates it is given; None for all
 
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
-        """One score for each hit, in the order given, each from 0 to 1. weights: of the question's tokens."""
+        """One score in [0, 1] for each hit, in the order given. weights: of the question's tokens."""
         ...
 
 
@@ -82,9 +82,9 @@ class Answerer(Protocol):
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Iterator[Sentence | RejectedSentence]:
-        """A sentence is final once it has been yielded. Raises ModelError."""
+        """Yield the answer's sentences; a yielded sentence is final. Raises ModelError."""
         ...
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
-        """A follow-up with what it refers to filled in. Raises ModelError."""
+        """A follow-up rewritten so that it stands alone. Raises ModelError."""
         ...

@@ -18,7 +18,7 @@ SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "answer.schema.json"
 Count = Annotated[int, Field(ge=0)]
 FromOne = Annotated[int, Field(ge=1)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the paper's file, in hex.")]
-PageImages = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
+PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
 Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
 Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds that each stage took.")]
 
@@ -74,7 +74,7 @@ class EvidenceJson(Strict):
     paper: Sha256
     file: str
     title: str
-    pages: PageImages
+    pages: PageRange
     score: float
     """Of the passage that it was made from, and of the best where there were several."""
     text: str
@@ -86,7 +86,7 @@ class HitJson(Strict):
     paper: Sha256
     file: str
     title: str
-    pages: PageImages
+    pages: PageRange
     score: float
     """What the passages are ranked by."""
     dense: float | None

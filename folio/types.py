@@ -1,4 +1,4 @@
-"""The frozen dataclasses that travel between rooms. Those of an answer hold their own contract."""
+"""The frozen dataclasses that pass between packages. Those of an answer check their own contract."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Page:
     """One page of a PDF as it was read."""
 
     number: int  # physical, from 1
-    label: str  # the label printed on it ("iv", "127"); "" where the file states none
+    label: str  # the label printed on it ("iv", "127"); "" if the file states none
     text: str
-    problem: str = ""  # what was odd about it, for the ingest report
+    problem: str = ""  # what went wrong with it, for the ingest report
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedPdf:
-    """A PDF as it was read: its pages and what it says about itself."""
+    """A parsed PDF: its pages and its own metadata."""
 
     pages: tuple[Page, ...]
     title: str = ""
@@ -75,7 +75,7 @@ class Paper:
     """A paper in the library, without its text."""
 
     id: str  # SHA-256 of its file, in hex
-    file: str  # the name that people see
+    file: str  # file name as shown to people
     title: str
     authors: tuple[str, ...]
     year: int | None
@@ -83,7 +83,7 @@ class Paper:
     length: int  # characters of text
     chunks: int
     problems: tuple[str, ...] = ()
-    arxiv: str = ""  # its arXiv identifier, with the version where the file tells it: "2301.01234v2"
+    arxiv: str = ""  # arXiv identifier, with the version if the file states it: "2301.01234v2"
 
     @property
     def page_count(self) -> int:
@@ -91,7 +91,7 @@ class Paper:
 
     @property
     def key(self) -> str:
-        """What a citation calls it: "arXiv:2301.01234", else its file without the ending: "otters", "seas/otters"."""
+        """Its name in citations: "arXiv:2301.01234", otherwise the file without its suffix: "otters", "seas/otters"."""
         return f"arXiv:{_VERSION.sub('', self.arxiv)}" if self.arxiv else PurePath(self.file).with_suffix("").as_posix()
 
 
@@ -99,7 +99,7 @@ class Paper:
 class Chunk:
     """A span [start, end) of a paper's text."""
 
-    id: int  # 63-bit hash of paper, span and kind; the same number names it in SQLite, FAISS and BM25
+    id: int  # 63-bit hash of paper, span and kind; its id in SQLite, FAISS and BM25
     paper_id: str
     start: int
     end: int
@@ -107,7 +107,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class NewPaper:
-    """A paper as ingest hands it to the library, parsed, cleaned and split."""
+    """A parsed, cleaned and split paper, ready for the library."""
 
     id: str
     title: str
@@ -122,7 +122,7 @@ class NewPaper:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that a search found, with the scores that speak for it; None where that search did not find it."""
+    """A chunk that a search found, with its scores; None for a search that did not find it."""
 
     chunk_id: int
     score: float
@@ -132,9 +132,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A text as a model reads it: the state of each of its tokens, and where in the text it stands.
+    """A text's token embeddings and the span of each token in the text.
 
-    A long text is read in windows that overlap, and a token of two windows is here twice.
+    A long text is read in overlapping windows; a token in two windows is listed twice.
     """
 
     states: Vectors  # (tokens, dimension), rows of unit length
@@ -154,12 +154,12 @@ class Hit:
 
     @property
     def pages(self) -> tuple[int, int]:
-        """First and last physical page that the passage stands on."""
+        """First and last physical page of the passage."""
         return self.paper.pages.pages_of(self.chunk.start, self.chunk.end)
 
     @property
     def where(self) -> str:
-        """Its pages as people write them: "p. 3" or "pp. 3–4"."""
+        """Its pages in words: "p. 3" or "pp. 3–4"."""
         return _where(self.pages)
 
 
@@ -172,7 +172,7 @@ class Evidence:
     start: int
     end: int
     text: str
-    hits: tuple[Hit, ...]  # what it was made from, best first; never empty
+    hits: tuple[Hit, ...]  # the hits it was built from, best first; never empty
 
     def __post_init__(self) -> None:
         _require(self.number >= 1, "evidence is numbered from 1")
@@ -186,28 +186,28 @@ class Evidence:
 
     @property
     def pages(self) -> tuple[int, int]:
-        """First and last physical page that it stands on."""
+        """First and last physical page."""
         return self.paper.pages.pages_of(self.start, self.end)
 
     @property
     def where(self) -> str:
-        """Its pages as people write them: "p. 3" or "pp. 3–4"."""
+        """Its pages in words: "p. 3" or "pp. 3–4"."""
         return _where(self.pages)
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A quote, word for word, and the page it stands on: the span [start, end) of the paper's text.
+    """A verbatim quote and its page: the span [start, end) of the paper's text.
 
-    The page is computed from the span, so that the two cannot disagree.
+    The page is computed from the span, so the two cannot disagree.
     """
 
     paper: Paper
     start: int
     end: int
     quote: str
-    evidence: int  # the number of the evidence that it was found in
-    support: float  # above 0, up to 1: how well the sentence's quotes hold it up; 1 is the paper's own sentence
+    evidence: int  # number of the evidence that contains it
+    support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
 
     def __post_init__(self) -> None:
         _require(0 <= self.start < self.end <= self.paper.length, "a quote lies in its paper's text")
@@ -224,28 +224,28 @@ class Citation:
 
     @property
     def label(self) -> str:
-        """The label printed on the page, or its number where the file states none."""
+        """The label printed on the page, or its number if the file states none."""
         return self.paper.pages.label(self.page)
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Where the quote begins and ends in the text of its page, in characters."""
+        """Start and end of the quote in the text of its page, in characters."""
         begins, _ = self.paper.pages.bounds(self.page, self.paper.length)
         return self.start - begins, self.end - begins
 
     @property
     def shown(self) -> str:
-        """As it is printed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
+        """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
         return f"[{self.paper.key} p.{self.page}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer with what it stands on."""
+    """One sentence of an answer with its citations."""
 
     text: str
     citations: tuple[Citation, ...]
-    against: tuple[Citation, ...] = ()  # what another paper says that does not agree with it
+    against: tuple[Citation, ...] = ()  # quotes from other papers that disagree with it
     section: str = ""  # the heading that it stands under, in a report
 
     def __post_init__(self) -> None:
@@ -255,10 +255,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class RejectedSentence:
-    """A sentence that a model wrote and that is not shown, because nothing supports it."""
+    """A sentence that a model wrote and that is not shown, because the evidence does not support it."""
 
     text: str
-    reason: str  # for the model, which is asked once to do better
+    reason: str  # sent to the model, which gets one retry
 
 
 Style = Literal["plain", "report"]
@@ -268,14 +268,14 @@ SUMMARY, ANALYSIS = "Summary", "Analysis"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is printed: sentences that all cite a page of the evidence, or the refusal and no sentence."""
+    """The answer as shown: sentences that each cite a page of the evidence, or a refusal without any."""
 
     question: str
-    standalone_question: str  # the follow-up with what it refers to filled in
+    standalone_question: str  # the follow-up, rewritten so that it stands alone
     sentences: tuple[Sentence, ...]
-    evidence: tuple[Evidence, ...] = ()  # what the answerer was given
-    dropped: int = 0  # sentences a model wrote that no evidence supports
-    notice: str = ""  # what else is to be said about it, such as that it was cut
+    evidence: tuple[Evidence, ...] = ()  # the evidence given to the answerer
+    dropped: int = 0  # sentences of the model that no evidence supports
+    notice: str = ""  # a remark to show with it, such as that it was cut short
     style: Style = "plain"
 
     def __post_init__(self) -> None:
@@ -298,7 +298,7 @@ class Answer:
 
     @property
     def citations(self) -> tuple[Citation, ...]:
-        """Every citation once, in the order of the answer; those that disagree too."""
+        """Every citation once, in the order of the answer, including those that disagree."""
         return tuple(dict.fromkeys(c for sentence in self.sentences for c in (*sentence.citations, *sentence.against)))
 
 
@@ -308,19 +308,19 @@ def _where(pages: tuple[int, int]) -> str:
 
 
 def _require(holds: bool, rule: str) -> None:
-    """Raises ValueError for a value that breaks the contract of an answer: a fault of the program, never of a user."""
+    """Raise ValueError for a value that breaks the contract of an answer: a bug, never a user's mistake."""
     if not holds:
         raise ValueError(f"Broken contract: {rule}.")
 
 
-# Called as work goes on: what for (a label), done so far, of how many
+# Called as work progresses: label, items done, items in all
 Progress = Callable[[str, int, int], None]
 Notice = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Which state of the library something was made from. A rebuild starts a new epoch; a paper, a generation."""
+    """The state of the library that an index was built from. A rebuild starts a new epoch, each paper a generation."""
 
     epoch: str
     generation: int
@@ -328,10 +328,10 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A PDF on disk, as ingest found it."""
+    """A PDF on disk, as discovered by ingest."""
 
     path: str  # absolute
-    name: str  # what people see: relative to the folder that was ingested
+    name: str  # as shown to people: relative to the ingested folder
     sha256: str
 
 
@@ -346,7 +346,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with its text, as the BM25 index takes it in."""
+    """A chunk with its text, for the BM25 index."""
 
     id: int
     paper_id: str

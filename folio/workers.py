@@ -1,6 +1,6 @@
-"""A function over many items in guarded worker processes: what goes wrong with one item costs that item only.
+"""Runs a function over many items in guarded worker processes, so that a bad item fails alone.
 
-PDF parsers are C code that meets files from anywhere. A worker that hangs, eats the memory or crashes is stopped and
+PDF parsers are C code that reads untrusted files. A worker that hangs, uses too much memory or crashes is stopped and
 replaced, and its item comes back as a PaperError.
 """
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
-# Items handed to the pool for each worker: one that it works on and one that waits, so that it never idles.
+# Items handed to the pool for each worker: one in progress and one waiting, so that it never idles.
 _IN_FLIGHT = 2
-# Items after which a worker is replaced: what libraries leak or fragment is given back.
+# Items after which a worker is replaced, to give back memory that libraries leak or fragment.
 _ITEMS_PER_WORKER = 200
-# Times that an item is tried when the pool broke down under it without saying for which item.
+# Attempts at an item when the pool broke down without saying which item was to blame.
 _TRIES = 2
-# Seconds after the time limit at which a worker ends itself, when nobody is left to stop it.
+# Seconds after the time limit at which a worker ends itself, in case its parent is gone.
 _GRACE_S = 10
 _SIGKILL = 9
 
@@ -82,11 +82,11 @@ def run_guarded(
 ) -> Iterator[Finished[ItemT, ResultT] | Woken]:
     """Run function(item) for every item in worker processes; yields each result as it is finished.
 
-    function and items are pickled: function is one of a module's own. jobs is the number of processes at most,
-    timeout_s the seconds and memory_mb the megabytes that one item may take beyond what its worker holds already
-    (enforced on Linux; a worker's first item pays for what function imports). Few results are held at a time, however
-    slowly they are taken. Closing the iterator stops the workers, and so does Ctrl-C. Workers do not outlive this
-    process; nor the thread that takes the first result, so take them all in one.
+    function and items are pickled, so function must be defined at the top of a module. jobs: maximum number of
+    processes. timeout_s, memory_mb: limits for one item; memory counts beyond what its worker already holds (enforced
+    on Linux; a worker's first item pays for the imports of function). Only a few results are held at a time, however
+    slowly they are consumed. Closing the iterator or Ctrl-C stops the workers. Workers do not outlive this process,
+    nor the thread that takes the first result: consume the iterator in one thread.
 
     extra_futures: returns futures of the caller's own to wait for as well; Woken is yielded when one of them is done
     before any item is.
@@ -102,17 +102,17 @@ def run_guarded(
     pool = _pool(workers)
     try:
         while True:
-            if not pool.active:  # it broke down: what is not done goes to a new one
+            if not pool.active:  # it broke down: unfinished items go to a new pool
                 again += [running.pop(future) for future in list(running) if not future.done()]
                 _stop(pool)
                 pool = _pool(workers)
-            # Items under which a pool broke down are tried again one by one, to tell the culprit from the bystanders.
+            # Items that were running when the pool broke down are retried one by one, to find the culprit.
             suspects = again or any(tries > 1 for _, tries in running.values())
             room = 1 if suspects else workers * _IN_FLIGHT
             for item, tries in islice(chain(_drain(again), waiting), max(0, room - len(running))):
                 try:
                     future = pool.schedule(_guarded, (function, item, timeout_s, memory_mb), timeout=timeout_s)
-                except RuntimeError:  # it broke down just now
+                except RuntimeError:  # the pool broke down just now
                     again.append((item, tries))
                     break
                 running[future] = item, tries + 1
@@ -133,28 +133,31 @@ def run_guarded(
 
 
 class PersistentWorker(Generic[ItemT, ResultT]):
-    """One guarded worker that stays for the next item, for work that comes now and then and is waited for."""
+    """One guarded worker that stays alive between items, for occasional work whose caller waits."""
 
     def __init__(self, function: Callable[[ItemT], ResultT], *, timeout_s: float, memory_mb: int) -> None:
         """See run_guarded."""
         self._function = function
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
-        self._thread = ThreadPoolExecutor(1, "standing")  # a worker does not outlive the thread that started it
+        # A worker does not outlive the thread that started it, so that thread stays.
+        self._thread = ThreadPoolExecutor(1, "persistent-worker")
         self._pool: ProcessPool | None = None
         self._running: ProcessFuture[ResultT | PaperError] | None = None
         self._closed = False
 
     def run(self, item: ItemT) -> ResultT:
-        """function(item), once those that came before are done. Raises PaperError. Any thread may call it, until it is
-        closed."""
+        """function(item), after the items that were submitted before it. Raises PaperError.
+
+        Thread-safe, until the worker is closed.
+        """
         result = self._thread.submit(self._run, item).result()
         if isinstance(result, PaperError):
             raise result
         return result
 
     def close(self) -> None:
-        """Stop the worker. Whoever waits for it gets a PaperError."""
+        """Stop the worker. Pending calls of `run` raise PaperError."""
         self._closed = True
         if self._running is not None:
             self._running.cancel()  # type: ignore[no-untyped-call]
@@ -201,7 +204,7 @@ def _stop(pool: ProcessPool) -> None:
 
 
 def _outcome(future: ProcessFuture[ResultT | PaperError], timeout_s: float, memory_mb: int) -> ResultT | PaperError:
-    """What a finished future holds, its exceptions as a PaperError."""
+    """The result of a finished future, with exceptions turned into a PaperError."""
     from pebble import ProcessExpired
 
     error = future.exception()
@@ -248,7 +251,7 @@ def _unexpected(error: BaseException) -> PaperError:
 
 
 def _begin(parent: int) -> None:
-    """Sets a new worker up to end with its parent, and at once when it is told to."""
+    """Set up a new worker: it ends with its parent, and at once on SIGTERM."""
     # Pebble's own handler is Python code, which does not run while C code hangs.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":

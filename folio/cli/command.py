@@ -1,4 +1,4 @@
-"""How a script runs: the app from the settings, errors as two lines and an exit code, output in UTF-8."""
+"""How a command runs: the app made from the settings, errors as two lines and an exit code, output in UTF-8."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def positive_int(text: str) -> int:
-    """An option's whole number from 1, for argparse."""
+    """Parse an option as a whole number of at least 1, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError("a whole number from 1")
     return int(text)
 
 
 def command(run: Callable[[App], int]) -> int:
-    """Run a script's work with the settings as they are; errors become two lines and an exit code."""
-    # The ollama package makes a client when it is imported, with the environment's proxies, and fails where one is
-    # SOCKS. Folio itself uses none; a program that has its own use for them calls folio.app.connect, and keeps them.
+    """Run a command with the current settings; errors become two lines and an exit code."""
+    # The ollama package creates a client at import, with the proxies of the environment, and fails for a SOCKS proxy.
+    # Folio uses no proxy. A program that needs its proxies calls folio.app.connect, which leaves them alone.
     os.environ.update(NO_PROXY="*", no_proxy="*")
     try:
         from folio.app import from_environment
@@ -37,18 +37,18 @@ def command(run: Callable[[App], int]) -> int:
         return complain(error.happened, error.remedy, error.exit_code)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of a pipe, such as head, has gone
+    except BrokenPipeError:  # the reader of a pipe, such as head, has closed it
         sys.stderr.close()
         return 1
     except OSError as error:
         from folio.files import unusable
 
-        told = unusable(error)
-        return complain(told.happened, told.remedy, told.exit_code)
+        shown = unusable(error)
+        return complain(shown.happened, shown.remedy, shown.exit_code)
 
 
 def _write_utf8() -> None:
-    """Papers hold letters that a pipe's or a terminal's own encoding may lack: a pipe gets UTF-8, a terminal a "?"."""
+    """Papers have letters that the locale's encoding may lack: a pipe gets UTF-8, a terminal a "?" in their place."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             if stream.isatty():

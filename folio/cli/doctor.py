@@ -1,4 +1,4 @@
-"""What is ready and what is not, each with the command that mends it."""
+"""The doctor: what is ready and what is not, with the command that fixes each."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from folio.store.library import Library
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that was looked at. `needed`: without it no question can be answered as the settings are."""
+    """One checked item. needed: no question can be answered without it under the current settings."""
 
     what: str
     found: str
     ready: bool
-    mend: str = ""
+    fix: str = ""
     needed: bool = False
 
 
 def show_doctor(app: App) -> int:
-    """Print the table; 1 when something that is needed is not ready."""
+    """Print the table; returns 1 if something needed is not ready."""
     rows = list(examine(app))
-    table = Table("", "found", "what mends it", box=None, pad_edge=False, header_style="bold")
+    table = Table("", "found", "how to fix it", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         style = "green" if row.ready else "red" if row.needed else "yellow"
         mark = "✓" if row.ready else "✗"
         table.add_row(
             Text(f"{mark} {row.what}", style=style),
             Text(one_line(row.found), overflow="fold"),
-            Text(one_line(row.mend), overflow="fold"),
+            Text(one_line(row.fix), overflow="fold"),
         )
     output().print(table)
     broken = [row for row in rows if row.needed and not row.ready]
@@ -48,7 +48,7 @@ def show_doctor(app: App) -> int:
 
 
 def examine(app: App) -> Iterator[Row]:
-    """Every row of the table. What does not answer is a row and not an error."""
+    """Every row of the table. A check that fails is a row, not an error."""
     yield from _ollama(app.models)
     yield _builtin(app.models.meaning, needed=app.models.builtin_required)
     yield _reranker(app.models)
@@ -66,8 +66,8 @@ def _ollama(models: ModelChoice) -> Iterator[Row]:
         yield Row("Ollama", error.happened, False, error.remedy, needed)
         return
     if version is None:
-        mend = "Install it from ollama.com, then run `ollama serve`"
-        yield Row("Ollama", f"nothing answers at {server.url}", False, mend, needed)
+        fix = "Install it from ollama.com, then run `ollama serve`"
+        yield Row("Ollama", f"no server answers at {server.url}", False, fix, needed)
         return
     yield Row("Ollama", f"version {version} at {server.url}", True)
     for model in wanted:
@@ -111,8 +111,8 @@ def _ocr(*, wanted: bool) -> Row:
     if not wanted:
         return Row("OCR", f"off, as set; {engine.name} is installed" if engine else "off, as set", True)
     if engine is None:
-        return Row("OCR", "none is installed; pages that are pictures are left out", False, ocr.HOW_TO_INSTALL)
-    return Row("OCR", f"{engine.name} reads pages that are pictures", True)
+        return Row("OCR", "none is installed; scanned pages are left out", False, ocr.HOW_TO_INSTALL)
+    return Row("OCR", f"{engine.name} reads scanned pages", True)
 
 
 def _store(app: App) -> Iterator[Row]:
@@ -144,5 +144,5 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
     except FolioError as error:
         yield Row("fingerprint", error.happened, False, error.remedy, needed=True)
     lagging = app.index_faults(library)
-    mend = "python ingest.py --repair" if lagging else ""
-    yield Row("indexes", "; ".join(lagging) or "FAISS and BM25 at the library's state", not lagging, mend)
+    fix = "python ingest.py --repair" if lagging else ""
+    yield Row("indexes", "; ".join(lagging) or "FAISS and BM25 at the library's state", not lagging, fix)

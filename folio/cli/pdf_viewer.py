@@ -1,4 +1,4 @@
-"""Looking a citation up: the cited page in a PDF viewer, or drawn with its quotes marked where there is none."""
+"""Opens a cited page in a PDF viewer or, without one, renders it with its quotes marked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from folio.types import SourceFile
 if TYPE_CHECKING:
     from folio.ingest.pipeline import Limits
 
-# How each viewer is told to open a file at a page, by the name of its program; the first that is there is taken.
+# Program -> arguments that open a file at a page. The first one installed is used.
 VIEWERS: dict[str, tuple[str, ...]] = {
     "evince": ("--page-index={page}", "{file}"),
     "okular": ("-p", "{page}", "{file}"),
@@ -48,21 +48,21 @@ VIEWERS: dict[str, tuple[str, ...]] = {
     "brave-browser": ("{link}",),
     "microsoft-edge": ("{link}",),
 }
-# A viewer that cannot start has ended by then; one that can goes on, or has handed the file to one that runs.
+# A viewer that fails has exited by then; a working one is still running or has passed the file on.
 _STARTED_S = 1.0
 
 
 def verify(sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1) -> int:
-    """Print a link to each of these pages and open the first, or draw them all where nothing can open it.
+    """Print a link to each of these pages and open the first one, or render them all if no viewer can open it.
 
-    files: those of the library. viewer: as the setting PDF_VIEWER. limits: for the drawing of a page. first: the
-    number of the first of the sources.
+    files: those of the library. viewer: as the setting PDF_VIEWER. limits: for rendering a page. first: the number of
+    the first source.
 
-    Returns 1 when a page cannot be looked up, which is told. Raises UsageError for a viewer that cannot be run.
+    Returns 1 if a page cannot be shown; the reason is printed. Raises UsageError for a viewer that cannot be run.
     """
     code = 0
     found: list[tuple[Source, Path]] = []
-    paths: dict[str, Path | None] = {}  # of each paper; None where it is told that there is none
+    paths: dict[str, Path | None] = {}  # of each paper; None once its absence has been reported
     for number, source in enumerate(sources, first):
         if source.paper not in paths:
             try:
@@ -83,11 +83,11 @@ def verify(sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, 
     source, path = found[0]
     if _opened(viewer, path, source.page):
         return code
-    return max(code, _draw(found, limits))
+    return max(code, _render(found, limits))
 
 
 def _pdf(source: Source, files: Sequence[SourceFile]) -> Path:
-    """The file of a source's paper, as it was ingested where that is still there. Raises PaperError."""
+    """The PDF of a source's paper, preferably unchanged since it was ingested. Raises PaperError."""
     known = [Path(file.path) for file in files if file.sha256 == source.paper]
     there = [path for path in known if path.is_file()]
     if not known:
@@ -99,7 +99,8 @@ def _pdf(source: Source, files: Sequence[SourceFile]) -> Path:
         )
     same = next((path for path in there if sha256_file(path) == source.paper), None)
     if same is None:
-        say(f"{source.file} has changed since it was ingested: its pages may be others. `python ingest.py` reads it.")
+        changed = f"{source.file} has changed since it was ingested, so its pages may differ."
+        say(f"{changed} Run `python ingest.py` to read it again.")
     return same or there[0]
 
 
@@ -111,7 +112,7 @@ def _link(path: Path, page: int) -> str:
 
 
 def _opened(viewer: str, path: Path, page: int) -> bool:
-    """Whether a viewer now shows this page."""
+    """Open a page in a viewer; returns whether that worked."""
     if viewer == "none":
         return False
     if viewer != "auto":
@@ -125,7 +126,7 @@ def _opened(viewer: str, path: Path, page: int) -> bool:
         return True
     if not _has_screen():
         return False
-    systems = "open" if sys.platform == "darwin" else "xdg-open"  # whatever opens a PDF, at its first page
+    systems = "open" if sys.platform == "darwin" else "xdg-open"  # the default PDF program, at the first page
     for name, arguments in {**VIEWERS, systems: ("{file}",)}.items():
         program = shutil.which(name)
         if program and not _fault([program, *(_filled(part, path, page) for part in arguments)]):
@@ -146,22 +147,22 @@ def _has_screen() -> bool:
 
 
 def _fault(command: Sequence[str]) -> str:
-    """Start a viewer. What is wrong with it; nothing where it goes on, or says that all is well, within a second."""
+    """Start a viewer. Returns what is wrong with it; "" if it keeps running or exits with 0 within a second."""
     try:
         viewer = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in a chat is not for it
-            env={"BROWSER": "x-www-browser", **os.environ},  # xdg-open, left alone, takes those for a terminal too
+            start_new_session=True,  # Ctrl-C in a chat must not stop it
+            env={"BROWSER": "x-www-browser", **os.environ},  # otherwise xdg-open also tries terminal browsers
         )
     except (OSError, ValueError):  # ValueError: it has a NUL in it
         return "cannot be run"
     try:
         code = viewer.wait(_STARTED_S)
     except subprocess.TimeoutExpired:
-        viewer.returncode = code = 0  # it is on its own from now on, and nobody waits for it
+        viewer.returncode = code = 0  # it keeps running; do not wait for it
     return f"was run and failed with exit code {code}" if code else ""
 
 
@@ -175,15 +176,15 @@ def _opened_by_windows(path: Path) -> bool:
     return False
 
 
-# Drawing
+# Rendering
 
 
-def _draw(found: Sequence[tuple[Source, Path]], limits: Limits) -> int:
-    """Write a picture of each page, its quotes marked, and print where; 1 when one cannot be drawn."""
+def _render(found: Sequence[tuple[Source, Path]], limits: Limits) -> int:
+    """Write an image of each page with its quotes marked and print its path; 1 if a page cannot be rendered."""
     code = 0
-    folder = Path(tempfile.mkdtemp(prefix="folio-pages-"))  # nobody else may look into it
+    folder = Path(tempfile.mkdtemp(prefix="folio-pages-"))  # readable by this user only
     names = dict(zip(found, _names([source for source, _ in found]), strict=True))
-    # Not in this process: a hostile page may take for ever, or all memory.
+    # In a worker process: a hostile page may take forever, or all memory.
     drawn = workers.run_guarded(_picture, found, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
     for (source, path), picture in drawn:
         if isinstance(picture, PaperError):
@@ -206,7 +207,7 @@ def _picture(cited: tuple[Source, Path]) -> render.PagePicture:
 
 
 def _names(sources: Sequence[Source]) -> Iterator[str]:
-    """A file name for the picture of each page, none twice."""
+    """A unique file name for the image of each page."""
     taken: set[str] = set()
     for source in sources:
         stem = re.sub(r"[^\w.-]+", "_", PurePath(source.file).stem).strip("._")[:80] or "paper"

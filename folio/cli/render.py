@@ -1,4 +1,4 @@
-"""Answers, sources, evidence and passages as people read them in a terminal."""
+"""Prints answers, sources, evidence and passages in a terminal."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def show_question(console: Console, question: str) -> None:
-    """A question above its answer, where there are several."""
+    """Print a question above its answer, when there are several."""
     console.print(Text(one_line(question), style="bold"))
 
 
 def show_sentence(console: Console, sentence: Sentence, before: Sentence | None = None) -> None:
-    """One sentence with the pages that it stands on, as soon as it has passed.
+    """Print one sentence with its cited pages, as soon as it is verified.
 
-    before: the sentence before it; a report's heading is shown wherever the section changes.
+    before: the previous sentence; a report's heading is printed when the section changes.
     """
     _show_headings(console, sentence.section, before.section if before else None)
     line = Text("• " if sentence.section == SUMMARY else "")
@@ -53,7 +53,7 @@ def _show_headings(console: Console, section: str, before: str | None) -> None:
 
 
 def show_sources(console: Console, citations: Iterable[Citation]) -> None:
-    """What the answer stands on: paper, page and the words on it, numbered for /verify."""
+    """Print the sources of an answer: paper, page and quotes, numbered for /verify."""
     console.print("\nSources", style="bold")
     for number, source in enumerate(sources(citations), 1):
         heading = Text(f"{number}. ")
@@ -67,7 +67,7 @@ def show_sources(console: Console, citations: Iterable[Citation]) -> None:
 
 
 def show_references(console: Console, citations: Iterable[Citation]) -> None:
-    """The papers that a report cites, one a line, with the pages cited."""
+    """Print the papers that a report cites, one a line, with the cited pages."""
     pages: dict[Paper, set[int]] = {}
     for citation in citations:
         pages.setdefault(citation.paper, set()).add(citation.page)
@@ -77,12 +77,12 @@ def show_references(console: Console, citations: Iterable[Citation]) -> None:
 
 
 def show_evidence(console: Console, evidence: Sequence[Evidence]) -> None:
-    """What the answerer was given, whole, by the numbers that it could cite."""
+    """Print the evidence that the answerer was given, in full and numbered."""
     console.print("\nEvidence", style="bold")
     for given in evidence:
         _show_passage(console, f"[{given.number}]", given, _scores(given.hits[0]))
     if not evidence:
-        console.print("None: no passage was found.")
+        console.print("None: no passages found.")
 
 
 def _scores(hit: Hit) -> str:
@@ -93,13 +93,13 @@ def _scores(hit: Hit) -> str:
 
 
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
-    """Passages in rank order, whole."""
+    """Print passages in rank order, in full."""
     for rank, hit in enumerate(hits, 1):
         _show_passage(console, f"{rank}.", hit, f"{hit.score:.2f}")
 
 
 def _show_passage(console: Console, number: str, passage: Hit | Evidence, score: str) -> None:
-    """A passage whole, under the paper and the pages that it stands on."""
+    """Print a passage in full under its paper and pages."""
     heading = Text(f"{number} ")
     heading.append_text(_heading(passage.paper.file, passage.where, passage.paper.title))
     heading.append(f" · {score}", style="dim")
@@ -109,7 +109,7 @@ def _show_passage(console: Console, number: str, passage: Hit | Evidence, score:
 
 
 def show_stats(console: Console, stats: StatsJson) -> None:
-    """What is in the store and what was asked of it, as a table."""
+    """Print what is in the store and how it was used, as a table."""
     typical = "" if stats.median_ms is None else f", answered in {stats.median_ms / 1000:.1f} s (median)"
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
@@ -126,7 +126,7 @@ def show_stats(console: Console, stats: StatsJson) -> None:
 
 
 def _indented(console: Console, text: Text) -> None:
-    """Wrapped under its heading in a terminal; on a pipe every line stays whole."""
+    """Print text indented: wrapped in a terminal, line by line on a pipe."""
     if console.is_terminal:
         console.print(Padding(text, (0, 0, 0, 3)))
     else:

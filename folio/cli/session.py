@@ -1,4 +1,4 @@
-"""Questions asked by a person: each answer shown as it comes, then logged; and a chat with its commands."""
+"""A session in the terminal: answers shown as they arrive and logged, a chat with commands, cited pages opened."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ if TYPE_CHECKING:
     from folio.types import Sentence
 
 HELP = (
-    "/sources shows the passages behind the last answer, /evidence what it was made from, /verify 2 its second source"
-    " on the page; /good and /bad mark it in the log; /new starts anew, /quit ends. Ctrl-C stops an answer."
+    "/sources lists the passages behind the last answer, /evidence the text it was made from, /verify 2 opens its"
+    " second source; /good and /bad rate it; /new starts a new conversation, /quit ends the chat. Ctrl-C stops an"
+    " answer."
 )
 
 
-NOTHING_CITED = "The answer cites nothing: there is no page to look up."
-# In a chat, about the last answer
+NOTHING_CITED = "The answer has no citations, so there is no page to open."
+# Chat commands about the last answer
 COMMANDS = ("/sources", "/evidence", "/verify", "/good", "/bad")
 
 
 class ChatSession:
-    """Asks a chat's questions, shows and logs the answers, and looks up what they cite."""
+    """Puts questions to a chat, shows and logs the answers, and opens the pages they cite."""
 
     def __init__(self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, logged: bool) -> None:
-        """evidence: shown with every answer. logged: whether questions are written to the log."""
+        """evidence: show it with every answer. logged: write questions to the log."""
         self._app = app
         self._library = library
         self._chat = chat
@@ -50,14 +51,14 @@ class ChatSession:
         self._log: QueryLog | None = None
 
     def ask(self, question: str, *, in_chat: bool = False) -> Reply:
-        """Show one answer, its sentences as they pass, then its sources. Raises ModelError."""
+        """Answer one question: show sentences as they are verified, then the sources. Raises ModelError."""
         asked = datetime.now(UTC).isoformat(timespec="seconds")
         before: Sentence | None = None
-        with _waiting(self._as_json) as stop_waiting:
+        with _spinner(self._as_json) as stop_spinner:
 
             def on_sentence(sentence: Sentence) -> None:
                 nonlocal before
-                stop_waiting()
+                stop_spinner()
                 if not self._as_json:
                     render.show_sentence(output(), sentence, before)
                 before = sentence
@@ -68,12 +69,12 @@ class ChatSession:
 
             write_json(answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms))
         else:
-            self._show_the_rest(reply, in_chat)
+            self._show_sources(reply, in_chat)
         if self._logged:
-            self._write_down(reply, asked)
+            self._log_reply(reply, asked)
         return reply
 
-    def _show_the_rest(self, reply: Reply, in_chat: bool) -> None:
+    def _show_sources(self, reply: Reply, in_chat: bool) -> None:
         answer = reply.answer
         if answer.refused:
             output().print(answer.text)
@@ -89,11 +90,11 @@ class ChatSession:
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
-            count = _counted(answer.dropped, "sentence")
-            say(f"{count} that no passage supports {'was' if answer.dropped == 1 else 'were'} left out.")
+            count = _counted(answer.dropped, "unsupported sentence")
+            say(f"{count} {'was' if answer.dropped == 1 else 'were'} left out.")
 
-    def _write_down(self, reply: Reply, asked: str) -> None:
-        """Log a question; where that fails it is told, and the answer stands."""
+    def _log_reply(self, reply: Reply, asked: str) -> None:
+        """Log a question. A failure is reported and does not affect the answer."""
         try:
             self._log = self._log or self._app.query_log(self._library)
             self._log.add(log_entry(reply, asked, self._chat.models["llm"]))
@@ -109,17 +110,17 @@ class ChatSession:
             mark(self._log, feedback)
 
     def verify(self, reply: Reply, number: int | None = None) -> int:
-        """Show the cited pages of an answer, or the page of that source alone. Raises FolioError."""
+        """Open the cited pages of an answer, or only that of source `number`. Raises FolioError."""
         cited = sources(reply.answer.citations)
         if number is not None and not 1 <= number <= len(cited):
-            say(f"The sources of the last answer go up to {len(cited)}." if cited else NOTHING_CITED)
+            say(f"The last answer has {len(cited)} sources." if cited else NOTHING_CITED)
             return 0
         if number is not None:
-            return look_up(self._app, self._library, cited[number - 1 : number], first=number)
-        return look_up(self._app, self._library, cited)
+            return open_pages(self._app, self._library, cited[number - 1 : number], first=number)
+        return open_pages(self._app, self._library, cited)
 
     def converse(self) -> int:
-        """A chat until /quit or the end of the input."""
+        """Chat until /quit or the end of the input."""
         last: Reply | None = None
         if sys.stdin.isatty():
             say(f"Ask a question. {HELP}")
@@ -133,9 +134,9 @@ class ChatSession:
                     case ["/new"]:
                         self._chat.start_anew()
                         last = None
-                        say("A new conversation.")
+                        say("New conversation.")
                     case [command, *more] if command.startswith("/"):
-                        self._obey(command, more, last)
+                        self._run_command(command, more, last)
                     case _:
                         last = self.ask(line, in_chat=True)
             except KeyboardInterrupt:
@@ -144,8 +145,8 @@ class ChatSession:
                 complain(error.happened, error.remedy, error.exit_code)
         return 0
 
-    def _obey(self, command: str, more: Sequence[str], last: Reply | None) -> None:
-        """A command about the last answer."""
+    def _run_command(self, command: str, more: Sequence[str], last: Reply | None) -> None:
+        """Run a chat command about the last answer."""
         if command not in COMMANDS or (more and not (command == "/verify" and more[0].isdecimal())):
             say(HELP)
         elif last is None:
@@ -161,19 +162,19 @@ class ChatSession:
 
 
 def mark(log: QueryLog, feedback: Feedback) -> None:
-    """Mark the last question of a log, and say which it was. Raises UsageError where there is none, StoreError."""
+    """Rate the last logged question and print it. Raises UsageError if there is none, StoreError."""
     entry = log.mark(feedback)
     output().print(f"Marked as {feedback}: {one_line(entry.question)}")
 
 
 def forget(app: App, library: Library) -> None:
-    """Forget every question of the log, every conversation, and the lines typed in chats. Raises StoreError."""
+    """Delete the question log, all conversations and the chat history. Raises StoreError."""
     with closing(Conversations(app.library_path)) as kept:
         conversations = kept.clear()
     questions = app.query_log(library).clear()
     _history(app).unlink(missing_ok=True)
     counts = f"{_counted(questions, 'question')}, {_counted(conversations, 'conversation')}"
-    output().print(f"Forgotten: {counts}, and the lines typed in chats.")
+    output().print(f"Deleted: {counts}, and the chat history.")
 
 
 def _counted(count: int, what: str) -> str:
@@ -181,7 +182,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def verify_logged(app: App, library: Library) -> int:
-    """Show the cited pages of the last answer in the log. Raises UsageError where there is none."""
+    """Open the cited pages of the last logged answer. Raises UsageError if there is none."""
     entry = app.query_log(library).last()
     if entry is None:
         from folio.errors import UsageError
@@ -189,11 +190,11 @@ def verify_logged(app: App, library: Library) -> int:
         raise UsageError("Nothing has been asked yet.", 'Ask: python query.py --verify "What is ...?"')
     render.show_question(output(), entry.question)
     parts = (Source(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
-    return look_up(app, library, by_page(parts))
+    return open_pages(app, library, by_page(parts))
 
 
-def look_up(app: App, library: Library, cited: Sequence[Source], first: int = 1) -> int:
-    """Show these pages, numbered from `first`; 1 when one cannot be shown. Raises UsageError."""
+def open_pages(app: App, library: Library, cited: Sequence[Source], first: int = 1) -> int:
+    """Open these pages, numbered from `first`; returns 1 if one cannot be shown. Raises UsageError."""
     from folio.cli import pdf_viewer
 
     if not cited:
@@ -203,7 +204,7 @@ def look_up(app: App, library: Library, cited: Sequence[Source], first: int = 1)
 
 
 def write_json(value: BaseModel) -> None:
-    """One line on standard output."""
+    """Print a model as one line of JSON."""
     from folio.schema import line
 
     sys.stdout.write(f"{line(value)}\n")
@@ -215,7 +216,7 @@ def _history(app: App) -> Path:
 
 
 def _lines(app: App, *, keep: bool) -> Iterator[str]:
-    """What the person types: with editing and history in a terminal, else line by line. keep: the history, on disk."""
+    """Input lines; with editing and history in a terminal. keep: store the history on disk."""
     if not sys.stdin.isatty():
         yield from sys.stdin
         return
@@ -227,15 +228,15 @@ def _lines(app: App, *, keep: bool) -> Iterator[str]:
     while True:
         try:
             yield session.prompt("\n> ")
-        except KeyboardInterrupt:  # an empty line, as in a shell
+        except KeyboardInterrupt:  # clears the line, as in a shell
             continue
         except EOFError:
             return
 
 
 @contextmanager
-def _waiting(quiet: bool) -> Iterator[Callable[[], None]]:
-    """A word that work goes on, in a terminal, until the first sentence: a model may take long to load."""
+def _spinner(quiet: bool) -> Iterator[Callable[[], None]]:
+    """Show a spinner in a terminal until the first sentence: a model may take long to load."""
     if quiet or not errors().is_terminal:
         yield lambda: None
         return

@@ -1,4 +1,4 @@
-"""`folio ask` and query.py: one question, several, a chat; passages alone; the log and the doctor."""
+"""`folio ask` and query.py: one question, several, or a chat; passages only; the question log; the doctor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from folio.cli.session import ChatSession
     from folio.store.library import Library
 
-# What an option goes together with, and with nothing else; "question" is the question itself.
-GOES_WITH = {
+# Option -> the options that it can be combined with. "question" is the question itself.
+COMBINES_WITH = {
     "doctor": (),
     "forget": (),
     "feedback": (),
@@ -34,27 +34,31 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     found.add_argument("question", nargs="?", help="what you want to know")
     found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
-    found.add_argument("--show-evidence", action="store_true", help="show the text that the answer was made from too")
+    found.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
     found.add_argument(
-        "--verify", action="store_true", help="open the cited page, or draw it; without a question, of the last answer"
+        "--verify",
+        action="store_true",
+        help="open the cited pages, or render them; without a question: of the last answer",
     )
-    found.add_argument("--sources", action="store_true", help="rank passages only; no language model is called")
+    found.add_argument("--sources", action="store_true", help="rank passages only; no language model is used")
     found.add_argument(
         "--top-k", type=positive_int, metavar="K", help="passages to find and answer from (default: TOP_K)"
     )
-    found.add_argument("--paper", metavar="NAME", help="ask only papers whose file name or title has NAME in it")
-    found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one a line; - is standard input")
-    found.add_argument("--json", action="store_true", help="print JSON, one object a line, and nothing else")
+    found.add_argument("--paper", metavar="NAME", help="ask only papers whose file name or title contains NAME")
+    found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
+    found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
     found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
     found.add_argument("--feedback", choices=["good", "bad"], help="mark the last question in the log")
-    found.add_argument("--forget", action="store_true", help="forget questions, conversations, and what chats noted")
-    found.add_argument("--stats", action="store_true", help="show what is in the index and what was asked")
+    found.add_argument(
+        "--forget", action="store_true", help="delete all logged questions, conversations and chat history"
+    )
+    found.add_argument("--stats", action="store_true", help="show the size of the index and statistics of questions")
     found.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
     return found
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
-    """prog: what --help and errors of usage call the program."""
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
     from folio.cli.command import command
 
@@ -62,7 +66,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
-    _require_sense(arguments)
+    _check_options(arguments)
     if arguments.doctor:
         from folio.cli.doctor import show_doctor
 
@@ -93,21 +97,24 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         library.close()
 
 
-def _require_sense(arguments: argparse.Namespace) -> None:
-    """Raises UsageError for options that do not go together, or that lack what they need."""
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that cannot be combined or that need a question."""
     from folio.errors import UsageError
 
     given = [name for name, value in vars(arguments).items() if value not in (None, False)]
-    for name, beside in GOES_WITH.items():
+    for name, allowed in COMBINES_WITH.items():
         for other in given if name in given else ():
-            if other not in (name, *beside):
-                raise UsageError(f"Both {_named(other)} and {_named(name)} were given.", "Give one of the two.")
+            if other not in (name, *allowed):
+                raise UsageError(f"{_named(other)} and {_named(name)} cannot be combined.", "Use one of them.")
     asks = arguments.question is not None or arguments.batch is not None
     if (arguments.json or arguments.sources) and not asks and not arguments.stats:
         raise UsageError("--json and --sources need a question.", 'Give one: python query.py --json "What is ...?"')
     if arguments.verify and not asks and len(given) > 1:
         option = next(_named(name) for name in given if name != "verify")
-        raise UsageError(f"--verify with {option} needs a question.", "Give one; --verify alone is of the last answer.")
+        raise UsageError(
+            f"--verify with {option} needs a question.",
+            "Give one; --verify alone opens the last answer.",
+        )
 
 
 def _named(name: str) -> str:
@@ -115,7 +122,7 @@ def _named(name: str) -> str:
 
 
 def _questions(arguments: argparse.Namespace) -> list[str] | None:
-    """The questions of the command line; None for a chat. Raises UsageError for an empty one or a missing file."""
+    """The questions to ask; None for a chat. Raises UsageError for an empty question or an unreadable file."""
     from folio.errors import UsageError
 
     if arguments.batch is not None:
@@ -136,7 +143,7 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
 
 
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
-    """One question, several, or a chat."""
+    """Answer one question or several, or start a chat."""
     from folio.cli.session import ChatSession
 
     chat = app.chat(
@@ -145,7 +152,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
         paper=arguments.paper,
         style=arguments.style or "plain",
     )
-    asker = ChatSession(
+    session = ChatSession(
         app,
         library,
         chat,
@@ -154,15 +161,15 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
         logged=app.logs_questions and not arguments.no_log,
     )
     if questions is None:
-        return asker.converse()
+        return session.converse()
     if len(questions) > 1:
-        return _ask_each(asker, chat, questions, as_json=arguments.json)
-    reply = asker.ask(questions[0])
-    return asker.verify(reply) if arguments.verify else 0
+        return _ask_each(session, chat, questions, as_json=arguments.json)
+    reply = session.ask(questions[0])
+    return session.verify(reply) if arguments.verify else 0
 
 
-def _ask_each(asker: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
-    """Unrelated questions. One that a model fails on is told, and the others are asked all the same."""
+def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
+    """Answer unrelated questions. When a model fails on one, its error is printed and the next is asked."""
     from folio.cli.render import show_question
     from folio.cli.session import write_json
     from folio.console import complain, output
@@ -175,7 +182,7 @@ def _ask_each(asker: ChatSession, chat: Chat, questions: Sequence[str], *, as_js
             show_question(output(), question)
         chat.start_anew()
         try:
-            asker.ask(question)
+            session.ask(question)
         except ModelError as error:
             code = complain(error.happened, error.remedy, error.exit_code)
             if as_json:
@@ -186,7 +193,7 @@ def _ask_each(asker: ChatSession, chat: Chat, questions: Sequence[str], *, as_js
 
 
 def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
-    """Passages, and no answer."""
+    """Show passages, without an answer."""
     from folio.cli import render
     from folio.cli.session import write_json
     from folio.console import output
@@ -205,7 +212,7 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
             render.show_question(output(), question)
         render.show_hits(output(), found.hits)
         if not found.hits:
-            output().print("No passage was found.")
+            output().print("No passages found.")
     return 0
 
 

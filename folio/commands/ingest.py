@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
-        description="Read PDFs into the index. What is in it already is left alone.",
+        description="Read PDFs into the index. Papers that are already in it are skipped.",
         epilog="Settings such as PAPERS_DIR, EMBEDDER and CHUNK_SIZE are in config.py; the environment overrides them.",
     )
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
-    jobs = "processes that read PDFs (default: one a core, at most 8)"
+    jobs = "processes that read PDFs (default: one per core, at most 8)"
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
     found.add_argument("--prune", action="store_true", help="drop papers whose file is gone")
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
-    what.add_argument("--verify", action="store_true", help="check the store against itself and change nothing")
-    what.add_argument("--repair", action="store_true", help="make the derived indexes anew from the library")
+    what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
+    what.add_argument("--repair", action="store_true", help="rebuild the FAISS and BM25 indexes from the library")
     return found
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
-    """prog: what --help and errors of usage call the program."""
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
     from folio.cli.command import command
 
@@ -49,7 +49,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
         raise UsageError("--verify and --repair look at the whole store.", "Run them without PATH and --prune.")
     if arguments.verify or arguments.repair:
-        app.open_library().close()  # before a lock makes a folder for a store that is not there
+        app.open_library().close()  # fails here without a store, before the lock would create its folder
     with indexes.writing(app.store_folder):
         if arguments.verify:
             return _verify(app)
@@ -66,15 +66,16 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     known = app.known_files()
     found = discovery.find_pdfs(arguments.paths or [app.papers_folder])
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
-    if not found and (len(known) > 1 or not arguments.prune):  # to prune all of them at once is hardly ever meant
+    # An empty folder is more likely a mistake than a wish to prune everything.
+    if not found and (len(known) > 1 or not arguments.prune):
         where = ", ".join(map(str, arguments.paths)) or app.papers_folder
         raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
     missing = [path for path in known if not path.exists()]
     if arguments.rebuild:
         if missing and not arguments.prune:
             raise UsageError(
-                f"Files of the index that are not there now: {len(missing)}, {missing[0].name} first.",
-                "Bring them back, or rebuild the index without them: python ingest.py --rebuild --prune.",
+                f"Indexed files that are missing: {len(missing)}, {missing[0].name} among them.",
+                "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
             )
         found = {path: name for path, name in known.items() if path not in missing} | found
     with IngestProgressBar(len(found)) as watch:
@@ -92,7 +93,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 outcomes += app.prune()
         except (KeyboardInterrupt, ModelError):
             watch.stop()
-            say(f"Stopped. Papers read so far: {watch.landed}. They are kept; run the same command again to go on.")
+            say(f"Stopped. Papers read so far: {watch.landed}. They are kept; run the same command again to continue.")
             raise
         except StoreError:
             watch.stop()
@@ -103,7 +104,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             app.finish_ingest()
     code = _report(app, outcomes, perf_counter() - began)
     if missing and not arguments.prune:
-        say(f"In the index, and not on the disk any more: {len(missing)} files. --prune drops them.")
+        say(f"Indexed files that are no longer on the disk: {len(missing)}. --prune drops them.")
     return code
 
 
@@ -118,7 +119,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     skipped = counts["unchanged"] + counts["duplicate"]
     if not new and not counts["failed"] and not counts["pruned"] and not counts["duplicate"]:
         papers = len({outcome.file.sha256 for outcome in outcomes})
-        output().print(f"Nothing new: {_papers(papers)} in the index already ({seconds:.1f} s).")
+        output().print(f"Nothing new: {_papers(papers)} already in the index ({seconds:.1f} s).")
         return 0
     table = Table("", "papers", "pages", "chunks", box=None, pad_edge=False, header_style="bold")
     for column in table.columns[1:]:
@@ -139,9 +140,9 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
             style = "red" if outcome.status == "failed" else ""
             notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
-        output().print("\nWhat to know:")
+        output().print("\nNotes:")
         output().print(notes)
-    output().print(f"\n{seconds:.1f} s. The list of what is in the index: {plain(str(app.record_file))}")
+    output().print(f"\n{seconds:.1f} s. Contents of the index: {plain(str(app.record_file))}")
     return 1 if counts["failed"] else 0
 
 
@@ -156,9 +157,9 @@ def _verify(app: App) -> int:
     for problem in problems:
         output().print(problem, markup=False)
     if problems:
-        output().print("Run `python ingest.py --repair`; where the library itself is at fault, `--rebuild`.")
+        output().print("Run `python ingest.py --repair`; if the library itself is damaged, use `--rebuild`.")
         return 1
-    output().print("The store is sound: library, vectors and BM25 agree.")
+    output().print("The store is consistent: library, vectors and BM25 agree.")
     return 0
 
 
@@ -166,5 +167,5 @@ def _repair(app: App) -> int:
     from folio.console import output
 
     chunks = app.repair()
-    output().print(f"Both indexes were made anew from the library: {chunks:,} chunks, nothing embedded again.")
+    output().print(f"Rebuilt both indexes from the library: {chunks:,} chunks, nothing was embedded again.")
     return _verify(app)

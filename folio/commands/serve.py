@@ -13,7 +13,7 @@ TOKEN_LENGTH = 16  # characters: what cannot be guessed by trying
 
 
 def port(text: str) -> int:
-    """The number of a port, for argparse; 0 is any that is free."""
+    """Parse a port number, for argparse; 0 means any free port."""
     if not (text.isascii() and text.isdecimal()) or int(text) > 65535:
         raise argparse.ArgumentTypeError("a number from 1 to 65535, or 0 for a free one")
     return int(text)
@@ -22,18 +22,18 @@ def port(text: str) -> int:
 def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
-        description="Ask the papers in a browser: a page and an HTTP API. Ctrl-C ends it.",
+        description="Ask the papers in a browser: a page and an HTTP API. Ctrl-C stops the server.",
         epilog="Settings such as LLM, RERANKER and TOP_K are in config.py; the environment overrides them.",
     )
     found.add_argument("--host", default="127.0.0.1", help="address to serve at (default: this computer alone)")
     found.add_argument("--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for a free one")
-    found.add_argument("--token", help="what who asks must bring; needed where other computers can reach the address")
+    found.add_argument("--token", help="token that clients must send; required if others can reach the address")
     found.add_argument("--open", action="store_true", help="open the page in the browser")
     return found
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "serve.py") -> int:
-    """prog: what --help and errors of usage call the program."""
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
     from folio.cli.command import command
 
@@ -56,17 +56,17 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
             web = make_web(app, allowed)
             address = f"{allowed.url}?token={arguments.token}" if arguments.token else allowed.url
-            print(f"Folio is at {address} - Ctrl-C ends it.", flush=True)
+            print(f"Folio is at {address} - Ctrl-C stops it.", flush=True)
             if arguments.open:
                 _open(address)
             server.serve(web, listening)
-    except KeyboardInterrupt:  # how it is meant to end
+    except KeyboardInterrupt:  # the normal way to stop
         server.leave()
     return 0
 
 
 def _require_token(host: str, token: str | None) -> None:
-    """Raises UsageError for an address that others can reach without one, and for one that is easily guessed."""
+    """Raise UsageError for a public address without a token, and for a weak or malformed token."""
     import re
 
     from folio.errors import UsageError
@@ -75,16 +75,16 @@ def _require_token(host: str, token: str | None) -> None:
     make_one = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
     if token is None:
         if not is_loopback(host):
-            raise UsageError(f"Other computers can reach {host}, and there is no --token.", make_one)
+            raise UsageError(f"Other computers can reach {host}, so a --token is required.", make_one)
     elif len(token) < TOKEN_LENGTH:
         raise UsageError(f"The token is shorter than {TOKEN_LENGTH} characters.", make_one)
     elif not re.fullmatch(r"[A-Za-z0-9._~-]+", token):
-        # It is part of an address, and of a cookie.
+        # It is used in a URL and in a cookie.
         raise UsageError("The token has characters other than A-Z, a-z, 0-9, and . _ ~ -", make_one)
 
 
 def _open(address: str) -> None:
-    """Open the page, in a thread: a browser in a terminal comes back when it is closed."""
+    """Open the page in a thread, because a terminal browser returns only when it is closed."""
     import threading
     import webbrowser
 
@@ -92,6 +92,6 @@ def _open(address: str) -> None:
 
     def opened() -> None:
         if not webbrowser.open(address):
-            say("No browser could be opened: open the address yourself.")
+            say("No browser could be opened. Open the address yourself.")
 
     threading.Thread(target=opened, daemon=True).start()

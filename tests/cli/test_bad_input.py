@@ -20,7 +20,7 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.pdfs import image_page
 
 QUESTION = "How long is the Aletsch glacier?"
-SOUND = CliResult(0, "The store is sound: library, vectors and BM25 agree.\n", "")
+SOUND = CliResult(0, "The store is consistent: library, vectors and BM25 agree.\n", "")
 REBUILD = "Run `python ingest.py --rebuild`"
 
 

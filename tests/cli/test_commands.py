@@ -22,7 +22,7 @@ from tests.helpers.paths import ROOT, SAMPLE
 LENGTH = "How long is the Aletsch glacier?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
 IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."
-SOUND = "The store is sound: library, vectors and BM25 agree.\n"
+SOUND = "The store is consistent: library, vectors and BM25 agree.\n"
 KEYS = {"question", "answer", "refused", "citations", "hits", "models", "timings_ms"}
 
 
@@ -151,27 +151,27 @@ def test_options_that_cannot_be(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--batch", "x", LENGTH], "Both a question and --batch were given."),
-        (["--feedback", "good", LENGTH], "Both a question and --feedback were given."),
-        (["--stats", LENGTH], "Both a question and --stats were given."),
-        (["--stats", "--feedback", "good"], "Both --stats and --feedback were given."),
-        (["--stats", "--paper", "otters"], "Both --paper and --stats were given."),
-        (["--stats", "--top-k", "3"], "Both --top-k and --stats were given."),
-        (["--stats", "--no-log"], "Both --no-log and --stats were given."),
-        (["--feedback", "good", "--json"], "Both --json and --feedback were given."),
-        (["--feedback", "good", "--no-log"], "Both --no-log and --feedback were given."),
-        (["--feedback", "good", "--paper", "otters"], "Both --paper and --feedback were given."),
-        (["--feedback", "good", "--top-k", "3"], "Both --top-k and --feedback were given."),
-        (["--sources", "--verify", LENGTH], "Both --verify and --sources were given."),
-        (["--sources", "--show-evidence", LENGTH], "Both --show-evidence and --sources were given."),
-        (["--sources", "--style", "report", LENGTH], "Both --style and --sources were given."),
-        (["--verify", "--json", LENGTH], "Both --json and --verify were given."),
-        (["--verify", "--batch", "x"], "Both --batch and --verify were given."),
-        (["--doctor", LENGTH], "Both a question and --doctor were given."),
-        (["--doctor", "--stats"], "Both --stats and --doctor were given."),
-        (["--doctor", "--json"], "Both --json and --doctor were given."),
-        (["--forget", LENGTH], "Both a question and --forget were given."),
-        (["--forget", "--feedback", "bad"], "Both --feedback and --forget were given."),
+        (["--batch", "x", LENGTH], "a question and --batch cannot be combined."),
+        (["--feedback", "good", LENGTH], "a question and --feedback cannot be combined."),
+        (["--stats", LENGTH], "a question and --stats cannot be combined."),
+        (["--stats", "--feedback", "good"], "--stats and --feedback cannot be combined."),
+        (["--stats", "--paper", "otters"], "--paper and --stats cannot be combined."),
+        (["--stats", "--top-k", "3"], "--top-k and --stats cannot be combined."),
+        (["--stats", "--no-log"], "--no-log and --stats cannot be combined."),
+        (["--feedback", "good", "--json"], "--json and --feedback cannot be combined."),
+        (["--feedback", "good", "--no-log"], "--no-log and --feedback cannot be combined."),
+        (["--feedback", "good", "--paper", "otters"], "--paper and --feedback cannot be combined."),
+        (["--feedback", "good", "--top-k", "3"], "--top-k and --feedback cannot be combined."),
+        (["--sources", "--verify", LENGTH], "--verify and --sources cannot be combined."),
+        (["--sources", "--show-evidence", LENGTH], "--show-evidence and --sources cannot be combined."),
+        (["--sources", "--style", "report", LENGTH], "--style and --sources cannot be combined."),
+        (["--verify", "--json", LENGTH], "--json and --verify cannot be combined."),
+        (["--verify", "--batch", "x"], "--batch and --verify cannot be combined."),
+        (["--doctor", LENGTH], "a question and --doctor cannot be combined."),
+        (["--doctor", "--stats"], "--stats and --doctor cannot be combined."),
+        (["--doctor", "--json"], "--json and --doctor cannot be combined."),
+        (["--forget", LENGTH], "a question and --forget cannot be combined."),
+        (["--forget", "--feedback", "bad"], "--feedback and --forget cannot be combined."),
     ],
 )
 def test_options_that_do_not_go_together(ready: CliRunner, arguments: list[str], said: str) -> None:
@@ -182,7 +182,7 @@ def test_options_that_do_not_go_together(ready: CliRunner, arguments: list[str],
 def test_what_is_for_a_question_needs_one_beside_verify(ready: CliRunner, more: str) -> None:
     said = f"--verify with {more.partition('=')[0]} needs a question."
     assert ready.query("--verify", more) == CliResult(
-        2, "", f"{said}\nGive one; --verify alone is of the last answer.\n"
+        2, "", f"{said}\nGive one; --verify alone opens the last answer.\n"
     )
 
 
@@ -330,7 +330,7 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     assert LENGTH not in ran.out
     assert "urchins, clams and crabs. [" not in ran.out  # nothing is asked behind /quit
     notices = ran.err.splitlines()[1:]
-    assert notices[0] == "A new conversation."
+    assert notices[0] == "New conversation."
     assert notices[1] == "Nothing has been asked yet."
     assert notices[2].startswith("/sources shows the passages")
     assert len(notices) == 3

@@ -143,7 +143,7 @@ def test_evidence_that_one_search_alone_found_or_none() -> None:
     bare = replace(MELT_EVIDENCE, hits=(replace(hit, dense=None, lexical=None),))
     assert "Melt · 0.40\n" in printed(lambda console: render.show_evidence(console, [bare]))
     nothing = printed(lambda console: render.show_evidence(console, ()))
-    assert nothing == "\nEvidence\nNone: no passage was found.\n"
+    assert nothing == "\nEvidence\nNone: no passages found.\n"
 
 
 def test_hits_are_numbered_by_rank() -> None:

@@ -91,16 +91,16 @@ def test_a_log_that_cannot_be_written_costs_no_answer(filled: CliRunner) -> None
 
 def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: CliRunner) -> None:
     history = filled.store / "chat_history"
-    nothing = "Forgotten: 0 questions, 0 conversations, and the lines typed in chats.\n"
+    nothing = "Deleted: 0 questions, 0 conversations, and the chat history.\n"
     assert filled.query("--forget") == CliResult(0, nothing, "")
     filled.query(LENGTH)
-    assert filled.query("--forget").out == "Forgotten: 1 question, 0 conversations, and the lines typed in chats.\n"
+    assert filled.query("--forget").out == "Deleted: 1 question, 0 conversations, and the chat history.\n"
     history.write_text(f"\n+{LENGTH}\n", encoding="utf-8")
     for _ in range(2):
         filled.query(LENGTH)
     with closing(Conversations(filled.store / "library.sqlite")) as conversations:
         conversations.add(conversations.begin(), {}, REFUSED, None)
-        forgotten = "Forgotten: 2 questions, 1 conversation, and the lines typed in chats.\n"
+        forgotten = "Deleted: 2 questions, 1 conversation, and the chat history.\n"
         assert filled.query("--forget") == CliResult(0, forgotten, "")
         assert conversations.listed() == ()
     assert log_of(filled) == [0, 0, 0, 0]
@@ -194,7 +194,7 @@ def test_verify_without_anything_to_look_up(filled: CliRunner, viewer: Path) -> 
     for arguments in (["--verify", NOWHERE], ["--verify"]):
         refused = filled.query(*arguments)
         assert refused.code == 0
-        assert "The answer cites nothing: there is no page to look up." in refused.err
+        assert "The answer has no citations, so there is no page to open." in refused.err
     assert not viewer.exists()
 
 
@@ -210,7 +210,7 @@ def test_verify_in_a_chat_takes_the_number_of_a_source(filled: CliRunner, viewer
     assert opened == [[sources[0][2], str(filled.papers / sources[0][1])]] * 2
     err = ran.err.splitlines()
     assert err[0] == "Nothing has been asked yet."
-    assert err.count(f"The sources of the last answer go up to {len(sources)}.") == 2
+    assert err.count(f"The last answer has {len(sources)} sources.") == 2
     assert sum(line.startswith("/sources shows") for line in err) == 1
 
 

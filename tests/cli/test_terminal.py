@@ -292,7 +292,7 @@ def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: CliRunner, ollama_serv
 def test_the_history_of_a_chat_lies_beside_the_index(chat: Terminal, slow: CliRunner) -> None:
     chat.wait_for(READY)
     chat.type("/new\r")
-    chat.wait_for("A new conversation.")
+    chat.wait_for("New conversation.")
     chat.wait_for(READY)
     chat.type("/quit\r")
     assert chat.end()[0] == 0

@@ -35,7 +35,7 @@ import tantivy
 
 from folio import workers
 from folio.ingest import discovery, pipeline, rebuild
-from tests.helpers.fakes import HashingApp, HashingEmbedder, NullWatch, hashing_app, read_once
+from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, read_once
 
 _PRELOADED = (faiss, langchain_text_splitters, numpy.ma, pymupdf, Stemmer, tantivy, rebuild)
 _WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT", "CREATE", "ATTACH", "PRAGMA journal_mode")
@@ -107,7 +107,7 @@ def _app(job: dict[str, Any], folder: Path) -> HashingApp:
 
 def _read_all(app: HashingApp) -> None:
     """Read the papers before the fork: under the profiler it takes most of a run, and writes nothing."""
-    files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), NullWatch())
+    files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), RecordedProgress())
     read = partial(pipeline.read_paper, reading=app.reading, max_file_mb=app.settings.MAX_FILE_MB)
     assert len(list(read_once(read, files))) == len(files)
 

@@ -18,7 +18,7 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 
 WAIT_S = 60.0
-LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C ends it\.\n")
+LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C stops it\.\n")
 
 
 class Served:

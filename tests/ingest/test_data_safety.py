@@ -45,8 +45,8 @@ def test_a_rebuild_loses_no_paper_whose_file_is_away_unless_it_is_told_to(filled
     ran = filled.ingest("--rebuild")
     assert ran.code == 2
     assert ran.err.splitlines() == [
-        "Files of the index that are not there now: 1, otters.pdf first.",
-        "Bring them back, or rebuild the index without them: python ingest.py --rebuild --prune.",
+        "Indexed files that are missing: 1, otters.pdf among them.",
+        "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
     ]
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
     assert filled.ingest("--rebuild", "--prune").code == 0
@@ -70,7 +70,7 @@ def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: CliRunner) -> N
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest()
     assert ran.out.startswith("Nothing new: the one paper is in the index already")
-    assert "not on the disk any more: 1 files. --prune drops them." in ran.err
+    assert "no longer on the disk: 1. --prune drops them." in ran.err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not allow such a name")

@@ -98,7 +98,7 @@ def test_port_that_is_taken_is_told_in_two_lines(desk: CliRunner) -> None:
 
 
 def test_it_says_where_it_is_and_answers_there(served: Served) -> None:
-    assert served.first == f"Folio is at http://127.0.0.1:{served.port}/ - Ctrl-C ends it.\n"
+    assert served.first == f"Folio is at http://127.0.0.1:{served.port}/ - Ctrl-C stops it.\n"
     response = served.client.get("/health")
     assert (response.status_code, response.json()["status"]) == (200, "ready")
     assert "server" not in response.headers
@@ -159,7 +159,7 @@ def test_message_without_end_is_refused_and_read_away(served: Served, *, whole: 
 
 def test_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
     with Served(ready, "--token", TOKEN) as served:
-        assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C ends it.\n"
+        assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C stops it.\n"
         assert served.client.get("/health").status_code == 401
         assert served.client.get("/health", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
         opened = served.client.get("/", params={"token": TOKEN})
