@@ -36,7 +36,7 @@ _GLANCE_S = 2.0
 
 @dataclass(frozen=True)
 class App:
-    """Everything that a script needs, made from the settings when it is asked for."""
+    """Everything that a command needs, built from the settings on first use."""
 
     settings: Settings
     notice: Notice
@@ -67,7 +67,7 @@ class App:
 
     @property
     def record_file(self) -> Path:
-        """The list of what is in the store, for people: ingested.json."""
+        """The list of the store's contents for people: ingested.json."""
         return self.settings.INGESTED_JSON
 
     @property
@@ -77,7 +77,7 @@ class App:
 
     @property
     def top_k(self) -> int:
-        """Passages to find and answer from, where nobody asks for another number."""
+        """Default number of passages to find and answer from."""
         return self.settings.TOP_K
 
     @property
@@ -96,7 +96,7 @@ class App:
         return self.settings.PDF_VIEWER
 
     def settings_used(self) -> dict[str, str]:
-        """Every setting as text, by name, for the record of a run."""
+        """Every setting by name, as text, to record with a run."""
         return {name: str(value) for name, value in self.settings.model_dump().items()}
 
     @property
@@ -105,7 +105,7 @@ class App:
         return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
 
     def limits(self, jobs: int | None) -> pipeline.Limits:
-        """jobs: worker processes that read PDFs; by default one a core, as many as 8."""
+        """The limits for reading PDFs. jobs: worker processes; None means one per core, at most 8."""
         from folio.ingest import pipeline
 
         wanted = jobs or min(8, os.cpu_count() or 1)
@@ -113,7 +113,7 @@ class App:
         return pipeline.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
 
     def embedder(self, library: Library) -> Embedder:
-        """The embedder for a library: what it was made with, else by the settings.
+        """The embedder that a library was made with; for a new library, the one that the settings choose.
 
         Raises StoreMismatch when the settings ask for another, ModelError when it cannot be used.
         """
@@ -124,11 +124,11 @@ class App:
         return embedder
 
     def new_embedder(self) -> Embedder:
-        """The embedder that a new store is made with."""
+        """The embedder for a new store."""
         return self.models.embedder("")
 
     def require_same_settings(self, library: Library) -> None:
-        """Raises StoreMismatch for what can be told apart without asking a model."""
+        """Raise StoreMismatch if the store was made with other settings, as far as no model is needed to know."""
         made_with = library.fingerprint()
         expected = made_here(self.reading)
         if self.settings.EMBEDDER != "auto":
@@ -145,7 +145,7 @@ class App:
         jobs: int | None = None,
         retry: frozenset[str],
     ) -> Iterator[progress.Outcome]:
-        """Bring the store up to date with these files. The caller holds the writer's place."""
+        """Bring the store up to date with these files. The caller holds the writer lock."""
         from folio.ingest import pipeline
 
         library = Library(self.library_path, create=True)
@@ -167,7 +167,7 @@ class App:
     def rebuild(
         self, files: Sequence[SourceFile], watch: progress.IngestProgress, *, jobs: int | None = None
     ) -> Iterator[progress.Outcome]:
-        """Make the store anew from these files. See rebuild.rebuild."""
+        """Rebuild the store from these files. See rebuild.rebuild."""
         from folio.ingest import rebuild
 
         # A store that Ollama made is not made worse because the server happens to be down.
@@ -184,7 +184,7 @@ class App:
         )
 
     def prune(self) -> list[progress.Outcome]:
-        """Drop the papers whose file is gone. The caller holds the writer's place."""
+        """Drop the papers whose file is gone. The caller holds the writer lock."""
         from folio.ingest import pipeline
 
         library = self.open_library()
@@ -194,19 +194,19 @@ class App:
             library.close()
 
     def known_files(self) -> dict[Path, str]:
-        """The files that the index was made from, by absolute path, with their names."""
+        """Absolute path -> name of the files that the index was made from."""
         from folio.ingest import rebuild
 
         return rebuild.known_files(self.library_path, self.settings.INGESTED_JSON)
 
     def made_with(self) -> dict[str, str]:
-        """The fingerprint of the store; empty when there is none that can be read."""
+        """The fingerprint of the store; empty without a readable store."""
         from folio.ingest import rebuild
 
         return rebuild.read_if_sound(self.library_path, Library.fingerprint) or {}
 
     def finish_ingest(self) -> None:
-        """Bring the indexes and ingested.json to the library's state."""
+        """Update the indexes and ingested.json to the state of the library."""
         from folio.ingest import pipeline
 
         if not self.library_path.exists():
@@ -233,7 +233,7 @@ class App:
         return QueryLog(library.database)
 
     def verify(self) -> list[str]:
-        """What is wrong with the store, a sentence each."""
+        """The problems of the store, one sentence each."""
         library = self.open_library()
         try:
             return indexes.verify(self.store_folder, library, self.lexical_engine)
@@ -241,7 +241,7 @@ class App:
             library.close()
 
     def repair(self) -> int:
-        """Make both indexes anew from the library; returns how many chunks there are."""
+        """Rebuild both indexes from the library; returns the number of chunks."""
         library = self.open_library()
         try:
             indexes.rebuild_indexes(self.store_folder, library, self.lexical_engine)
@@ -250,21 +250,21 @@ class App:
             library.close()
 
     def index_faults(self, library: Library) -> list[str]:
-        """What is missing, damaged or out of date in the indexes, a sentence each."""
+        """What is missing, damaged or out of date in the indexes, one sentence each."""
         return indexes.faults(self.store_folder, library, self.lexical_engine)
 
     def open_indexes(self, library: Library) -> indexes.Indexes:
         return indexes.open_indexes(self.store_folder, library, self.lexical_engine, self.notice)
 
     def retriever(self, library: Library) -> Retriever:
-        """Raises StoreMissing for a library without a paper, StoreMismatch, ModelError."""
+        """A retriever over a library. Raises StoreMissing if it has no paper, StoreMismatch, ModelError."""
         self.require_paper(library)
         self.require_same_settings(library)
         embedder = self.embedder(library)
         return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def require_paper(self, library: Library) -> None:
-        """Raises StoreMissing for a library without a paper."""
+        """Raise StoreMissing if the library has no paper."""
         if not library.chunk_count():
             raise StoreMissing(
                 f"The index at {self.store_folder} holds no paper yet.",
@@ -274,7 +274,7 @@ class App:
     def retriever_over(
         self, library: Library, embedder: Embedder, open_indexes: Callable[[], indexes.Indexes]
     ) -> Retriever:
-        """A retriever as the settings have it, over a library that this embedder is known to fit."""
+        """A retriever with the current settings, over a library made with this embedder."""
         weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
         reranker = self.models.reranker()
         if embedder is self.models.meaning or isinstance(reranker, BuiltinReranker):
@@ -284,7 +284,7 @@ class App:
     # Answering
 
     def chat(self, library: Library, *, top_k: int, paper: str | None, style: Style = "plain") -> Chat:
-        """A conversation with the papers, or with those alone that `paper` names."""
+        """A conversation with the papers. paper: ask only papers whose file name or title contains it."""
         from folio.answer.chat import Chat, import_aside
 
         import_aside()
@@ -312,7 +312,7 @@ class App:
 
 
 def from_environment(notice: Notice) -> App:
-    """The app with the settings as they are, offline. Raises UsageError for a setting that cannot be used."""
+    """The app with the current settings, offline. Raises UsageError for an invalid setting."""
     go_offline()
     try:
         return App(load_settings(), notice)
@@ -323,5 +323,5 @@ def from_environment(notice: Notice) -> App:
 
 
 def connect() -> App:
-    """The app for use in another program; what is noteworthy goes to its warnings."""
+    """The app for use in another program; notices become warnings."""
     return from_environment(lambda text: warnings.warn(text, stacklevel=2))

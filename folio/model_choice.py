@@ -36,14 +36,14 @@ class OllamaModel:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The models that the settings ask for, made when they are needed."""
+    """The models that the settings choose, built on first use."""
 
     settings: Settings
     notice: Notice
 
     @cached_property
     def server(self) -> OllamaServer:
-        """The configured Ollama server; nothing is sent to it yet. Raises UsageError for an address that is none."""
+        """The configured Ollama server; nothing is sent to it yet. Raises UsageError for an invalid address."""
         url = base_url(self.settings.OLLAMA_HOST)
         if not is_local(url):
             self.notice(f"Ollama is at {url}, which is not this computer: questions and passages are sent there.")
@@ -53,7 +53,7 @@ class ModelChoice:
 
     @cached_property
     def _stand_ins(self) -> dict[str, str]:
-        """Built-in model that stands in -> what would replace it with a better one."""
+        """Built-in model in use -> how to get a better one."""
         return {}
 
     @property
@@ -62,7 +62,7 @@ class ModelChoice:
         return list(dict.fromkeys(self._stand_ins.values()))
 
     def announce(self) -> None:
-        """Say once, in one line, which built-in models stand in and what would be better."""
+        """Print once, in one line, which built-in models are in use and how to get better ones."""
         if self._stand_ins:
             self.notice(
                 f"Using built-in models: {', '.join(self._stand_ins)}. For better answers: {'; '.join(self.better)}."
@@ -84,14 +84,14 @@ class ModelChoice:
         return self.settings.LLM_MODEL
 
     def chat_models(self) -> list[str]:
-        """The models that Ollama could answer with; none where it does not run."""
+        """The models that Ollama can answer with; empty if it is not running."""
         try:
             return self.server.chat_models()
         except OllamaError:
             return []
 
     def missing_from_ollama(self, model: str) -> str:
-        """What would make Ollama serve this model; "" when it does. Raises CloudModel."""
+        """How to make Ollama serve this model; "" if it already does. Raises CloudModel."""
         try:
             self.server.require_local(model)
         except ModelMissing:
@@ -131,7 +131,7 @@ class ModelChoice:
 
     @cached_property
     def meaning(self) -> TokenEmbedder:
-        """The built-in model, which reads word by word and measures whether a sentence means what its quote says.
+        """The built-in model, which embeds tokens and compares the meaning of a sentence with that of its quote.
 
         It does this whatever embeds the papers: the thresholds were found with it, and Ollama stays free to answer.
         """
@@ -165,7 +165,7 @@ class ModelChoice:
         return local_files(self.settings.CROSS_ENCODER, self.settings.MODELS_DIR)
 
     def reranker(self) -> Reranker | None:
-        """None where the settings want none. Raises ModelMissing for a cross-encoder that was asked for by name."""
+        """The reranker; None if the settings switch it off. Raises ModelMissing for a named cross-encoder."""
         choice, name = self.settings.RERANKER, self.settings.CROSS_ENCODER
         if choice == "none":
             return None

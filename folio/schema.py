@@ -32,43 +32,43 @@ class Strict(BaseModel):
 
 
 class CitationJson(Strict):
-    """Words of a paper, and where they stand."""
+    """A quote from a paper and its place."""
 
     paper: Sha256
     file: str
-    """The name of its file, as people see it."""
+    """File name, as shown to people."""
     title: str
     page: FromOne
-    """The page that the quote stands on: physical, from 1."""
+    """Physical page of the quote, from 1."""
     label: str
-    """What is printed on that page, such as "iv" or "127"; its number where the file states none."""
+    """Label printed on the page, such as "iv" or "127"; its number if the file states none."""
     quote: Annotated[str, Field(min_length=1)]
-    """Word for word, with the line ends of the page."""
+    """Verbatim, with the line breaks of the page."""
     start: Count
-    """Where the quote begins in the text of its page, in characters."""
+    """Start of the quote in the text of its page, in characters."""
     end: FromOne
-    """Where it ends there."""
+    """End of the quote in the text of its page."""
     evidence: FromOne
-    """The number of the evidence that it was found in."""
+    """Number of the evidence that contains it."""
     support: Annotated[float, Field(gt=0, le=1)]
-    """How well the sentence's quotes hold it up; 1 is the paper's own sentence."""
+    """How well the quotes support the sentence; 1 means verbatim."""
     shown: str
-    """As it is printed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
+    """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
 
 
 class SentenceJson(Strict):
-    """One sentence of the answer with what it stands on."""
+    """One sentence of the answer with its citations."""
 
     text: Annotated[str, Field(min_length=1)]
     section: str
     """The heading that it stands under in a report, such as "Summary" or "Analysis/Melt"; else empty."""
     citations: Annotated[list[CitationJson], Field(min_length=1)]
     against: list[CitationJson]
-    """What another paper says that does not agree with it."""
+    """Quotes from other papers that disagree with it."""
 
 
 class EvidenceJson(Strict):
-    """Text that the answerer was given, and could cite by its number."""
+    """Text given to the answerer, which cites it by number."""
 
     number: FromOne
     paper: Sha256
@@ -76,7 +76,7 @@ class EvidenceJson(Strict):
     title: str
     pages: PageRange
     score: float
-    """Of the passage that it was made from, and of the best where there were several."""
+    """Score of the best passage that it was built from."""
     text: str
 
 
@@ -88,11 +88,11 @@ class HitJson(Strict):
     title: str
     pages: PageRange
     score: float
-    """What the passages are ranked by."""
+    """The score that ranks the passages."""
     dense: float | None
-    """Cosine to the question; null where the search by embedding did not find the passage."""
+    """Cosine to the question; null if dense search did not find the passage."""
     bm25: float | None
-    """BM25 score; null where the search by words did not find the passage."""
+    """BM25 score; null if BM25 did not find the passage."""
     text: str
 
 
@@ -107,34 +107,34 @@ _REFUSED_OR_CITED: JsonDict = {
 
 
 class AnswerJson(Strict):
-    """A question that was answered, or refused: a refusal has one wording, no sentence and no citation."""
+    """An answer or a refusal. A refusal has a fixed wording, no sentence and no citation."""
 
     model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
 
     question: str
     standalone_question: str
-    """The question with what a follow-up refers to filled in."""
+    """The question rewritten so that it stands alone."""
     style: Style
     answer: str
-    """The sentences, joined; or exactly the words of a refusal."""
+    """The sentences joined, or the fixed refusal."""
     refused: bool
     sentences: list[SentenceJson]
     dropped_sentences: Count
-    """Sentences that a model wrote and nothing supports; they are not shown."""
+    """Number of the model's sentences that nothing supports and that are not shown."""
     notice: str
-    """What else is to be said, such as that the answer was cut; else empty."""
+    """A remark, such as that the answer was cut short; otherwise empty."""
     citations: list[CitationJson]
-    """Every citation of the sentences once, in their order, those that disagree included."""
+    """Every citation of the sentences once, in order, including those that disagree."""
     evidence: list[EvidenceJson]
-    """What the answerer was given, in the order of its numbers."""
+    """The evidence given to the answerer, by number."""
     hits: list[HitJson]
-    """The passages found, best first."""
+    """Passages found, best first."""
     models: Models
     timings_ms: Timings
 
 
 class PassagesJson(Strict):
-    """A question asked with `--sources`: passages and no answer."""
+    """The result of `--sources`: passages without an answer."""
 
     question: str
     hits: list[HitJson]
@@ -154,7 +154,7 @@ class ErrorJson(Strict):
 
 
 class StatsJson(Strict):
-    """What `--stats` prints: what is in the store and what was asked of it."""
+    """What `--stats` prints."""
 
     papers: Count
     chunks: Count
@@ -163,18 +163,18 @@ class StatsJson(Strict):
     questions: Count
     """Questions in the log."""
     refused: Count
-    """Those of them that the papers do not answer."""
+    """Questions that the papers do not answer."""
     good: Count
-    """Those that were marked as answered well."""
+    """Answers rated good."""
     bad: Count
     median_ms: Annotated[float, Field(ge=0)] | None
-    """Milliseconds that an answer took; null before the first."""
+    """Median milliseconds of an answer; null before the first."""
 
 
 def answer_json(
     answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> AnswerJson:
-    """The object that `--json` prints for a question that was answered or refused."""
+    """An answer as the object that `--json` prints."""
     return AnswerJson(
         question=answer.question,
         standalone_question=answer.standalone_question,
@@ -193,7 +193,7 @@ def answer_json(
 
 
 def sentence_json(sentence: Sentence) -> SentenceJson:
-    """One sentence of an answer, as it is within the whole."""
+    """One sentence of an answer, as in `answer_json`."""
     return SentenceJson(
         text=sentence.text,
         section=sentence.section,
@@ -205,7 +205,7 @@ def sentence_json(sentence: Sentence) -> SentenceJson:
 def passages_json(
     question: str, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> PassagesJson:
-    """The object that `--json --sources` prints."""
+    """Passages as the object that `--json --sources` prints."""
     return PassagesJson(
         question=question, hits=[_hit(hit) for hit in hits], models=dict(models), timings_ms=dict(timings_ms)
     )
@@ -229,7 +229,7 @@ def _citation(citation: Citation) -> CitationJson:
 
 
 def _support(support: float) -> float:
-    """Rounded, and still above 0, and 1 for nothing but the paper's own sentence."""
+    """Rounded, but never to 0, and to 1 only for a verbatim sentence."""
     least = 10**-_DIGITS
     return support if support == 1 else min(max(round(support, _DIGITS), least), 1 - least)
 
@@ -260,7 +260,7 @@ def _hit(hit: Hit) -> HitJson:
 
 
 def line(value: BaseModel) -> str:
-    """An object as one line of JSON that people can read, and that steers no terminal.
+    """An object as one line of readable JSON without control characters.
 
     Letters stay as they are; whatever is not printable, such as a control character, a mark that turns the direction
     of reading or half of a pair, is written as an escape.

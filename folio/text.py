@@ -9,7 +9,7 @@ from typing import Any
 
 VERSION = 1  # of tokenize; an index made with another is made again
 
-# The SMART-like short list: words that hardly ever tell one passage from another.
+# A short list like SMART's: words that hardly distinguish passages.
 STOP_WORDS = frozenset(
     "a about after all also an and any are as at be because been before being between both but by can could did do does"
     " doing during each for from further had has have having he her here hers him his how i if in into is it its itself"
@@ -18,7 +18,7 @@ STOP_WORDS = frozenset(
     " where which while who whom why will with would you your".split()
 )
 
-# A word with what technical names are held together by: ML-KEM.KeyGen, top-k, a/b, SHA3_256, v1.2
+# A word with the joiners of technical names: ML-KEM.KeyGen, top-k, a/b, SHA3_256, v1.2
 _COMPOUND = re.compile(r"\w+(?:[-.‑–/+:]\w+)*")
 # Its parts: numbers, and words by their capitals (KeyGen: Key, Gen; HTTPServer: HTTP, Server)
 _PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -66,18 +66,18 @@ def _stem(word: str) -> str:
 
 
 def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:
-    """The share, 0 to 1, of a question's tokens that are among these, each counting for its weight."""
+    """The weighted share, in [0, 1], of a question's tokens that are among these."""
     total = sum(weights.values())
     present = set(tokens)
     return sum(weight for token, weight in weights.items() if token in present) / total if total else 0.0
 
 
-# What a language model's tokenizer would at most make a token of: a piece of a word, of a number, a sign.
+# At most one token of a language model's tokenizer: a piece of a word, of a number, or a sign.
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\d{1,3}|\s+|[^\sA-Za-z\d]")
 
 
 def estimate_tokens(text: str) -> int:
-    """How many tokens a model will count, estimated from above.
+    """An upper estimate of a model's token count.
 
     Llama 3 makes about one token of 4.4 letters of English prose, of at most 3 digits, and of most signs; counting a
     token for each 4 letters, 3 digits and sign stays above it for prose, tables and formulas alike. A character
@@ -114,7 +114,7 @@ _LAST_WORD = re.compile(r"[\w.&]+$")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Spans [start, end) of the sentences of a text, without white space around them; list items count as sentences.
+    """Spans [start, end) of the sentences of a text, without surrounding white space; list items count as sentences.
 
     A full stop ends a sentence when it is not an abbreviation's, an initial's or a number's, and what follows can begin
     one.
@@ -147,7 +147,7 @@ def _ends_here(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span [start, end) without the white space at its ends."""
+    """The span [start, end) without leading and trailing white space."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():

@@ -1,4 +1,4 @@
-"""Fetch the models that Folio can use and does not bring along, while there is a network.
+"""Fetch the better models that Folio can use, while there is a network.
 
     make models
     LLM_MODEL=llama3.2:3b python scripts/fetch_models.py
@@ -76,7 +76,7 @@ def download_cross_encoder(name: str, folder: Path) -> None:
 
 
 def make_graphs(name: str, models: Path) -> None:
-    """Make once what the models on this computer are run with, so that no question waits for it. Raises FolioError."""
+    """Build the ONNX graphs of the models on this computer, so that no question waits for it. Raises FolioError."""
     graphs = models / GRAPHS
     BuiltinEmbedder(cache=graphs).embed_query("ready?")
     if folder := local_files(name, models):
@@ -84,7 +84,7 @@ def make_graphs(name: str, models: Path) -> None:
 
 
 def fetch(settings: Settings) -> list[FolioError]:
-    """Fetch each model, also after another one failed, then make their graphs. Returns what failed."""
+    """Fetch each model, even if another one failed, then build their graphs. Returns the failures."""
     embed, llm, cross_encoder = settings.EMBED_MODEL, settings.LLM_MODEL, settings.CROSS_ENCODER
     host, timeout_s = settings.OLLAMA_HOST, settings.OLLAMA_TIMEOUT_S
     folder = settings.MODELS_DIR / cross_encoder.rpartition("/")[2]
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report(UsageError(f"A setting is wrong: {error}.", "Correct it in the environment or in the file .env."))
         return UsageError.exit_code
     except KeyboardInterrupt:
-        console.print("Stopped. What was downloaded is kept; run `make models` again to go on.")
+        console.print("Stopped. Downloads are kept; run `make models` again to continue.")
         return 130
     return 1 if failures else 0
 

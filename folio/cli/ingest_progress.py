@@ -14,7 +14,7 @@ from folio.types import SourceFile
 
 
 class IngestProgressBar:
-    """The progress bar: bytes of PDF done, with papers, pages, chunks and the time left. Nothing on a pipe."""
+    """A progress bar: bytes of PDF processed, papers, pages, chunks and time left. Silent on a pipe."""
 
     def __init__(self, files: int) -> None:
         self._progress: Progress = Progress(
