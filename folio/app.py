@@ -17,7 +17,7 @@ from folio.model_choice import ModelChoice
 from folio.offline import go_offline
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
-from folio.search.retriever import Retriever, Weights
+from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, made_here
 from folio.store.library import Library
@@ -275,11 +275,11 @@ class App:
         self, library: Library, embedder: Embedder, open_indexes: Callable[[], indexes.Indexes]
     ) -> Retriever:
         """A retriever with the current settings, over a library made with this embedder."""
-        weights = Weights(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
+        fusion = FusionSettings(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
         reranker = self.models.reranker()
         if embedder is self.models.meaning or isinstance(reranker, BuiltinReranker):
             self.models.meaning.load_in_background()  # while the indexes are opened and BM25 looks
-        return Retriever(library, open_indexes, embedder, reranker, weights)
+        return Retriever(library, open_indexes, embedder, reranker, fusion)
 
     # Answering
 

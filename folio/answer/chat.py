@@ -99,7 +99,7 @@ class Chat:
             self._search(question)
             self._ahead = question
             self._chain  # noqa: B018
-            self._clock.go_on()
+            self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
         output = self._chain.invoke({"question": question, "chat_history": history, "on_sentence": on_sentence})
         self._clock.lap("answer")

@@ -12,7 +12,7 @@ from folio.grounding.conflicts import conflict
 from folio.grounding.entities import facts
 from folio.grounding.verifier import SentenceVerifier, citation
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.search.late_interaction import Matches, answered, matches
+from folio.search.late_interaction import Matches, evidence_coverage, matches
 from folio.text import coverage, sentence_spans, tokenize
 from folio.types import ANALYSIS, SUMMARY, Answer, Evidence, Sentence, Style
 
@@ -112,9 +112,9 @@ def _confidence(question: str, evidence: Sequence[Evidence], read: Sequence[Matc
     whole speaks of everything that a paper is about, whether it gives the value or not.
     """
     if not asks_for_number(question):
-        return answered(read)
+        return evidence_coverage(read)
     told = (
-        match.spoken_of(start, end)
+        match.coverage(start, end)
         for piece, match in zip(evidence, read, strict=True)
         for start, end in sentence_spans(piece.text)
         if gives_number(piece.text[start:end], question)

@@ -1,4 +1,4 @@
-"""Question and candidates -> one score each, by the built-in model and the words. cross_encoder.py is the other."""
+"""The built-in reranker: retrieval scores, word matches, then late interaction. cross_encoder.py is the alternative."""
 
 from __future__ import annotations
 
@@ -11,79 +11,111 @@ from folio.search.late_interaction import matches
 from folio.text import coverage, sentence_spans, tokenize
 from folio.types import Hit
 
-# What the built-in reranker weighs at first sight. Chosen once, on a set of biomedical papers; see LOG.md.
-NEARNESS, BM25, WORDS, PAIRS, SENTENCE = 0.3, 0.3, 0.2, 0.1, 0.1
-# How many of the best at first sight are read word by word. Of 20 the gain is a little larger, and so is the wait.
-CLOSELY = 12
-# What then counts, of 23 parts: the whole passage, its best window, and BM25, pairs and best sentence as before.
-PARTS = (10, 10, 1, 1, 1)
-
-
-class BuiltinReranker:
-    """Reads question and passage together without weights of its own.
-
-    At first sight a passage's score adds, each from 0 to 1: the cosine and the BM25 score, each divided by the largest
-    among the candidates; the share of the question's words that the passage or its paper's title holds, each word
-    counting for what it tells; the share of the question's neighbouring words that are neighbours there too; and the
-    share of its words that the best single sentence holds. The best of these are read word by word
-    (late_interaction.py).
-    """
-
-    name = "built in"
-    reads: int | None = None  # every candidate: first sight costs next to nothing
-
-    def __init__(self, embedder: TokenEmbedder) -> None:
-        self._embedder = embedder
-
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
-        """See protocols.Reranker. Raises ModelError."""
-        seen = _first_sight(question, hits, weights)
-        order = sorted(range(len(hits)), key=lambda place: -seen[place].score)
-        close, others = order[:CLOSELY], order[CLOSELY:]
-        scores = [0.0] * len(hits)
-        passages = [(hits[place].paper.title, hits[place].text) for place in close]
-        found = matches(self._embedder, question, passages, weights)
-        wholes, windows = [match.whole for match in found], [match.window for match in found]
-        most, best = max(wholes, default=0.0), max(windows, default=0.0)
-        for place, whole, window in zip(close, wholes, windows, strict=True):
-            look = seen[place]
-            parts = (_share(whole, most), _share(window, best), look.bm25, look.pairs, look.sentence)
-            scores[place] = sum(weight * part for weight, part in zip(PARTS, parts, strict=True)) / sum(PARTS)
-        # The others come behind, in the order of first sight.
-        least = min((scores[place] for place in close), default=0.0)
-        for place in others:
-            scores[place] = least * _share(seen[place].score, seen[others[0]].score) * 0.99
-        return scores
+# Passages scored by late interaction. 20 gain a little more and take longer.
+LATE_INTERACTION_TOP_N = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What a passage is worth at first sight; each from 0 to 1."""
+class RerankWeights:
+    """Weights of the features, each of them from 0 to 1.
+
+    The first stage scores every candidate; its weights add up to 1. The second scores the best of them by late
+    interaction; its weights count relative to their sum. Tuned once on a set of biomedical papers; see LOG.md.
+    """
+
+    cosine: float = 0.3  # of the embeddings, divided by the largest among the candidates
+    bm25: float = 0.3  # BM25 score, divided by the largest among the candidates
+    terms: float = 0.2  # share of the question's terms in the passage or its paper's title, by IDF
+    bigrams: float = 0.1  # share of the question's bigrams in the passage or title
+    sentence: float = 0.1  # share of the question's terms in the best single sentence, by IDF
+
+    late_passage: float = 10  # late interaction with the whole passage, divided by the largest
+    late_window: float = 10  # late interaction with its best window, divided by the largest
+    late_bm25: float = 1  # the three below as in the first stage
+    late_bigrams: float = 1
+    late_sentence: float = 1
+
+
+DEFAULT_WEIGHTS = RerankWeights()
+
+
+class BuiltinReranker:
+    """Reranks with the built-in embedder alone, without a trained cross-encoder.
+
+    A first stage scores every candidate from its retrieval scores and its words. The best LATE_INTERACTION_TOP_N are
+    then scored by late interaction (late_interaction.py). `RerankWeights` lists the features of both stages.
+    """
+
+    name = "built in"
+    reads: int | None = None  # every candidate: the first stage is cheap
+
+    def __init__(self, embedder: TokenEmbedder, weights: RerankWeights = DEFAULT_WEIGHTS) -> None:
+        self._embedder = embedder
+        self._weights = weights
+
+    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        """See protocols.Reranker. Raises ModelError."""
+        features = self._first_stage(question, hits, weights)
+        order = sorted(range(len(hits)), key=lambda place: -features[place].score)
+        top, rest = order[:LATE_INTERACTION_TOP_N], order[LATE_INTERACTION_TOP_N:]
+        scores = [0.0] * len(hits)
+        passages = [(hits[place].paper.title, hits[place].text) for place in top]
+        found = matches(self._embedder, question, passages, weights)
+        wholes, windows = [match.whole for match in found], [match.window for match in found]
+        best_whole, best_window = max(wholes, default=0.0), max(windows, default=0.0)
+        for place, whole, window in zip(top, wholes, windows, strict=True):
+            scores[place] = self._second_stage(features[place], _ratio(whole, best_whole), _ratio(window, best_window))
+        # The rest follow in the order of the first stage.
+        lowest = min((scores[place] for place in top), default=0.0)
+        for place in rest:
+            scores[place] = lowest * _ratio(features[place].score, features[rest[0]].score) * 0.99
+        return scores
+
+    def _first_stage(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[_Features]:
+        bigrams = set(pairwise(tokenize(question)))
+        best_cosine = max((hit.dense or 0.0 for hit in hits), default=0.0)
+        best_bm25 = max((hit.lexical or 0.0 for hit in hits), default=0.0)
+        own = self._weights
+        found = []
+        for hit in hits:
+            passage = tokenize(f"{hit.paper.title}\n{hit.text}")
+            cosine = _ratio(max(0.0, hit.dense or 0.0), best_cosine)
+            bm25 = _ratio(hit.lexical or 0.0, best_bm25)
+            shared = _ratio(len(bigrams.intersection(pairwise(passage))), len(bigrams))
+            sentences = (tokenize(hit.text[start:end]) for start, end in sentence_spans(hit.text))
+            sentence = max((coverage(weights, tokens) for tokens in sentences), default=0.0)
+            terms = coverage(weights, passage)
+            score = (
+                own.cosine * cosine
+                + own.bm25 * bm25
+                + own.terms * terms
+                + own.bigrams * shared
+                + own.sentence * sentence
+            )
+            found.append(_Features(score, bm25, shared, sentence))
+        return found
+
+    def _second_stage(self, features: _Features, whole: float, window: float) -> float:
+        own = self._weights
+        weighted = (
+            (own.late_passage, whole),
+            (own.late_window, window),
+            (own.late_bm25, features.bm25),
+            (own.late_bigrams, features.bigrams),
+            (own.late_sentence, features.sentence),
+        )
+        return sum(weight * value for weight, value in weighted) / sum(weight for weight, _ in weighted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """A passage's score in the first stage, and the features that the second uses again; each from 0 to 1."""
 
     score: float
     bm25: float
-    pairs: float
+    bigrams: float
     sentence: float
 
 
-def _first_sight(question: str, hits: Sequence[Hit], weights: TermWeights) -> list[_Look]:
-    words = tokenize(question)
-    asked = set(pairwise(words))
-    nearest = max((hit.dense or 0.0 for hit in hits), default=0.0)
-    strongest = max((hit.lexical or 0.0 for hit in hits), default=0.0)
-    looks = []
-    for hit in hits:
-        passage = tokenize(f"{hit.paper.title}\n{hit.text}")
-        near = _share(max(0.0, hit.dense or 0.0), nearest)
-        bm25 = _share(hit.lexical or 0.0, strongest)
-        pairs = _share(len(asked.intersection(pairwise(passage))), len(asked))
-        own = (tokenize(hit.text[start:end]) for start, end in sentence_spans(hit.text))
-        sentence = max((coverage(weights, tokens) for tokens in own), default=0.0)
-        held = coverage(weights, passage)
-        score = NEARNESS * near + BM25 * bm25 + WORDS * held + PAIRS * pairs + SENTENCE * sentence
-        looks.append(_Look(score, bm25, pairs, sentence))
-    return looks
-
-
-def _share(part: float, whole: float) -> float:
+def _ratio(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0

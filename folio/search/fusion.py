@@ -1,4 +1,4 @@
-"""Two ranked lists -> one. Pure: scores in, scores out."""
+"""Fuses the dense and the BM25 ranking into one, by weighted scores."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ def fuse(
     dense_weight: float,
     lexical_weight: float,
 ) -> list[Candidate]:
-    """Candidates of either list, merged by chunk id, best first, ties by id.
+    """The candidates of both lists, merged by chunk id, best first, ties by id.
 
-    Each list's scores are scaled to 0..1 by dividing them by the largest (a negative cosine counts as 0), and added by
-    weight; a chunk that a list does not hold gets 0 from it. Dividing keeps how far apart scores are: scaling by
-    minimum and maximum would call the last of 20 close candidates worth nothing.
+    A linear combination, also called convex combination (Bruch, Gai and Ingber 2023, https://arxiv.org/abs/2210.11934):
+
+        score = dense_weight * max(0, cosine) / max cosine + lexical_weight * bm25 / max bm25
+
+    A chunk that is missing from a list gets 0 from it. Scores are divided by the maximum, not min-max scaled, because
+    that keeps their relative distances: min-max scaling would give the last of 20 close candidates a score of 0.
     """
     dense_scores, lexical_scores = dict(dense), dict(lexical)
-    dense_scaled, lexical_scaled = _scaled(dense_scores), _scaled(lexical_scores)
+    dense_scaled, lexical_scaled = _scale(dense_scores), _scale(lexical_scores)
     merged = [
         Candidate(
             chunk_id=chunk,
@@ -34,6 +37,6 @@ def fuse(
     return sorted(merged, key=lambda candidate: (-candidate.score, candidate.chunk_id))
 
 
-def _scaled(scores: dict[int, float]) -> dict[int, float]:
+def _scale(scores: dict[int, float]) -> dict[int, float]:
     largest = max(scores.values(), default=0.0)
     return {chunk: max(0.0, score) / largest if largest > 0 else 0.0 for chunk, score in scores.items()}

@@ -1,10 +1,10 @@
-"""LangChain's face of the index: a retriever, and langchain-community's FAISS vector store over the same vectors.
+"""LangChain integration: a retriever, and langchain-community's FAISS vector store over the same vectors.
 
 In a LangChain program:
 
     from folio.app import connect
     folio = connect()
-    folio.langchain_retriever(top_k=4).invoke("question")            # BM25 and FAISS fused, reranked
+    folio.langchain_retriever(top_k=4).invoke("question")            # BM25 and FAISS, fused and reranked
     folio.langchain_vector_store().similarity_search("question")     # FAISS alone
 """
 
@@ -29,7 +29,7 @@ Search = Callable[[str], Sequence[Hit]]
 
 
 class HitDocument(Document):
-    """A hit as LangChain passes it on; its metadata are plain values, and the hit itself goes along."""
+    """A hit as a LangChain document. Its metadata are plain values; `hit` is not serialized."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -37,16 +37,20 @@ class HitDocument(Document):
 
 
 class FolioRetriever(BaseRetriever):
-    """Folio's own search: BM25 and FAISS fused, reranked."""
+    """Folio's own search as a LangChain retriever: BM25 and FAISS, fused and reranked."""
 
     search: Search
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return [document_of(hit) for hit in self.search(query)]
+        return [to_document(hit) for hit in self.search(query)]
 
 
-def document_of(hit: Hit) -> HitDocument:
-    """A hit as a LangChain document. Metadata: file, title, page, last_page, label, chunk, score."""
+def to_document(hit: Hit) -> HitDocument:
+    """A hit as a LangChain document.
+
+    Metadata: file, title, page and last_page (physical, from 1), label (the printed number of the first page), chunk
+    (its id, as text), score.
+    """
     first, last = hit.pages
     metadata = {
         "file": hit.paper.file,
@@ -61,7 +65,7 @@ def document_of(hit: Hit) -> HitDocument:
 
 
 class FolioEmbeddings(Embeddings):
-    """Folio's embedder as LangChain calls one."""
+    """Folio's embedder with LangChain's interface."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -76,22 +80,22 @@ class FolioEmbeddings(Embeddings):
 
 
 def vector_store(library: Library, embedder: Embedder) -> Any:
-    """langchain_community's FAISS over the library's vectors, a docstore that reads the library, and an id map.
+    """A langchain_community FAISS store over the library's vectors; documents are read from the library when needed.
 
-    It is for searching. It holds every vector in memory, as that class does. Its own save and load are not used: Folio
-    keeps its index itself, without pickle.
+    Use it for searching only. It keeps all vectors in memory, and scores are inner products of unit vectors (cosines).
+    Do not use its save_local and load_local, which pickle: Folio stores its own index.
     """
     from langchain_community.docstore.base import Docstore
     from langchain_community.vectorstores.faiss import FAISS
     from langchain_community.vectorstores.utils import DistanceStrategy
 
     class LibraryDocstore(Docstore):
-        """Documents by chunk id, read from the library when they are asked for."""
+        """Documents by chunk id, read from the library on demand."""
 
         def search(self, search: str) -> str | Document:
             for chunk in library.chunks([int(search)]).values():
                 (paper,) = library.papers_by_id([chunk.paper_id])
-                return document_of(Hit(chunk, paper, library.text(chunk.paper_id, chunk.start, chunk.end), 0.0))
+                return to_document(Hit(chunk, paper, library.text(chunk.paper_id, chunk.start, chunk.end), 0.0))
             return f"ID {search} not found."
 
     ids = {chunk_id: str(chunk_id) for chunk_id in sorted(library.chunk_ids())}

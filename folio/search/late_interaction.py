@@ -1,7 +1,8 @@
-"""Question and passage word by word: each word of the question looks for what says it best in the passage.
+"""Late interaction: each token of the question is matched with the most similar token of the passage.
 
-Late interaction (Khattab and Zaharia 2020, ColBERT, https://arxiv.org/abs/2004.12832) over the token states of a model
-that was trained for whole texts only, which works without further training once each word weighs as much as it tells.
+ColBERT's MaxSim (Khattab and Zaharia 2020, https://arxiv.org/abs/2004.12832), with each question token weighted by the
+IDF of its word. The token states come from a sentence embedder that was not trained for this; with the IDF weights it
+works without further training.
 """
 
 from __future__ import annotations
@@ -18,37 +19,40 @@ from folio.protocols import TermWeights, TokenEmbedder
 from folio.text import tokenize
 from folio.types import Tokens, Vectors
 
-# A window's tokens, and how far apart windows begin: about two sentences, as questions are seldom answered by more.
+# Tokens in a window, and between the starts of two windows. 64 tokens are about two sentences; few answers are longer.
 WINDOW, STEP = 64, 16
-# What the whole passage's matches count for a sentence of it, beside its own: a sentence leans on those around it.
-AROUND = 0.3
+# Weight of the whole passage in a sentence's score, because a sentence depends on its context.
+CONTEXT_WEIGHT = 0.3
 
 _WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question's tokens and what each counts."""
+    """A question's token states and the weight of each token."""
 
     states: Vectors  # (tokens, dimension), rows of unit length
-    shares: Vectors  # (tokens,), of the whole question; by how much each word tells
-    telling: Vectors  # (tokens,), the same by its square: what a rare word lacks is not made up for by common ones
+    shares: Vectors  # (tokens,), proportional to the IDF of the token's word; they add up to 1
+    squared_shares: Vectors  # (tokens,), proportional to IDF squared, so that common words cannot offset a rare one
 
     @classmethod
     def of(cls, question: str, tokens: Tokens, weights: TermWeights) -> Query:
-        """weights: of the question's terms. The pieces that a tokenizer makes of one word share its weight."""
+        """weights: the IDF of each term. A word's weight is divided evenly among the tokens it is split into.
+
+        A compound such as "ML-KEM" has the largest weight of its terms.
+        """
         words = list(_WORD.finditer(question))
-        tells = [max((weights.get(term, 0.0) for term in tokenize(word.group())), default=0.0) for word in words]
+        word_weights = [max((weights.get(term, 0.0) for term in tokenize(word.group())), default=0.0) for word in words]
         ends = [word.end() for word in words]
-        owners = [bisect_right(ends, start) for start, _ in tokens.spans]
-        pieces = Counter(owners)
-        told = np.array([tells[owner] for owner in owners], dtype=np.float32)
-        count = np.array([pieces[owner] for owner in owners], dtype=np.float32)
-        return cls(tokens.states, _shares(told / count), _shares(told**2 / count))
+        owners = [bisect_right(ends, start) for start, _ in tokens.spans]  # the word of each token
+        tokens_of = Counter(owners)
+        idf = np.array([word_weights[owner] for owner in owners], dtype=np.float32)
+        count = np.array([tokens_of[owner] for owner in owners], dtype=np.float32)
+        return cls(tokens.states, _normalized(idf / count), _normalized(idf**2 / count))
 
 
-def _shares(weights: Vectors) -> Vectors:
-    """Weights that add up to 1; equal ones where all are 0."""
+def _normalized(weights: Vectors) -> Vectors:
+    """Weights that add up to 1; equal ones if all are 0."""
     total = float(weights.sum())
     even = np.full(len(weights), 1 / max(1, len(weights)), dtype=np.float32)
     return (weights / total).astype(np.float32) if total > 0 else even
@@ -56,13 +60,13 @@ def _shares(weights: Vectors) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """How well each token of a question is matched by each token of a passage, and by its paper's title."""
+    """How well each token of a question is matched by each token of a passage and by its paper's title."""
 
     query: Query
     cosines: Vectors  # (the question's tokens, the passage's tokens)
-    titles: Vectors  # (the question's tokens,): the best match in the title, 0 at least
-    spans: Sequence[tuple[int, int]]  # of the passage's tokens, in its text
-    best: Vectors  # (the question's tokens,): the best match in the passage or its title
+    titles: Vectors  # (the question's tokens,), the best match in the title, at least 0
+    spans: Sequence[tuple[int, int]]  # where the passage's tokens are in its text, [start, end)
+    best: Vectors  # (the question's tokens,), the best match in the passage or its title
 
     @classmethod
     def of(cls, query: Query, passage: Tokens, title: Tokens) -> Matches:
@@ -72,60 +76,63 @@ class Matches:
 
     @property
     def whole(self) -> float:
-        """The question's tokens' best matches, each by its share: 1 where the passage or title says all of them."""
+        """MaxSim, weighted: the sum over question tokens q of share(q) * max(0, cos(q, t)), best t in passage or title.
+
+        1 if the passage and its title match every token exactly.
+        """
         return float(self.query.shares @ self.best)
 
     @property
     def window(self) -> float:
-        """The same for the best window of WINDOW tokens: what a question asks for stands close together."""
+        """The score of the best window of WINDOW tokens: it rewards passages where the matches are close together."""
         starts = range(0, max(1, self.cosines.shape[1] - WINDOW + STEP), STEP)
-        return max(self._share(slice(at, at + WINDOW)) for at in starts)
+        return max(self._score(slice(at, at + WINDOW)) for at in starts)
 
     def sentence(self, start: int, end: int) -> float:
-        """The same for the passage's text [start, end), and for what stands around it."""
-        return float(self.query.shares @ self._around(start, end))
+        """The score of the characters [start, end) of the passage, in their context."""
+        return float(self.query.shares @ self._in_context(start, end))
 
-    def spoken_of(self, start: int, end: int) -> float:
-        """How much of the question the passage's text [start, end) speaks of, with what stands around it, 0 to 1."""
-        return float(np.clip(self.query.telling @ self._around(start, end), 0.0, 1.0))
+    def coverage(self, start: int, end: int) -> float:
+        """How much of the question the characters [start, end) cover, in their context, by squared IDF; 0 to 1."""
+        return float(np.clip(self.query.squared_shares @ self._in_context(start, end), 0.0, 1.0))
 
-    def _around(self, start: int, end: int) -> Vectors:
-        """Each token's best match in the text [start, end), and for AROUND of it in the whole passage."""
+    def _in_context(self, start: int, end: int) -> Vectors:
+        """Each token's best match in [start, end), averaged with its best match in the passage by CONTEXT_WEIGHT."""
         inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
-        best: Vectors = (1 - AROUND) * _best(self.cosines[:, inside], self.titles) + AROUND * self.best
+        best: Vectors = (1 - CONTEXT_WEIGHT) * _best(self.cosines[:, inside], self.titles) + CONTEXT_WEIGHT * self.best
         return best
 
-    def _share(self, places: slice) -> float:
-        """As `whole`, for these tokens of the passage."""
+    def _score(self, places: slice) -> float:
+        """`whole`, for these tokens of the passage."""
         return float(self.query.shares @ _best(self.cosines[:, places], self.titles))
 
 
 def _best(cosines: Vectors, titles: Vectors) -> Vectors:
-    found: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), titles)
-    return found
+    best: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), titles)
+    return best
 
 
 def matches(
     embedder: TokenEmbedder, question: str, passages: Sequence[tuple[str, str]], weights: TermWeights
 ) -> list[Matches]:
-    """A question's matches in each of these passages, given as (title of its paper, text). Raises ModelError."""
+    """A question's matches in each passage, given as (title of its paper, text). Raises ModelError."""
     if not passages:
         return []
     titles = list(dict.fromkeys(title for title, _ in passages))
-    asked, *read = embedder.tokens([question, *titles, *(text for _, text in passages)])
-    query = Query.of(question, asked, weights)
-    of_title = dict(zip(titles, read, strict=False))
-    texts = read[len(titles) :]
-    return [Matches.of(query, text, of_title[title]) for (title, _), text in zip(passages, texts, strict=True)]
+    question_tokens, *others = embedder.tokens([question, *titles, *(text for _, text in passages)])
+    query = Query.of(question, question_tokens, weights)
+    title_tokens = dict(zip(titles, others, strict=False))
+    texts = others[len(titles) :]
+    return [Matches.of(query, text, title_tokens[title]) for (title, _), text in zip(passages, texts, strict=True)]
 
 
-def answered(found: Sequence[Matches]) -> float:
-    """How much of a question is spoken of in some of these passages of its evidence, 0 to 1.
+def evidence_coverage(found: Sequence[Matches]) -> float:
+    """How much of a question these passages cover together, 0 to 1; 0 without passages.
 
-    Each token's best match anywhere, by the square of what it tells: a question on the papers' subject that asks for
-    something they do not say has a rare word that nothing matches.
+    Each token's best match in any of them, weighted by squared IDF. A question that the papers do not answer, though it
+    is on their subject, usually has a rare word that nothing matches.
     """
     if not found:
         return 0.0
     best = np.max([match.best for match in found], axis=0)
-    return float(np.clip(found[0].query.telling @ best, 0.0, 1.0))
+    return float(np.clip(found[0].query.squared_shares @ best, 0.0, 1.0))

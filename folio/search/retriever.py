@@ -1,4 +1,4 @@
-"""A question -> hits: FAISS and BM25 searched, fused, reranked, read. No model is loaded that is not asked for."""
+"""Hybrid retrieval: FAISS and BM25 are searched, fused and reranked. No model is loaded before it is needed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from folio.types import Candidate, Hit, Paper
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """How the two lists are fused, and how many each gives."""
+class FusionSettings:
+    """The weights of the two rankings, and how many candidates each gives."""
 
     dense: float
     lexical: float
@@ -27,15 +27,15 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits for a question, best first, and the milliseconds that each stage took."""
+    """The hits for a question, best first, and how long each stage took."""
 
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
-    ranked: dict[str, tuple[int, ...]]  # the chunk ids as each stage ordered them: dense, bm25, fused, reranked
+    ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked
 
 
 class Retriever:
-    """Searches one store. The store may grow meanwhile: each question sees one whole generation of it."""
+    """Searches one store. Each search reads one consistent generation of it, even while an ingest is running."""
 
     def __init__(
         self,
@@ -43,26 +43,26 @@ class Retriever:
         open_indexes: Callable[[], Indexes],
         embedder: Embedder,
         reranker: Reranker | None,
-        weights: Weights,
+        fusion: FusionSettings,
     ) -> None:
         self._library = library
         self._open_indexes = open_indexes
         self._indexes: Indexes | None = None
         self.embedder = embedder
         self._reranker = reranker
-        self._weights = weights
+        self._fusion = fusion
 
     def with_library(self, library: Library, open_indexes: Callable[[], Indexes]) -> Retriever:
-        """Another with the same models, for another thread: a library is read by one at a time."""
-        return Retriever(library, open_indexes, self.embedder, self._reranker, self._weights)
+        """A retriever with the same models for another thread: a Library can be used by only one at a time."""
+        return Retriever(library, open_indexes, self.embedder, self._reranker, self._fusion)
 
     @property
     def models(self) -> dict[str, str]:
-        """What embeds and what reranks, by the names that people see."""
+        """The display names of the embedder and the reranker."""
         return self.models_in(rerank=True)
 
     def models_in(self, *, rerank: bool) -> dict[str, str]:
-        """The same for a search with or without the reranker."""
+        """`models` for a search with or without the reranker."""
         reranker = self._reranker if rerank else None
         return {"embedder": self.embedder.name, "reranker": reranker.name if reranker else "none"}
 
@@ -75,10 +75,12 @@ class Retriever:
         *,
         rerank: bool = True,
     ) -> SearchResult:
-        """The top_k passages for a question, among these papers only where they are given.
+        """The top_k passages for a question; `papers` restricts the search to these.
 
-        also: chunk ids that are candidates in any case, such as the evidence of earlier turns. rerank: False leaves
-        the passages in the order of the fused scores.
+        The best `candidates` (FusionSettings) of each index are fused (fusion.py) and then reranked.
+
+        also: chunk ids to add to the candidates, such as the evidence of earlier turns. rerank: False keeps the order
+        of the fused scores. Raises ModelError and StoreDamaged.
         """
         clock = Stopwatch()
         reranker = self._reranker if rerank else None
@@ -86,31 +88,31 @@ class Retriever:
             if self._indexes is None or self._indexes.stamp != stamp:
                 self._indexes = self._open_indexes()
             clock.lap("open")
-            wanted = max(self._weights.candidates, top_k)
+            wanted = max(self._fusion.candidates, top_k)
             ids = None if papers is None else self._library.chunk_ids_of([paper.id for paper in papers])
             within = None if papers is None else frozenset(paper.id for paper in papers)
             lexical = self._indexes.lexical.search(question, wanted, within)
             clock.lap("bm25")
-            # Last, as its model may still be loading (App.retriever).
+            # After BM25, because the model may still be loading in the background (App.retriever).
             vector = self.embedder.embed_query(question)
             clock.lap("embed")
             vectors = self._indexes.vectors
             dense = vectors.search(vector, wanted, ids)
             clock.lap("dense")
             ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
-            # A passage that BM25 alone found has a cosine too: without it, fusing would rank it below all others.
-            near = {chunk for chunk, _ in dense}
-            others = [chunk for chunk, _ in lexical if chunk not in near]
-            known = {
+            # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
+            in_dense = {chunk for chunk, _ in dense}
+            others = [chunk for chunk, _ in lexical if chunk not in in_dense]
+            added = {
                 id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper_id in within
             }
-            others += sorted(known.difference(near, others))
+            others += sorted(added.difference(in_dense, others))
             dense += zip(others, vectors.cosines(others, vector), strict=True)
-            fused = fuse(dense, lexical, dense_weight=self._weights.dense, lexical_weight=self._weights.lexical)
+            fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
             ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
             reads = reranker.reads if reranker else 0
-            first = len(fused) if reads is None else max(reads, top_k)
-            kept = (c for place, c in enumerate(fused) if place < first or (reranker and c.chunk_id in known))
+            limit = len(fused) if reads is None else max(reads, top_k)
+            kept = (c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in added))
             hits = self._read(list(kept))
             weights = self.term_weights(question)
             clock.lap("read")
@@ -121,29 +123,27 @@ class Retriever:
         return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
 
     def term_weights(self, question: str) -> dict[str, float]:
-        """How much each of a question's tokens tells, in the store as it was last searched."""
+        """The IDF of each token of a question, in the generation that was searched last."""
         if self._indexes is None:
             self._indexes = self._open_indexes()
         lexical = self._indexes.lexical
         return {token: lexical.rarity(token) for token in dict.fromkeys(tokenize(question))}
 
     def text(self, paper: str, start: int, end: int) -> str:
-        """The characters [start, end) of the text of the paper with this id."""
+        """The characters [start, end) of a paper's text; paper is its id."""
         return self._library.text(paper, start, end)
 
     def papers_named(self, name: str) -> list[Paper]:
-        """The papers whose file or title holds this name, whatever its capitals. Raises UsageError when none does."""
+        """The papers whose file name or title contains this name, ignoring case. Raises UsageError if there is none."""
         papers = self._library.papers()
         wanted = name.casefold()
         files = self._library.files()
-        held = {file.sha256 for file in files if wanted in file.name.casefold()}
-        found = [paper for paper in papers if paper.id in held or wanted in paper.title.casefold()]
+        by_file = {file.sha256 for file in files if wanted in file.name.casefold()}
+        found = [paper for paper in papers if paper.id in by_file or wanted in paper.title.casefold()]
         if not found:
             close = difflib.get_close_matches(name, [file.name for file in files], 3, 0.4)
-            known = f" Close to it: {', '.join(close)}." if close else ""
-            raise UsageError(
-                f"No paper in the index is called {name}.{known}", "Give a part of a file name or of a title."
-            )
+            known = f" Similar names: {', '.join(close)}." if close else ""
+            raise UsageError(f"No paper in the index is called {name}.{known}", "Give part of a file name or title.")
         return found
 
     def _read(self, candidates: Sequence[Candidate]) -> list[Hit]:
@@ -159,7 +159,7 @@ class Retriever:
 
 
 def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
-    """The hits in the reranker's order, with its scores; ties keep the order they came in."""
+    """The hits with the reranker's scores, best first; ties keep their order."""
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
@@ -170,14 +170,14 @@ def _ids(scored: Sequence[tuple[int, float]]) -> tuple[int, ...]:
 
 
 class Stopwatch:
-    """Milliseconds from lap to lap, by name."""
+    """Milliseconds per named lap; a name that is used again adds up."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self._last = perf_counter()
 
-    def go_on(self) -> None:
-        """What has passed since the last lap is not counted."""
+    def skip(self) -> None:
+        """Do not count the time since the last lap."""
         self._last = perf_counter()
 
     def lap(self, name: str) -> None:

@@ -1,7 +1,7 @@
-"""Retrievers for many askers at once: each question has a connection and indexes of its own, and shares the models.
+"""A pool of retrievers for concurrent questions: each has its own connection and indexes; all share the models.
 
-SQLite's snapshots belong to a connection, so no two threads may read through one. Opening one more takes some
-milliseconds, as indexes are mapped and models are there already; it is kept for the next question.
+A SQLite snapshot belongs to its connection, so two threads cannot share one. Opening another takes a few milliseconds,
+because indexes are memory-mapped and models are loaded already; it is kept for the next question.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from folio.search.retriever import Retriever
 from folio.store.indexes import Indexes
 from folio.store.library import Library
 
-# Readers that stay for the next question; each has files open, and indexes in memory
-KEPT = 8
+# Idle readers that are kept open. Each holds open files, and indexes in memory.
+MAX_IDLE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One question's own view of the store."""
+    """A connection to the store and a retriever over it, for one question at a time."""
 
     library: Library
     retriever: Retriever
     file: tuple[int, int] | None  # device and inode of the library
-    made_with: dict[str, str]  # its fingerprint
+    made_with: dict[str, str]  # the library's fingerprint
 
 
 class RetrieverPool:
-    """Any number of threads may take one."""
+    """Lends a Reader to each question. Thread-safe."""
 
     def __init__(
         self,
@@ -40,25 +40,25 @@ class RetrieverPool:
         make: Callable[[Library], Retriever],
         open_indexes: Callable[[Library], Indexes],
     ) -> None:
-        """path: of the library. make: a retriever over a library, with its models; called again for a new store."""
+        """path: the library's file. make: loads the models and returns a retriever; called again for a new store."""
         self._path = path
         self._make = make
         self._open_indexes = open_indexes
         self._free: list[Reader] = []
-        self._first: Reader | None = None  # whose models the others share
+        self._model_owner: Reader | None = None  # later readers share its models
         self._lock = Lock()
 
     @contextmanager
-    def one(self) -> Iterator[Reader]:
-        """A reader for the time of a question. Raises StoreMissing, StoreMismatch and ModelError, as App.retriever."""
-        reader = self._taken()
+    def acquire(self) -> Iterator[Reader]:
+        """A reader for one question. Raises StoreMissing, StoreMismatch and ModelError, as App.retriever does."""
+        reader = self._take()
         try:
             yield reader
         except BaseException:
-            reader.library.close()  # whatever state it is in
+            reader.library.close()  # its state is unknown
             raise
         with self._lock:
-            if len(self._free) < KEPT:
+            if len(self._free) < MAX_IDLE:
                 self._free.append(reader)
                 return
         reader.library.close()
@@ -69,34 +69,34 @@ class RetrieverPool:
                 reader.library.close()
             self._free.clear()
 
-    def _taken(self) -> Reader:
+    def _take(self) -> Reader:
         while True:
             with self._lock:
                 reader = self._free.pop() if self._free else None
             if reader is None:
-                return self._opened()
+                return self._open()
             if self._is_current(reader):
                 return reader
             reader.library.close()
 
-    def _opened(self) -> Reader:
+    def _open(self) -> Reader:
         library = Library(self._path)
         try:
             file, made_with = identity(self._path), library.fingerprint()
             with self._lock:
-                known = self._first
-            if known is not None and (known.file, known.made_with) == (file, made_with):
-                retriever = known.retriever.with_library(library, lambda: self._open_indexes(library))
+                owner = self._model_owner
+            if owner is not None and (owner.file, owner.made_with) == (file, made_with):
+                retriever = owner.retriever.with_library(library, lambda: self._open_indexes(library))
                 return Reader(library, retriever, file, made_with)
             reader = Reader(library, self._make(library), file, made_with)
         except BaseException:
             library.close()
             raise
         with self._lock:
-            self._first = reader
+            self._model_owner = reader
         return reader
 
     def _is_current(self, reader: Reader) -> bool:
-        """Whether the store is still the one that it was: not put in another's place, nor made with another model."""
+        """Whether the store is unchanged: neither replaced by another nor rebuilt with another model."""
         file = identity(self._path)
         return file is not None and file == reader.file and reader.library.fingerprint() == reader.made_with

@@ -97,7 +97,7 @@ class Service:
         app = self._app.at_a_glance()
         facts, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
         faults: list[str] = []
-        with suppress(StoreMissing), self._readers.one() as reader:
+        with suppress(StoreMissing), self._readers.acquire() as reader:
             models["embedder"] = app.embedder(reader.library).name
             reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
@@ -176,7 +176,7 @@ class Service:
     def search(self, asked: SearchRequest) -> SearchReply:
         """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
-        with self._readers.one() as reader:
+        with self._readers.acquire() as reader:
             papers = _known(reader.library, asked.papers) or None
             found = reader.retriever.search(asked.query, asked.top_k, papers, rerank=asked.use_reranker)
             models = reader.retriever.models_in(rerank=asked.use_reranker)
@@ -206,7 +206,7 @@ class Service:
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         conversation = asked.conversation or self._conversations.begin()
-        with self._one_at_a_time(conversation), self._readers.one() as reader:
+        with self._one_at_a_time(conversation), self._readers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if asked.conversation else ()
             chat = self._chat(reader, asked, listener, [turn.answer for turn in before if turn.answer is not None])
             models = chat.models

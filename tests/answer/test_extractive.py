@@ -12,7 +12,7 @@ from folio.answer.extractive import LEAST_CONFIDENCE, MATCHED, NUMBER_NEEDS, Ext
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.search import late_interaction
-from folio.search.late_interaction import AROUND, Matches, Query
+from folio.search.late_interaction import CONTEXT_WEIGHT, Matches, Query
 from folio.text import sentence_spans
 from folio.types import Evidence, Hit, PageMap, Sentence, Style
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
@@ -138,7 +138,7 @@ def test_a_sentence_is_scored_by_its_match_and_by_the_words_that_it_holds() -> N
     scored = exact(even_weights)._score("What do the sea otters eat?", evidence_on(f"{one} {two}"))
     assert [place.text for place in scored] == [one, two]
     # The second holds no word of the question, and leans on the first.
-    assert [place.score for place in scored] == pytest.approx([1.0, MATCHED * AROUND])
+    assert [place.score for place in scored] == pytest.approx([1.0, MATCHED * CONTEXT_WEIGHT])
     titled = evidence_of(hits_on("They eat clams and crabs there.", title="Sea otters"))
     assert [place.score for place in exact(even_weights)._score("Do sea otters eat?", titled)] == [pytest.approx(1.0)]
 
@@ -186,7 +186,9 @@ def test_confidence_is_what_is_answered_by_the_evidence_and_its_titles() -> None
     (read,) = embedder.tokens([question])
     query = Query.of(question, read, even_weights(question))
     texts_read, titles = (embedder.tokens(read) for read in ([e.text for e in evidence], ["A Paper"] * 2))
-    expected = late_interaction.answered([Matches.of(query, *pair) for pair in zip(texts_read, titles, strict=True)])
+    expected = late_interaction.evidence_coverage(
+        [Matches.of(query, *pair) for pair in zip(texts_read, titles, strict=True)]
+    )
     assert answerer.confidence == expected
     assert 0.5 < expected < 1
     list(answerer.sentences(question, []))
@@ -200,8 +202,8 @@ def test_where_a_number_is_asked_for_only_sentences_with_numbers_count() -> None
     read, passage, title = HashingEmbedder(256).tokens([question, text, "A Paper"])
     match = Matches.of(Query.of(question, read, even_weights("otters float")), passage, title)
     counts, floats = sentence_spans(text)
-    assert match.spoken_of(*floats) > match.spoken_of(*counts)  # and yet it gives no number
-    assert answerer.confidence == pytest.approx(match.spoken_of(*counts) - NUMBER_NEEDS)
+    assert match.coverage(*floats) > match.coverage(*counts)  # and yet it gives no number
+    assert answerer.confidence == pytest.approx(match.coverage(*counts) - NUMBER_NEEDS)
 
 
 def test_many_is_not_looked_for() -> None:

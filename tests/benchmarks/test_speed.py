@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import curve, speed, synthetic
-from folio.search.retriever import Retriever, Weights
+from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.library import Library
 
@@ -67,7 +67,7 @@ def test_a_question_reads_its_candidates_and_no_more_however_large_the_store(
     def opened() -> indexes.Indexes:
         return indexes.open_indexes(tmp_path, library, "tantivy", pytest.fail)
 
-    retriever = Retriever(library, opened, synthetic.Lookup([asked]), None, Weights(0.7, 0.3, 20))
+    retriever = Retriever(library, opened, synthetic.Lookup([asked]), None, FusionSettings(0.7, 0.3, 20))
     found = retriever.search(asked.text, 4)
     assert found.hits[0].chunk.id == asked.chunk
     assert len(read) == 4

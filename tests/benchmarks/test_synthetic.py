@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import synthetic
-from folio.search.retriever import Retriever, Weights
+from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.library import Library
 
@@ -45,7 +45,7 @@ def test_its_questions_find_the_passage_that_they_were_made_from(made: Path) -> 
         lambda: indexes.open_indexes(made, library, "tantivy", pytest.fail),
         synthetic.Lookup(asked),
         None,
-        Weights(0.7, 0.3, 20),
+        FusionSettings(0.7, 0.3, 20),
     )
     found = [[hit.chunk.id for hit in retriever.search(question.text, 20).hits] for question in asked]
     assert sum(question.chunk in hits for question, hits in zip(asked, found, strict=True)) >= 36

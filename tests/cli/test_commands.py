@@ -292,7 +292,7 @@ def test_top_k_and_paper(ready: CliRunner) -> None:
 def test_an_unknown_paper_is_told_with_its_neighbours(ready: CliRunner, more: list[str]) -> None:
     ran = ready.query(*more, "--paper", "oters.pdf", LENGTH)
     assert (ran.code, ran.out) == (2, "")
-    assert "No paper in the index is called oters.pdf. Close to it: otters.pdf" in ran.err
+    assert "No paper in the index is called oters.pdf. Similar names: otters.pdf" in ran.err
 
 
 def test_a_batch_is_asked_line_by_line_without_memory(ready: CliRunner) -> None:

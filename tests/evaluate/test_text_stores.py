@@ -9,7 +9,7 @@ from folio.errors import ModelError
 from folio.evaluate.dataset import Document
 from folio.evaluate.stores import make_text_store
 from folio.ingest import chunking
-from folio.search.retriever import Retriever, Weights
+from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading
 from folio.store.library import Library
@@ -83,7 +83,7 @@ def test_the_retriever_searches_it(tmp_path: Path) -> None:
         lambda: indexes.open_indexes(made, library, "tantivy", lambda text: pytest.fail(text)),
         embedder,
         None,
-        Weights(0.7, 0.3, 20),
+        FusionSettings(0.7, 0.3, 20),
     )
     (hit,) = retriever.search("How long is the glacier?", 1).hits
     assert (hit.paper.file, hit.pages) == ("ice", (1, 1))

@@ -1,4 +1,4 @@
-"""The built-in reranker: words, their rarity and neighbours, meaning, and both searches' scores."""
+"""The built-in reranker: terms, IDF, bigrams, late interaction and the retrieval scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Reranker
-from folio.search.builtin_reranker import CLOSELY, BuiltinReranker
+from folio.search.builtin_reranker import LATE_INTERACTION_TOP_N, BuiltinReranker
 from folio.search.retriever import reranked
 from folio.types import Hit, Tokens
 from tests.helpers.factories import even_weights, one_page_hits
@@ -30,15 +30,15 @@ def found(dense: Sequence[float | None], lexical: Sequence[float | None]) -> lis
 
 
 def builtin() -> BuiltinReranker:
-    """Over so many dimensions that words which are not alike have nothing in common."""
+    """With so many dimensions that different words do not collide."""
     return BuiltinReranker(HashingEmbedder(4096))
 
 
-def test_the_built_in_reranker_puts_first_what_holds_the_questions_words() -> None:
+def test_passages_with_the_questions_words_come_first() -> None:
     reranker: Reranker = builtin()
     hits = found([0.5] * 4, [1.0] * 4)
     scores = reranker.scores(QUESTION, hits, even_weights(QUESTION))
-    # Of sea, otters and eat: matched in whole and in a window, the BM25 score, pairs of neighbours, the best sentence
+    # Of sea, otters and eat: late interaction with passage and window, BM25, bigrams, best sentence
     assert scores == [
         pytest.approx((10 * whole + 10 * whole + 1 + pairs + whole) / 23, abs=1e-6)
         for whole, pairs in [(0, 0), (1, 1), (1 / 3, 0), (2 / 3, 1 / 2)]
@@ -59,11 +59,11 @@ def test_the_title_is_read_with_the_passage() -> None:
     weights = even_weights(QUESTION)
     assert builtin().scores(QUESTION, hits, weights) == [
         pytest.approx((20 / 3 + 1 / 3) / 23, abs=1e-6),
-        pytest.approx((20 + 1 / 2 + 1 / 3) / 23, abs=1e-6),  # neighbours in the title are; a title is no sentence
+        pytest.approx((20 + 1 / 2 + 1 / 3) / 23, abs=1e-6),  # bigrams in the title count; the title is not a sentence
     ]
 
 
-def test_what_is_asked_for_stands_close_together() -> None:
+def test_matches_that_are_close_together_score_higher() -> None:
     apart = f"Sea otters float in kelp. {'The glacier is long and the ice is thick. ' * 10}Urchins eat kelp."
     near = f"{'The glacier is long and the ice is thick. ' * 10}Urchins eat kelp. Sea otters float in kelp."
     hits = one_page_hits(apart, near)
@@ -71,22 +71,22 @@ def test_what_is_asked_for_stands_close_together() -> None:
     assert scores == [pytest.approx((10 + 10 * part + 1 / 2 + 2 / 3) / 23, abs=1e-6) for part in (2 / 3, 1)]
 
 
-def test_the_built_in_reranker_heeds_both_searches() -> None:
+def test_both_retrieval_scores_count() -> None:
     weights = even_weights("xyzzy")
     by_bm25 = reranked(builtin(), "xyzzy", found([None] * 4, [2.0, None, 1.0, 8.0]), weights)
     assert [hit.paper.file for hit in by_bm25] == ["paper4.pdf", "paper1.pdf", "paper3.pdf", "paper2.pdf"]
     assert [hit.score for hit in by_bm25] == [pytest.approx(part / 23) for part in (1, 1 / 4, 1 / 8, 0)]
-    # The cosine has its say in what is read closely.
+    # The cosine decides which passages reach the second stage.
     close = [replace(hit, dense=0.01 * place) for place, hit in enumerate(one_page_hits(*["Otters float."] * 15), 1)]
     by_cosine = reranked(builtin(), "otters", close, even_weights("otters"))
     assert [hit.paper.file for hit in by_cosine] == [f"paper{n}.pdf" for n in (*range(4, 16), 3, 2, 1)]
-    # First sight: the cosine by the largest, all words held, and all in one sentence
-    sights = [0.3 * cosine / 15 + 0.2 + 0.1 for cosine in (3, 2, 1)]
-    behind = [21 / 23 * 0.99 * sight / sights[0] for sight in sights]
+    # First stage: the cosine by the largest, all terms in the passage, and all in one sentence
+    first = [0.3 * cosine / 15 + 0.2 + 0.1 for cosine in (3, 2, 1)]
+    behind = [21 / 23 * 0.99 * score / first[0] for score in first]
     assert [hit.score for hit in by_cosine] == [pytest.approx(score) for score in [21 / 23] * 12 + behind]
 
 
-def test_the_best_at_first_sight_are_read_closely_and_no_others() -> None:
+def test_only_the_best_of_the_first_stage_are_scored_by_late_interaction() -> None:
     read: list[str] = []
 
     class Reader(HashingEmbedder):
@@ -97,24 +97,24 @@ def test_the_best_at_first_sight_are_read_closely_and_no_others() -> None:
     texts = [f"Otters number {number} float." for number in range(14)]
     hits = [replace(hit, lexical=float(place)) for place, hit in enumerate(one_page_hits(*texts))]
     scores = BuiltinReranker(Reader(4096)).scores("otters", hits, even_weights("otters"))
-    assert read == ["otters", "A Paper", *reversed(texts[14 - CLOSELY :])]  # one title for all of them
+    assert read == ["otters", "A Paper", *reversed(texts[14 - LATE_INTERACTION_TOP_N :])]  # the shared title once
     assert scores == sorted(scores)
     assert len(set(scores)) == 14
 
 
-def test_the_built_in_reranker_takes_what_there_is() -> None:
+def test_missing_scores_and_empty_questions() -> None:
     assert builtin().scores(QUESTION, [], even_weights(QUESTION)) == []
     assert builtin().scores("", found([None] * 4, [None] * 4), {}) == [0.0] * 4
     opposite = builtin().scores("", found([-0.5] * 4, [0.0] * 4), {})
     assert opposite == [0.0] * 4
 
 
-def test_ties_keep_the_order_in_which_they_came() -> None:
+def test_ties_keep_their_order() -> None:
     hits = [replace(hit, dense=0.5) for hit in one_page_hits(*TEXTS * 5)]
     assert reranked(builtin(), "xyzzy", hits, {}) == [replace(hit, score=0.0) for hit in hits]
 
 
-def test_other_words_for_it_come_before_a_stray_word_of_it() -> None:
+def test_a_paraphrase_outranks_a_stray_word_match() -> None:
     hits = one_page_hits(
         "Ships that crossed the sea in winter were often lost, and their crews with them.",
         "These marine mammals feed on urchins, clams and crabs.",

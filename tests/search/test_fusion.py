@@ -1,4 +1,4 @@
-"""Two ranked lists made into one."""
+"""Fusing two ranked lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_seven_tenths_dense_outweigh_three_tenths_lexical() -> None:
     assert _fused([(1, 0.9)], [(2, 30.0)], (0.3, 0.7)) == [(2, 0.7), (1, 0.3)]
 
 
-def test_a_candidate_keeps_its_own_scores_and_none_where_a_list_has_not_found_it() -> None:
+def test_a_candidate_keeps_its_scores_and_has_none_from_a_list_without_it() -> None:
     found = fuse([(1, 0.5)], [(2, 4.0), (1, 2.0)], dense_weight=0.75, lexical_weight=0.25)
     assert found == [Candidate(1, 0.875, 0.5, 2.0), Candidate(2, 0.25, None, 4.0)]
 
@@ -39,7 +39,7 @@ def test_the_order_of_the_lists_does_not_matter() -> None:
     assert _fused(dense, lexical) == _fused(dense[::-1], lexical[::-1])
 
 
-def test_a_negative_cosine_counts_as_nothing() -> None:
+def test_a_negative_cosine_counts_as_zero() -> None:
     assert _fused([(1, 0.4), (2, -0.3)], [(2, 5.0)]) == [(1, 0.7), (2, 0.3)]
     assert _fused([(1, -0.1), (2, -0.3)], [(2, 5.0)]) == [(2, 0.3), (1, 0.0)]
 

@@ -1,4 +1,4 @@
-"""LangChain's face of the index: the same passages, with pages that hold."""
+"""The LangChain integration: the same passages as Folio's own search, with correct pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION = "How thick is the ice of the glacier at the Konkordiaplatz?"
 
 
 def on_their_pages(metadata: dict[str, object], content: str) -> bool:
-    """Whether a passage of the glaciers' paper stands on the pages that its metadata name, and on no fewer."""
+    """Whether a passage of the glacier paper is on the pages in its metadata, and needs all of them."""
     first, last = int(str(metadata["page"])), int(str(metadata["last_page"]))
     pages = ["".join(page.split()) for page in GLACIERS]
     shown = "".join(content.split())
@@ -84,7 +84,7 @@ def test_the_vector_store_as_a_retriever_and_by_marginal_relevance(tmp_path: Pat
     assert len({document.id for document in varied}) == 2
 
 
-def test_an_unknown_id_is_told_as_langchain_does(tmp_path: Path) -> None:
+def test_an_unknown_id_gives_langchains_message(tmp_path: Path) -> None:
     store = shelf(tmp_path).langchain_vector_store()
     assert store.docstore.search("12345") == "ID 12345 not found."
 

@@ -1,4 +1,4 @@
-"""Late interaction, by hand: states of two or three numbers, so that every score can be worked out on paper."""
+"""Late interaction over hand-made states of three numbers, so that every score can be checked on paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.search.late_interaction import AROUND, STEP, WINDOW, Matches, Query, answered
+from folio.search.late_interaction import CONTEXT_WEIGHT, STEP, WINDOW, Matches, Query, evidence_coverage
 from folio.types import Tokens
 from tests.helpers.fakes import HashingEmbedder
 
@@ -18,14 +18,14 @@ WEST = (-1.0, 0.0, 0.0)
 
 
 def tokens(*states: Sequence[float]) -> Tokens:
-    """One token a state, of one character each, with a space between them."""
+    """One token per state, each one character long, separated by spaces."""
     rows = np.array(states, dtype=np.float32).reshape(-1, 3)
     return Tokens(rows, tuple((2 * place, 2 * place + 1) for place in range(len(states))))
 
 
-def query(*states: Sequence[float], shares: Sequence[float], telling: Sequence[float] | None = None) -> Query:
+def query(*states: Sequence[float], shares: Sequence[float], squared: Sequence[float] | None = None) -> Query:
     given = np.array(shares, dtype=np.float32)
-    return Query(tokens(*states).states, given, given if telling is None else np.array(telling, dtype=np.float32))
+    return Query(tokens(*states).states, given, given if squared is None else np.array(squared, dtype=np.float32))
 
 
 def matched(asked: Query, passage: Tokens, title: Tokens | None = None) -> Matches:
@@ -36,50 +36,50 @@ def values(*numbers: float) -> Any:
     return pytest.approx(list(numbers), abs=1e-6)
 
 
-# What each token of a question counts
+# Token weights
 
 
-def test_the_pieces_of_a_word_share_what_it_tells() -> None:
-    question = "the otters' kelp"  # read as: the | ott ers ' | kelp
+def test_the_tokens_of_a_word_share_its_weight() -> None:
+    question = "the otters' kelp"  # tokenized as: the | ott ers ' | kelp
     read = Tokens(np.eye(5, dtype=np.float32), ((0, 3), (4, 7), (7, 10), (10, 11), (12, 16)))
     asked = Query.of(question, read, {"otter": 3.0, "kelp": 1.0})
     assert asked.shares.tolist() == values(0, 1 / 4, 1 / 4, 1 / 4, 1 / 4)
-    assert asked.telling.tolist() == values(0, 3 / 10, 3 / 10, 3 / 10, 1 / 10)  # 9 to 1
-    assert {vector.dtype.name for vector in (asked.shares, asked.telling)} == {"float32"}
+    assert asked.squared_shares.tolist() == values(0, 3 / 10, 3 / 10, 3 / 10, 1 / 10)  # 9 to 1
+    assert {vector.dtype.name for vector in (asked.shares, asked.squared_shares)} == {"float32"}
     assert asked.states is read.states
 
 
-def test_a_compound_tells_what_the_rarest_of_its_parts_tells() -> None:
+def test_a_compound_has_the_weight_of_its_rarest_part() -> None:
     question = "ML-KEM keys"
     read = Tokens(np.eye(4, dtype=np.float32), ((0, 2), (2, 3), (3, 6), (7, 11)))
     asked = Query.of(question, read, {"ml-kem": 3.0, "ml": 1.0, "kem": 2.0, "key": 1.0})
     assert asked.shares.tolist() == values(*[1 / 4] * 4)
-    assert asked.telling.tolist() == values(3 / 10, 3 / 10, 3 / 10, 1 / 10)
+    assert asked.squared_shares.tolist() == values(3 / 10, 3 / 10, 3 / 10, 1 / 10)
 
 
-def test_a_word_that_is_said_twice_counts_twice() -> None:
+def test_a_repeated_word_counts_twice() -> None:
     read = Tokens(np.eye(3, dtype=np.float32), ((0, 4), (5, 8), (9, 13)))
     asked = Query.of("kelp ice kelp", read, {"kelp": 1.0, "ice": 2.0})
     assert asked.shares.tolist() == values(1 / 4, 1 / 2, 1 / 4)
 
 
 @pytest.mark.parametrize("weights", [{}, {"otter": 0.0, "kelp": 0.0}])
-def test_where_no_word_tells_all_tokens_count_the_same(weights: dict[str, float]) -> None:
+def test_tokens_count_equally_if_no_word_has_weight(weights: dict[str, float]) -> None:
     read = Tokens(np.eye(4, dtype=np.float32), ((0, 3), (4, 7), (7, 10), (11, 15)))
     asked = Query.of("the otters kelp", read, weights)
-    assert asked.shares.tolist() == asked.telling.tolist() == [0.25] * 4
+    assert asked.shares.tolist() == asked.squared_shares.tolist() == [0.25] * 4
 
 
 @pytest.mark.parametrize("question", ["", " \n"])
 def test_a_question_without_a_word_matches_nothing(question: str) -> None:
     asked = Query.of(question, tokens(), {})
-    assert (asked.states.shape, asked.shares.shape, asked.telling.shape) == ((0, 3), (0,), (0,))
+    assert (asked.states.shape, asked.shares.shape, asked.squared_shares.shape) == ((0, 3), (0,), (0,))
     found = matched(asked, tokens(EAST, NORTH), tokens(UP))
     assert (found.best.shape, found.whole, found.window, found.sentence(0, 3)) == ((0,), 0.0, 0.0, 0.0)
-    assert answered([found]) == 0.0
+    assert evidence_coverage([found]) == 0.0
 
 
-def test_a_word_is_found_by_where_it_stands_whatever_stands_between() -> None:
+def test_words_are_found_by_position_whatever_separates_them() -> None:
     question = "\u3000Ice\u00a0caps\n\tmelt?!"
     (read,) = HashingEmbedder(64).tokens([question])
     assert [question[start:end] for start, end in read.spans] == ["Ice", "caps", "melt"]
@@ -87,7 +87,7 @@ def test_a_word_is_found_by_where_it_stands_whatever_stands_between() -> None:
     assert asked.shares.tolist() == values(1 / 8, 2 / 8, 5 / 8)
 
 
-# What a passage has of it
+# Matching a passage
 
 
 def test_each_token_of_the_question_takes_its_best_match() -> None:
@@ -97,7 +97,7 @@ def test_each_token_of_the_question_takes_its_best_match() -> None:
     assert found.whole == pytest.approx(0.5 * 0.6 + 0.3, abs=1e-6)
 
 
-def test_a_match_is_never_below_nothing() -> None:
+def test_a_match_is_never_negative() -> None:
     found = matched(query(EAST, shares=(1.0,)), tokens(WEST), tokens(WEST))
     assert (found.best.tolist(), found.whole, found.window, found.sentence(0, 1)) == ([0.0], 0.0, 0.0, 0.0)
 
@@ -111,21 +111,21 @@ def test_the_title_counts_as_the_passage_does() -> None:
     assert found.whole == found.window == found.sentence(0, 1) == expected
 
 
-def test_without_a_passage_there_is_the_title() -> None:
+def test_an_empty_passage_is_matched_by_its_title() -> None:
     asked = query(EAST, NORTH, shares=(0.75, 0.25))
     assert (matched(asked, tokens()).whole, matched(asked, tokens()).window) == (0.0, 0.0)
     found = matched(asked, tokens(), tokens(EAST))
     assert [found.whole, found.window, found.sentence(0, 10)] == values(0.75, 0.75, 0.75)
 
 
-def test_a_sentence_leans_on_what_stands_around_it() -> None:
+def test_a_sentence_is_scored_in_its_context() -> None:
     asked = query(EAST, NORTH, UP, shares=(0.5, 0.3, 0.2))
     found = matched(asked, tokens(EAST, BETWEEN, NORTH), tokens(UP))  # at 0, 2 and 4
     own = [found.sentence(0, 1), found.sentence(2, 3), found.sentence(4, 5), found.sentence(0, 5)]
     assert own == values(
-        (1 - AROUND) * (0.5 + 0.2) + AROUND,  # the passage as a whole has 1, the title 0.2
-        (1 - AROUND) * (0.5 * 0.6 + 0.3 * 0.8 + 0.2) + AROUND,
-        (1 - AROUND) * (0.3 + 0.2) + AROUND,
+        (1 - CONTEXT_WEIGHT) * (0.5 + 0.2) + CONTEXT_WEIGHT,  # the passage as a whole has 1, the title 0.2
+        (1 - CONTEXT_WEIGHT) * (0.5 * 0.6 + 0.3 * 0.8 + 0.2) + CONTEXT_WEIGHT,
+        (1 - CONTEXT_WEIGHT) * (0.3 + 0.2) + CONTEXT_WEIGHT,
         1.0,
     )
 
@@ -133,7 +133,9 @@ def test_a_sentence_leans_on_what_stands_around_it() -> None:
 def test_a_sentence_has_the_tokens_that_begin_in_it() -> None:
     asked = query(EAST, shares=(1.0,))
     found = matched(asked, tokens(NORTH, EAST, NORTH))  # east at [2, 3)
-    assert [found.sentence(*span) for span in [(2, 3), (1, 5), (0, 2), (3, 5), (9, 9)]] == values(1, 1, *[AROUND] * 3)
+    assert [found.sentence(*span) for span in [(2, 3), (1, 5), (0, 2), (3, 5), (9, 9)]] == values(
+        1, 1, *[CONTEXT_WEIGHT] * 3
+    )
 
 
 # Windows
@@ -159,12 +161,12 @@ def test_every_token_is_in_some_window(length: int) -> None:
         (80, 15, 79, False),
         (81, 31, 80, False),  # windows begin at 0, 16 and 32: 31 is in none that has 80
         (81, 32, 80, True),
-        (200, 100, 147, True),  # as near as WINDOW - STEP: in one window wherever they stand
+        (200, 100, 147, True),  # as near as WINDOW - STEP: in one window wherever they are
         (200, 111, 158, True),
         (200, 111, 160, False),
     ],
 )
-def test_a_window_sees_what_stands_close_together(length: int, one: int, other: int, together: bool) -> None:
+def test_a_window_covers_matches_that_are_close_together(length: int, one: int, other: int, together: bool) -> None:
     asked = query(EAST, NORTH, shares=(0.5, 0.5))
     states = [UP] * length
     states[one], states[other] = EAST, NORTH
@@ -186,19 +188,19 @@ def test_windows_overlap_by_most_of_themselves() -> None:
     assert (WINDOW, STEP) == (64, 16)
 
 
-# Whether a question is answered
+# Coverage by the evidence
 
 
-def test_without_evidence_nothing_is_answered() -> None:
-    assert answered([]) == 0.0
+def test_coverage_without_evidence_is_zero() -> None:
+    assert evidence_coverage([]) == 0.0
 
 
-def test_what_one_passage_lacks_another_may_have() -> None:
-    asked = query(EAST, NORTH, UP, shares=(0.2, 0.2, 0.6), telling=(0.5, 0.3, 0.2))
+def test_passages_complement_each_other() -> None:
+    asked = query(EAST, NORTH, UP, shares=(0.2, 0.2, 0.6), squared=(0.5, 0.3, 0.2))
     east, north = matched(asked, tokens(EAST)), matched(asked, tokens(BETWEEN), tokens(UP))
-    assert answered([east]) == pytest.approx(0.5)
-    assert answered([north]) == pytest.approx(0.5 * 0.6 + 0.3 * 0.8 + 0.2)
-    assert answered([east, north]) == answered([north, east]) == pytest.approx(0.5 + 0.3 * 0.8 + 0.2)
+    assert evidence_coverage([east]) == pytest.approx(0.5)
+    assert evidence_coverage([north]) == pytest.approx(0.5 * 0.6 + 0.3 * 0.8 + 0.2)
+    assert evidence_coverage([east, north]) == evidence_coverage([north, east]) == pytest.approx(0.5 + 0.3 * 0.8 + 0.2)
 
 
 def test_common_words_do_not_make_up_for_a_rare_one() -> None:
@@ -206,10 +208,10 @@ def test_common_words_do_not_make_up_for_a_rare_one() -> None:
     asked = Query.of("kelp ice sistine", read, {"kelp": 1.0, "ice": 1.0, "sistin": 3.0})
     found = matched(asked, tokens(EAST, NORTH))
     assert found.whole == pytest.approx(2 / 5)
-    assert answered([found]) == pytest.approx(2 / 11)
-    assert answered([matched(asked, tokens(UP))]) == pytest.approx(9 / 11)
+    assert evidence_coverage([found]) == pytest.approx(2 / 11)
+    assert evidence_coverage([matched(asked, tokens(UP))]) == pytest.approx(9 / 11)
 
 
-def test_it_is_a_share_whatever_the_rounding() -> None:
-    asked = query(EAST, EAST, EAST, shares=(1 / 3, 1 / 3, 1 / 3), telling=(0.33334, 0.33334, 0.33334))
-    assert answered([matched(asked, tokens(EAST))]) == 1.0
+def test_coverage_is_at_most_one_despite_rounding() -> None:
+    asked = query(EAST, EAST, EAST, shares=(1 / 3, 1 / 3, 1 / 3), squared=(0.33334, 0.33334, 0.33334))
+    assert evidence_coverage([matched(asked, tokens(EAST))]) == 1.0

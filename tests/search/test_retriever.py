@@ -1,4 +1,4 @@
-"""Searching a store: both searches and what is a candidate in any case, fused, reranked and read."""
+"""Searching a store: both indexes and extra candidates, fused and reranked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from folio import workers
 from folio.errors import UsageError
 from folio.protocols import Reranker, TermWeights
-from folio.search.retriever import Retriever, Weights, reranked
+from folio.search.retriever import FusionSettings, Retriever, reranked
 from folio.types import Hit
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
@@ -27,15 +27,15 @@ PASSAGES = {
 Make = Callable[..., Retriever]
 
 
-def test_one_question_may_go_without_the_reranker_that_there_is(make: Make) -> None:
-    reranker = PrefersA("warden", None)
+def test_a_search_can_skip_the_reranker(make: Make) -> None:
+    reranker = PrefersWord("warden", None)
     found = make(reranker, 9).search(ICE, 3, rerank=False)
     assert found.hits == make(candidates=9).search(ICE, 3).hits
     assert (reranker.given, "rerank" in found.timings_ms, "reranked" in found.ranked) == ([], False, False)
 
 
-def test_another_beside_it_shares_its_models_and_finds_the_same(app: HashingApp, make: Make) -> None:
-    first = make(PrefersA("warden", None), 9)
+def test_a_retriever_over_another_connection_shares_the_models_and_finds_the_same(app: HashingApp, make: Make) -> None:
+    first = make(PrefersWord("warden", None), 9)
     library = app.open_library()
     try:
         second = first.with_library(library, lambda: app.open_indexes(library))
@@ -45,8 +45,8 @@ def test_another_beside_it_shares_its_models_and_finds_the_same(app: HashingApp,
         library.close()
 
 
-class PrefersA:
-    """A reranker that puts the passages with a word first."""
+class PrefersWord:
+    """A reranker that puts passages containing a word first."""
 
     name = "prefers"
 
@@ -76,8 +76,8 @@ def make(app: HashingApp) -> Iterator[Make]:
     library = app.open_library()
 
     def retriever(reranker: Reranker | None = None, candidates: int = 1) -> Retriever:
-        weights = Weights(0.7, 0.3, candidates)
-        return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, weights)
+        fusion = FusionSettings(0.7, 0.3, candidates)
+        return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, fusion)
 
     yield retriever
     library.close()
@@ -112,11 +112,11 @@ def test_a_text_is_read_as_it_is_in_the_paper(make: Make) -> None:
     assert make().text("no paper", 0, 10) == ""
 
 
-# What is a candidate in any case
+# Extra candidates
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 3])
-def test_without_a_reranker_an_earlier_passage_displaces_none_that_is_nearer(make: Make, top_k: int) -> None:
+def test_without_a_reranker_an_earlier_passage_displaces_no_better_one(make: Make, top_k: int) -> None:
     own = make().search(ICE, top_k).hits
     assert make().search(ICE, top_k, None, ids_of(make, *PASSAGES)).hits == own
     found = make().search(ICE, 9, None, ids_of(make, *PASSAGES)).hits
@@ -127,7 +127,7 @@ def test_without_a_reranker_an_earlier_passage_displaces_none_that_is_nearer(mak
 @pytest.mark.parametrize("reads", [None, 1, 20])
 def test_an_earlier_passage_is_given_to_the_reranker_however_few_it_reads(make: Make, reads: int | None) -> None:
     earlier = ids_of(make, "warden")
-    reranker = PrefersA("warden", reads)
+    reranker = PrefersWord("warden", reads)
     assert named(make(reranker).search(ICE, 1).hits) == ["glacier"]
     (best,) = make(reranker).search(ICE, 1, None, earlier).hits
     assert (best.chunk.id, best.score, best.text) == (earlier[0], 1.0, PASSAGES["warden"])
@@ -137,28 +137,28 @@ def test_an_earlier_passage_is_given_to_the_reranker_however_few_it_reads(make: 
 
 
 def test_an_earlier_passage_that_the_search_finds_too_is_one_candidate(make: Make) -> None:
-    for reranker in (None, PrefersA("thick", None)):
+    for reranker in (None, PrefersWord("thick", None)):
         own = make(reranker, 20).search(ICE, 4)
         ids = [hit.chunk.id for hit in own.hits]
         assert make(reranker, 20).search(ICE, 4, None, [*ids, *ids]).hits == own.hits
 
 
 def test_an_earlier_passage_that_is_gone_is_left_out(make: Make) -> None:
-    for reranker in (None, PrefersA("warden", None)):
+    for reranker in (None, PrefersWord("warden", None)):
         own = make(reranker).search(ICE, 2).hits
         assert make(reranker).search(ICE, 2, None, [1, 2**62]).hits == own
 
 
-def test_an_earlier_passage_of_a_paper_that_is_not_asked_is_left_out(make: Make) -> None:
+def test_an_earlier_passage_of_a_paper_outside_the_filter_is_left_out(make: Make) -> None:
     papers = [*make().papers_named("glacier.pdf"), *make().papers_named("thickness.pdf")]
-    for reranker in (None, PrefersA("warden", None)):
+    for reranker in (None, PrefersWord("warden", None)):
         found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
         assert sorted(named(found)) == ["glacier", "thickness"]
         assert make(reranker).search("Who is the warden?", 9, [], ids_of(make, "warden")).hits == ()
 
 
 def test_an_earlier_passage_of_a_paper_that_was_dropped_meanwhile_is_left_out(app: HashingApp, make: Make) -> None:
-    retriever = make(PrefersA("warden", None))
+    retriever = make(PrefersWord("warden", None))
     earlier = ids_of(make, "warden")
     assert named(retriever.search(ICE, 1, None, earlier).hits) == ["warden"]
     (app.settings.PAPERS_DIR / "warden.pdf").unlink()
@@ -171,16 +171,16 @@ def _cosine(make: Make, question: str, text: str) -> float:
     return float(embedder.embed_passages([text])[0] @ embedder.embed_query(question))
 
 
-# The rest
+# Other
 
 
-def test_ties_keep_the_order_they_came_in(make: Make) -> None:
+def test_ties_keep_their_order(make: Make) -> None:
     hits = make(candidates=20).search(ICE, 4).hits
-    assert [hit.chunk for hit in reranked(PrefersA("nothing", None), ICE, hits, {})] == [hit.chunk for hit in hits]
+    assert [hit.chunk for hit in reranked(PrefersWord("nothing", None), ICE, hits, {})] == [hit.chunk for hit in hits]
 
 
 def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
     assert [paper.file for paper in make().papers_named("ON GLA")] == ["glacier.pdf"]
     assert [paper.file for paper in make().papers_named("warden.p")] == ["warden.pdf"]
-    with pytest.raises(UsageError, match=r"No paper in the index is called glaciers\.pdf\. Close to it: glacier\.pdf"):
+    with pytest.raises(UsageError, match=r"is called glaciers\.pdf\. Similar names: glacier\.pdf"):
         make().papers_named("glaciers.pdf")

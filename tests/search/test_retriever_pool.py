@@ -1,4 +1,4 @@
-"""Retrievers for many askers: a library each, models shared, a new store noticed."""
+"""The retriever pool: one library per question, shared models, and a replaced store is noticed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
-from folio.search.retriever_pool import KEPT, RetrieverPool
+from folio.search.retriever_pool import MAX_IDLE, RetrieverPool
 from folio.store.library import Library
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp
@@ -32,7 +32,7 @@ def readers(app: HashingApp) -> Iterator[RetrieverPool]:
 
 
 def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(readers: RetrieverPool) -> None:
-    with readers.one() as first, readers.one() as second:
+    with readers.acquire() as first, readers.acquire() as second:
         assert first.library is not second.library
         assert first.retriever is not second.retriever
         assert first.retriever.embedder is second.retriever.embedder
@@ -40,15 +40,15 @@ def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(reader
 
 
 def test_a_reader_is_kept_for_the_next_question(readers: RetrieverPool) -> None:
-    with readers.one() as first:
+    with readers.acquire() as first:
         pass
-    with readers.one() as again:
+    with readers.acquire() as again:
         assert again is first
 
 
-def test_no_more_readers_are_kept_than_are_needed_often(readers: RetrieverPool) -> None:
+def test_only_so_many_idle_readers_are_kept(readers: RetrieverPool) -> None:
     with ExitStack() as at_once:
-        taken = [at_once.enter_context(readers.one()) for _ in range(KEPT + 2)]
+        taken = [at_once.enter_context(readers.acquire()) for _ in range(MAX_IDLE + 2)]
     closed = []
     for reader in taken:
         try:
@@ -58,17 +58,17 @@ def test_no_more_readers_are_kept_than_are_needed_often(readers: RetrieverPool) 
     assert len(closed) == 2
 
 
-def test_what_a_question_broke_is_not_used_again(readers: RetrieverPool) -> None:
-    with pytest.raises(LookupError), readers.one() as first:
+def test_a_reader_whose_question_failed_is_not_reused(readers: RetrieverPool) -> None:
+    with pytest.raises(LookupError), readers.acquire() as first:
         raise LookupError
-    with readers.one() as second:
+    with readers.acquire() as second:
         assert second.library is not first.library
         assert second.retriever.search(QUESTION, 3).hits
 
 
 def test_many_threads_find_the_same(readers: RetrieverPool) -> None:
     def find(_: int) -> list[int]:
-        with readers.one() as reader:
+        with readers.acquire() as reader:
             return [hit.chunk.id for hit in reader.retriever.search(QUESTION, 3).hits]
 
     with ThreadPoolExecutor(8) as threads:
@@ -76,29 +76,25 @@ def test_many_threads_find_the_same(readers: RetrieverPool) -> None:
     assert found == [found[0]] * 64
 
 
-def test_a_store_that_is_put_in_the_place_of_another_is_read(
-    app: HashingApp, readers: RetrieverPool, tmp_path: Path
-) -> None:
-    with readers.one() as before:
+def test_a_replaced_store_is_opened(app: HashingApp, readers: RetrieverPool, tmp_path: Path) -> None:
+    with readers.acquire() as before:
         assert before.library.chunk_count()
     folder = app.settings.VECTORSTORE_DIR
     shutil.rmtree(folder)
-    with pytest.raises(StoreMissing), readers.one():
+    with pytest.raises(StoreMissing), readers.acquire():
         pass
     other = shelf(tmp_path / "other")
     shutil.copytree(other.settings.VECTORSTORE_DIR, folder)
-    with readers.one() as after:
+    with readers.acquire() as after:
         assert after.library is not before.library
         assert after.retriever.search(QUESTION, 1).hits[0].paper.file == "glaciers.pdf"
 
 
-def test_a_store_that_was_made_anew_with_another_model_is_refused_and_not_asked_with_the_old_one(
-    app: HashingApp, readers: RetrieverPool
-) -> None:
-    with readers.one():
+def test_a_store_rebuilt_with_another_model_is_refused(app: HashingApp, readers: RetrieverPool) -> None:
+    with readers.acquire():
         pass
     library = Library(app.library_path)
     library.set_fingerprint({**library.fingerprint(), "embedder": "another"})
     library.close()
-    with pytest.raises(StoreMismatch, match="embedder is another in the store"), readers.one():
+    with pytest.raises(StoreMismatch, match="embedder is another in the store"), readers.acquire():
         pass
