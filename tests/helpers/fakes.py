@@ -221,12 +221,12 @@ _READ: dict[str, Any] = {}
 
 def read_once(
     function: Callable[[SourceFile], ResultT], items: Iterable[SourceFile], **limits: float
-) -> Iterator[tuple[SourceFile, ResultT | PaperError]]:
+) -> Iterator[workers.Finished[SourceFile, ResultT]]:
     """read_here for the same papers ingested again and again: a file's paper is read once, and then kept."""
     for item in items:
         if item.sha256 not in _READ:
-            ((_, _READ[item.sha256]),) = read_here(function, [item])
-        yield item, _READ[item.sha256]
+            (_READ[item.sha256],) = read_here(function, [item])
+        yield _READ[item.sha256]._replace(item=item)
 
 
 def overwrite(path: Path, content: bytes) -> None:
