@@ -54,6 +54,7 @@ def closed(desk: CliRunner, guard: Path) -> Iterator[CliRunner]:
     small_papers(desk.papers)
     shutil.copy(SAMPLE, desk.papers)
     desk.settings |= {**TRAPS, "PYTHONPATH": str(guard), "OFFLINE_GUARD": "loopback", "RERANKER": "auto"}
+    desk.settings["MODELS_DIR"] = str(desk.folder / "models")  # nothing is there yet
     yield desk
     assert list((desk.folder / "home").rglob("*")) == []  # no cache, no id of this computer, no log to be sent later
 

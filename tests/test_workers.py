@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,8 @@ def test_memory_within_the_limit_is_granted_again_and_again() -> None:
 
 
 def test_a_worker_that_hangs_is_stopped() -> None:
-    started = time.monotonic()
-    results = _run(["sleep 60", "item 1", "item 2"], timeout_s=3)
-    assert time.monotonic() - started < 20
-    error = _error(results, "sleep 60")
+    results = _run(["sleep 6000", "item 1", "item 2"], timeout_s=3)
+    error = _error(results, "sleep 6000")
     assert error.happened == "Reading the file took longer than 3 s."
     assert "PARSE_TIMEOUT_S" in error.remedy
     assert (results["item 1"], results["item 2"]) == ("ITEM 1", "ITEM 2")
@@ -103,9 +102,10 @@ def test_one_crash_alone_does_not_break_the_rest() -> None:
 def test_no_more_workers_than_items_and_no_more_than_jobs() -> None:
     pids = set(_run([f"who {number}" for number in range(12)], jobs=2).values())
     assert 1 <= len(pids) <= 2
-    started = time.monotonic()
-    assert len(_run(["who 1"], jobs=64)) == 1
-    assert time.monotonic() - started < 15
+    results = run_guarded(work, ["who 1"], jobs=64, timeout_s=30, memory_mb=512)
+    _, pid = next(results)
+    assert [str(worker.pid) for worker in active_children()] == [pid]
+    assert list(results) == []
 
 
 def test_few_items_are_taken_ahead_of_their_results() -> None:
@@ -125,11 +125,9 @@ def test_few_items_are_taken_ahead_of_their_results() -> None:
 
 
 def test_closing_early_stops_the_workers() -> None:
-    results = run_guarded(work, ["who 1", "sleep 60", "sleep 61"], jobs=2, timeout_s=90, memory_mb=512)
-    started = time.monotonic()
+    results = run_guarded(work, ["who 1", "sleep 6000", "sleep 6001"], jobs=2, timeout_s=9000, memory_mb=512)
     _, pid = next(results)
     results.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - started < 20
     assert not _lives(int(str(pid)))
 
 
@@ -204,7 +202,7 @@ def test_a_worker_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     process, worker = _parent(tmp_path)
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while _lives(worker) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _lives(worker)
@@ -214,7 +212,7 @@ def test_a_worker_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 def test_ctrl_c_stops_the_workers(tmp_path: Path) -> None:
     process, worker = _parent(tmp_path)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode != 0
     assert stderr.rstrip().endswith("KeyboardInterrupt")
     assert not _lives(worker)

@@ -10,6 +10,8 @@ from typing import Any
 import httpcore
 import httpx
 
+from folio.models.ollama import tls_context
+
 LOOK_S = 0.25  # between looks whether anybody still waits
 
 
@@ -19,7 +21,7 @@ def transport(check_cancelled: Callable[[], None]) -> httpx.HTTPTransport:
     check_cancelled: called before every read, and repeatedly while there is nothing to read; an exception that it
     raises ends the request and closes its connection.
     """
-    context = httpx.create_ssl_context(trust_env=False)
+    context = tls_context()
     made = httpx.HTTPTransport(verify=context)
     # httpx has no way to say over what it reads. Its own pool has not been used yet.
     made._pool = httpcore.ConnectionPool(

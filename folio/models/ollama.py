@@ -13,6 +13,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,8 @@ from folio.offline import is_loopback
 from folio.types import Progress
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     import httpx
 
 DEFAULT_PORT = 11434
@@ -82,8 +85,17 @@ def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, A
         "trust_env": False,
         "follow_redirects": False,
         "auth": _as_we_ask,
+        "verify": tls_context(),
         "limits": httpx.Limits(max_keepalive_connections=0),
     }
+
+
+@cache
+def tls_context() -> SSLContext:
+    """The certificates for https, read once: each client would read them again, which takes 0.1 s."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
 
 
 @dataclass(frozen=True, slots=True)

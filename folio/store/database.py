@@ -145,7 +145,7 @@ class Database:
                 raise StoreMismatch(
                     f"The store was made by an older version of Folio, and {self._path} cannot be written: this"
                     " version has to bring it up to date.",
-                    "Make the file and its folder writable; or set VECTORSTORE_DIR to a copy of the folder.",
+                    "Make its folder and every file in it writable; or set VECTORSTORE_DIR to a copy of the folder.",
                 ) from error
             raise
 

@@ -534,6 +534,7 @@ def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: CliRunner) -> 
 
 
 def test_the_first_minutes_of_a_new_user(desk: CliRunner) -> None:
+    desk.settings["MODELS_DIR"] = str(desk.folder / "models")  # nothing is there yet
     shutil.copy(SAMPLE, desk.papers)
     ingested = desk.spawn("ingest.py")
     assert ingested.code == 0

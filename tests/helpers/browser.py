@@ -23,7 +23,7 @@ Pixels = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
 Yellow = npt.NDArray[np.bool_]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-LIMIT_S = 60  # until something is given up
+LIMIT_S = 120  # until something is given up
 WIDE, PHONE = (1440, 900), (375, 812)
 
 expect.set_options(timeout=LIMIT_S * 1000)

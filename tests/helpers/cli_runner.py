@@ -22,7 +22,7 @@ from config import Settings
 from folio import console, workers
 from tests.helpers.fakes import read_here
 from tests.helpers.ollama_server import closed_url
-from tests.helpers.paths import ROOT
+from tests.helpers.paths import ROOT, models_folder
 
 LIMIT_S = 120  # for one command in its own process
 
@@ -69,7 +69,7 @@ class CliRunner:
             "PAPERS_DIR": str(self.papers),
             "VECTORSTORE_DIR": str(self.store),
             "INGESTED_JSON": str(self.folder / "ingested.json"),
-            "MODELS_DIR": str(self.folder / "models"),
+            "MODELS_DIR": str(models_folder()),
             "CROSS_ENCODER": "nobody/has-this",
             "OLLAMA_HOST": closed_url(),
             "RERANKER": "builtin",

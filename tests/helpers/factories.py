@@ -16,6 +16,7 @@ from folio.store.library import Library
 from folio.text import tokenize
 from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder
+from tests.helpers.paths import models_folder
 from tests.helpers.pdfs import save
 
 YieldT = TypeVar("YieldT")
@@ -117,7 +118,7 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     settings = Settings(
         _env_file=None,  # type: ignore[call-arg]
         VECTORSTORE_DIR=folder / "vectorstore",
-        MODELS_DIR=folder / "models",
+        MODELS_DIR=models_folder(),
         CHUNK_SIZE=300,
         CHUNK_OVERLAP=50,
         **{"RERANKER": "builtin", "LLM": "builtin", **chosen},  # type: ignore[arg-type]

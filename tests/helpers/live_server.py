@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import uvicorn
@@ -19,8 +20,11 @@ from folio.web.api import make_web
 from folio.web.request_guard import Allowed
 from folio.web.server import FINISH_S
 from tests.helpers.fakes import RecordedProgress
+from tests.helpers.paths import models_folder
 
-LIMIT_S = 60
+LIMIT_S = 120
+# For httpx: no proxy, and no certificates for https, which each client reads for 0.1 s.
+HTTP_ONLY: dict[str, Any] = {"trust_env": False, "verify": False}
 
 
 class Live:
@@ -46,7 +50,7 @@ class Live:
         assert not self._thread.is_alive()
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=LIMIT_S, trust_env=False)
+        return httpx.Client(base_url=self.url, timeout=LIMIT_S, **HTTP_ONLY)
 
 
 def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
@@ -56,7 +60,7 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
         PAPERS_DIR=papers,
         VECTORSTORE_DIR=folder / "store",
         INGESTED_JSON=folder / "ingested.json",
-        MODELS_DIR=folder / "models",
+        MODELS_DIR=models_folder(),
         CROSS_ENCODER="nobody/has-this",
         **{"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin", **chosen},  # type: ignore[arg-type]
     )

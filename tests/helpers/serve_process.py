@@ -17,7 +17,7 @@ import pytest
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C stops it\.\n")
 
 
@@ -51,7 +51,7 @@ class Served:
             self.process.kill()
             pytest.fail(f"It did not start: {self.process.communicate()}")
         self.url, self.port = found[1], int(found[3])
-        self.client = httpx.Client(base_url=self.url, timeout=WAIT_S, trust_env=False)
+        self.client = httpx.Client(base_url=self.url, timeout=WAIT_S, trust_env=False, verify=False)
         return self
 
     def interrupt(self) -> int:

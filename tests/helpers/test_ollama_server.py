@@ -47,8 +47,8 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 
 def test_says_what_it_is_and_what_it_has(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
-    assert httpx.get(ollama_server.url, trust_env=False).text == "Ollama is running"
-    assert httpx.get(f"{ollama_server.url}/api/version", trust_env=False).json() == {"version": VERSION}
+    assert httpx.get(ollama_server.url, trust_env=False, verify=False).text == "Ollama is running"
+    assert httpx.get(f"{ollama_server.url}/api/version", trust_env=False, verify=False).json() == {"version": VERSION}
     assert [model.model for model in client.list().models] == [
         "llama3.1:8b",
         "nomic-embed-text:latest",
@@ -154,7 +154,7 @@ def test_chat_drops_the_oldest_messages_but_not_the_system_one(
     assert ollama_server.read[-1] == user(" " + "word " * 3147)
     ollama_server.faults.ignores_truncate = False
     body = {"model": "llama3.1:8b", "messages": messages, "options": {"num_ctx": 60}, "truncate": False}
-    refused = httpx.post(f"{ollama_server.url}/api/chat", json=body, trust_env=False)
+    refused = httpx.post(f"{ollama_server.url}/api/chat", json=body, trust_env=False, verify=False)
     assert (refused.status_code, refused.json()) == (400, {"error": "the input length exceeds the context length"})
 
 
@@ -232,14 +232,14 @@ def test_a_slow_server_outlasts_the_timeout(ollama_server: OllamaStandIn) -> Non
 
 def test_nobody_listens_at_a_closed_url() -> None:
     with pytest.raises(httpx.ConnectError):
-        httpx.get(closed_url(), trust_env=False)
+        httpx.get(closed_url(), trust_env=False, verify=False)
 
 
 def test_what_makes_no_sense_is_refused(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
     with pytest.raises(ollama.ResponseError, match='"nomic-embed-text" does not support chat'):
         client.chat("nomic-embed-text", user("?"))
     answers = [
-        httpx.post(f"{ollama_server.url}{path}", content=content, trust_env=False)
+        httpx.post(f"{ollama_server.url}{path}", content=content, trust_env=False, verify=False)
         for path, content in [("/api/embed", "{}"), ("/api/embed", "{"), ("/api/embed/", "{}")]
     ]
     assert [answer.status_code for answer in answers] == [400, 400, 404]

@@ -267,7 +267,7 @@ def test_the_command_killed_while_it_embeds_loses_nothing(tmp_path: Path) -> Non
                 time.sleep(random_.uniform(0.1, 2))
             else:
                 wanted = seen + random_.randint(1, len(once) // 4)
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + 120
                 while len(server.embedded()) < wanted and command.poll() is None:
                     assert time.monotonic() < deadline
                     time.sleep(0.002)

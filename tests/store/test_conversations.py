@@ -303,7 +303,7 @@ def test_a_long_transaction_of_another_program_is_not_waited_for(
     for write in writes:
         with pytest.raises(StoreBusy):
             write()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30  # what the library itself waits, once
     assert written.require(id).turns == 1  # reading goes on
     other.execute("ROLLBACK")
     other.close()

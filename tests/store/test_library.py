@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from folio.store.database import STEPS
 from folio.store.library import _ABOUT, Library, text_hash
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 from tests.helpers.paths import ROOT
+from tests.helpers.permissions import read_only
 
 TEXT = "The first page.\n\nThe second page says more.\n\nAnd the third one: ünï."
 
@@ -621,28 +620,6 @@ def old(path: Path) -> Path:
     return path
 
 
-@contextmanager
-def _read_only(place: Path) -> Iterator[None]:
-    """This file, or nothing in this folder, can be written, by root neither."""
-    if not hasattr(os, "geteuid"):
-        pytest.skip("needs a system on which folders can be made read-only")
-    if os.geteuid():
-        place.chmod(0o500)
-        try:
-            yield
-        finally:
-            place.chmod(0o700)
-        return
-    for options in (["--bind", place], ["-o", "remount,bind,ro"]):
-        mounted = subprocess.run(["mount", *options, place], capture_output=True, text=True, check=False)
-        if mounted.returncode:
-            pytest.skip(f"no folder can be made read-only here: {mounted.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
-
-
 def _assert_holds_what_it_held(path: Path) -> None:
     paper = _paper("a")
     library = Library(path)
@@ -795,10 +772,10 @@ def test_an_older_file_that_another_program_holds(old: Path, monkeypatch: pytest
 
 
 def test_an_older_file_that_may_only_be_read(old: Path) -> None:
-    with _read_only(old), pytest.raises(StoreMismatch, match="made by an older version of Folio") as caught:
+    with read_only(old), pytest.raises(StoreMismatch, match="made by an older version of Folio") as caught:
         Library(old)
     assert f"{old} cannot be written" in caught.value.happened
-    assert caught.value.remedy.startswith("Make the file and its folder writable")
+    assert caught.value.remedy.startswith("Make its folder and every file in it writable")
     _assert_holds_what_it_held(old)
 
 
@@ -806,7 +783,7 @@ def test_an_older_file_on_a_disk_that_cannot_be_written(old: Path, tmp_path: Pat
     place = tmp_path / "disk"
     place.mkdir()
     (place / "library.sqlite").write_bytes(old.read_bytes())
-    with _read_only(place), pytest.raises(StoreError, match="cannot be used now") as caught:
+    with read_only(place), pytest.raises(StoreError, match="cannot be used now") as caught:
         Library(place / "library.sqlite")  # nor could one of this version be opened there
     assert type(caught.value) is StoreError
     assert "permissions" in caught.value.remedy

@@ -18,7 +18,7 @@ from folio import workers
 from folio.web.api import ANSWERING
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
-from tests.helpers.live_server import LIMIT_S, Live, builtin_app, until
+from tests.helpers.live_server import HTTP_ONLY, LIMIT_S, Live, builtin_app, until
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.pdfs import slow_page
 
@@ -55,14 +55,14 @@ def test_a_client_that_leaves_ends_its_answer_and_leaves_no_trace(
         began = threading.Event()
 
         def ask() -> None:
-            with httpx.stream("POST", f"{live.url}{path}", json=slowly(), timeout=LIMIT_S, trust_env=False) as response:
+            with httpx.stream("POST", f"{live.url}{path}", json=slowly(), timeout=LIMIT_S, **HTTP_ONLY) as response:
                 for _ in response.iter_lines():
                     began.set()
                     return
 
         if path == "/chat":
             with pytest.raises(httpx.ReadTimeout):
-                httpx.post(f"{live.url}{path}", json=slowly(), timeout=1.0, trust_env=False)
+                httpx.post(f"{live.url}{path}", json=slowly(), timeout=1.0, **HTTP_ONLY)
         else:
             ask()
             assert began.is_set()
@@ -102,7 +102,7 @@ def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(
         conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
         endless(ollama_server)
         body = slowly(conversation=conversation)
-        with httpx.stream("POST", f"{live.url}/chat/stream", json=body, timeout=LIMIT_S, trust_env=False):
+        with httpx.stream("POST", f"{live.url}/chat/stream", json=body, timeout=LIMIT_S, **HTTP_ONLY):
             until(lambda: ollama_server.bodies("/api/chat"))
             for path in ("/chat", "/chat/stream"):
                 busy = client.post(path, json={"message": SLEEP, "conversation": conversation})
@@ -138,7 +138,7 @@ def test_a_paper_whose_client_left_while_another_was_read_is_read_too(
         """Leaves after the first event."""
         content = write_pdf(tmp_path / name, [text]).read_bytes()
         url = f"{live.url}/papers"
-        with httpx.stream("POST", url, files={"file": (name, content)}, timeout=LIMIT_S, trust_env=False) as response:
+        with httpx.stream("POST", url, files={"file": (name, content)}, timeout=LIMIT_S, **HTTP_ONLY) as response:
             return next(response.iter_lines())
 
     first = put_in("first.pdf", "The first one tells of bees. It is short.")
@@ -164,7 +164,7 @@ def test_a_page_that_is_drawn_for_ever_holds_up_nothing_else_nor_the_end(
 
         def look(number: int) -> None:
             with pytest.raises(httpx.ReadTimeout):
-                httpx.get(picture, params={"quote": f"moss {number}"}, timeout=5, trust_env=False)
+                httpx.get(picture, params={"quote": f"moss {number}"}, timeout=5, **HTTP_ONLY)
 
         looking = [others.submit(look, number) for number in range(45)]
         with live.client() as client:
@@ -186,7 +186,7 @@ def test_fifty_clients_at_once_each_get_their_own_answers(tmp_path: Path, monkey
 
     def talk(url: str, number: int) -> tuple[str, str]:
         question, follow_up, file, fact = asked["ice" if number % 2 else "fur"]
-        with httpx.Client(base_url=url, timeout=LIMIT_S * 2, trust_env=False) as client:
+        with httpx.Client(base_url=url, timeout=LIMIT_S * 2, **HTTP_ONLY) as client:
             mine = question + " " * number  # nobody else's, and means the same
             first = client.post("/chat", json={"message": mine})
             assert first.status_code == 200, first.text
@@ -203,5 +203,5 @@ def test_fifty_clients_at_once_each_get_their_own_answers(tmp_path: Path, monkey
     with Live(app) as live, ThreadPoolExecutor(50) as clients:
         talks = list(clients.map(partial(talk, live.url), range(50)))
         assert len({conversation for conversation, _ in talks}) == 50
-        listed = httpx.get(f"{live.url}/conversations", trust_env=False).json()["conversations"]
+        listed = httpx.get(f"{live.url}/conversations", **HTTP_ONLY).json()["conversations"]
         assert {(one["id"], one["title"]) for one in listed} == set(talks)
