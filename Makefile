@@ -1,6 +1,7 @@
 # Folio's tasks. Bare `make` lists them.
 #
-# The first task that needs it makes .venv and installs requirements.txt into it, again only when that file changes.
+# The first task that needs it makes .venv and installs requirements.txt into it, again only when that file changes;
+# `make test` and `make check` install requirements-dev.txt too.
 # To use an environment that you have already, name its interpreter; nothing is then installed:
 #
 #     make ask PYTHON=python
@@ -13,15 +14,18 @@ export Q
 
 ifeq ($(origin PYTHON),command line)
 READY := check-python
+DEV := check-python
 BASE := $(PYTHON)
 else
 PYTHON := .venv/bin/python
 READY := .venv/.installed
+DEV := .venv/.installed-dev
 BASE := $(PYTHON3)
 endif
+LINT_IMPORTS := $(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help ask serve test bench models sample schema docs requirements clean check-python
+.PHONY: help ask serve test check bench models sample schema docs requirements clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,11 +38,17 @@ ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your questi
 serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C
 	@$(PYTHON) serve.py --open
 
-test: $(READY) ## Run everything that CI runs: ruff, strict types, imports, the tests
+test: $(DEV) ## Run everything that CI runs: ruff, strict types, imports, all tests
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m mypy
-	@$(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
+	@$(LINT_IMPORTS)
 	@$(PYTHON) -m pytest -n auto
+
+# What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.
+check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types, imports, the tests of tests/fast.txt
+	@{ $(PYTHON) -m ruff check . && $(PYTHON) -m mypy && $(LINT_IMPORTS) >/dev/null; } & static=$$!; \
+	$(PYTHON) -m pytest -n auto -m "not slow" @tests/fast.txt; tests=$$?; \
+	wait $$static && exit $$tests
 
 bench: $(READY) ## Measure the speed beside the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
 	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
@@ -50,20 +60,23 @@ sample: $(READY) ## Make the sample paper in papers/ again from its script
 	@$(PYTHON) scripts/make_sample.py
 
 schema: $(READY) ## Make docs/answer.schema.json again from the models in folio/schema.py
-	@$(PYTHON) -m folio.schema
+	@$(PYTHON) scripts/make_schema.py
 
 docs: $(READY) ## Write the generated parts of docs/ again
 	@$(PYTHON) scripts/make_docs.py
 
 # A GPU build of torch brings packages along that no one else needs, and a version with a suffix: both are left out.
-requirements: check-python ## Make requirements.txt again from requirements.in, in a fresh environment
+requirements: check-python ## Make both requirements files again from their .in files, in a fresh environment
 	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BASE) -m venv "$$fresh"; \
-	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check -r requirements.in; \
-	{ sed -n '/^#/p' requirements.txt; \
-	  "$$fresh/bin/python" -m pip freeze --disable-pip-version-check \
-	  | sed -E '/^(nvidia-|cuda-|triton)/d; s/\+[A-Za-z0-9.]+$$//'; } > "$$fresh/requirements.txt"; \
-	cp "$$fresh/requirements.txt" requirements.txt
+	install() { "$$fresh/bin/python" -m pip install -qq --disable-pip-version-check "$$@"; }; \
+	pins() { "$$fresh/bin/python" -m pip freeze --disable-pip-version-check \
+	  | sed -E '/^(nvidia-|cuda-|triton)/d; s/\+[A-Za-z0-9.]+$$//'; }; \
+	install -r requirements.in "$$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements-dev.in)"; \
+	{ sed -n '/^#/p' requirements.txt; pins; } > "$$fresh/run.txt"; \
+	install -r requirements-dev.in -c "$$fresh/run.txt"; \
+	{ sed -n '/^[#-]/p' requirements-dev.txt; pins | grep -vxF -f "$$fresh/run.txt"; } > "$$fresh/dev.txt"; \
+	cp "$$fresh/run.txt" requirements.txt; cp "$$fresh/dev.txt" requirements-dev.txt
 
 clean: ## Remove .venv and caches; papers/, models/, vectorstore/ and ingested.json stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -77,4 +90,8 @@ check-python:
 	@echo "Installing the pinned requirements into .venv; this takes some minutes the first time." >&2
 	@$(PYTHON3) -m venv .venv
 	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/.installed-dev: requirements-dev.txt .venv/.installed
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	@touch $@

@@ -16,7 +16,18 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-ROOT = Path(__file__).resolve().parent
+
+def _data_folder() -> Path:
+    """The checkout; for an installed Folio, which is in none, the folder of the user's data."""
+    here = Path(__file__).resolve().parent
+    if (here / "ingest.py").is_file():
+        return here
+    from platformdirs import user_data_path
+
+    return user_data_path("folio", appauthor=False)
+
+
+DATA = _data_folder()
 
 Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, le=1)]
@@ -31,13 +42,13 @@ class Settings(BaseSettings):
     )
 
     # Files and folders
-    PAPERS_DIR: Path = ROOT / "papers"
+    PAPERS_DIR: Path = DATA / "papers"
     """The folder of PDFs that an ingest reads, subfolders included."""
-    VECTORSTORE_DIR: Path = ROOT / "vectorstore"
+    VECTORSTORE_DIR: Path = DATA / "vectorstore"
     """The index: `library.sqlite`, and the FAISS and BM25 files derived from it."""
-    INGESTED_JSON: Path = ROOT / "ingested.json"
+    INGESTED_JSON: Path = DATA / "ingested.json"
     """A list of what is in the index, for people to read."""
-    MODELS_DIR: Path = ROOT / "models"
+    MODELS_DIR: Path = DATA / "models"
     """Where `make models` puts the cross-encoder. Its subfolder `onnx/` caches the graphs built from model weights."""
 
     # Models

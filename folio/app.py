@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config import Settings, SettingsError, load_settings
 from folio.errors import StoreMissing, UsageError
 from folio.files import write_json
 from folio.model_choice import ModelChoice
@@ -25,10 +24,15 @@ from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
+    from config import Settings, SettingsError, load_settings
     from folio.answer.chat import Chat
     from folio.ingest import pipeline, progress
     from folio.search.langchain import FolioRetriever
-
+else:
+    try:  # An installed Folio carries config.py under this name: a top-level `config` there may be another program's.
+        from folio._config import Settings, SettingsError, load_settings
+    except ModuleNotFoundError:
+        from config import Settings, SettingsError, load_settings
 
 # Seconds that Ollama may take when the question is only what is ready
 _GLANCE_S = 2.0

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from folio.errors import with_commands
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -38,7 +40,7 @@ def _console(*, stderr: bool) -> Console:
 
 def say(text: str) -> None:
     """Print a notice on standard error."""
-    errors().print(one_line(text), style="dim")
+    errors().print(one_line(with_commands(text)), style="dim")
 
 
 def plain(text: str) -> str:

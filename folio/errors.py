@@ -21,6 +21,24 @@ FolioError                 exit code 1
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+# An installed Folio has no scripts, but the command `folio`.
+_IN_CHECKOUT = Path(__file__).resolve().parents[1].joinpath("ingest.py").is_file()
+_INSTALLED = (
+    ("into papers/ and run `python ingest.py`", "into a folder and run `folio ingest FOLDER`"),
+    (r"python (ingest|serve|evaluate)\.py", r"folio \1"),
+    (r"python query\.py", "folio ask"),
+)
+
+
+def with_commands(text: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
+    """A text that names commands, as they are called here: `python ingest.py` is `folio ingest` once installed."""
+    for script, command in () if in_checkout else _INSTALLED:
+        text = re.sub(script, command, text)
+    return text
+
 
 class FolioError(Exception):
     """An error with one sentence on what happened and one on what to do."""
@@ -30,7 +48,7 @@ class FolioError(Exception):
     def __init__(self, happened: str, remedy: str) -> None:
         super().__init__(happened)
         self.happened = happened
-        self.remedy = remedy
+        self.remedy = with_commands(remedy)
 
     def __reduce__(self) -> tuple[type[FolioError], tuple[str, str]]:
         # Errors cross from the parsing workers to the main process.

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.errors import ModelMissing, OllamaError
+from folio.errors import ModelMissing, OllamaError, with_commands
 from folio.models.cross_encoder import CrossEncoderReranker, local_files
 from folio.models.ollama import OllamaServer, base_url, is_local
 from folio.models.onnx_cache import GRAPHS
@@ -59,7 +59,7 @@ class ModelChoice:
     @property
     def better(self) -> list[str]:
         """What would give better answers, for the models used so far."""
-        return list(dict.fromkeys(self._stand_ins.values()))
+        return [with_commands(text) for text in dict.fromkeys(self._stand_ins.values())]
 
     def announce(self) -> None:
         """Print once, in one line, which built-in models are in use and how to get better ones."""

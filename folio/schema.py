@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -12,8 +11,6 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Sentence, Style
-
-SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "answer.schema.json"
 
 Count = Annotated[int, Field(ge=0)]
 FromOne = Annotated[int, Field(ge=1)]
@@ -284,7 +281,3 @@ def json_schema() -> dict[str, Any]:
         "description": "One line of what `python query.py --json` prints.",
         **made,
     }
-
-
-if __name__ == "__main__":
-    SCHEMA.write_text(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -20,9 +20,9 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import ingest
 import query
-from folio.schema import SCHEMA
 from folio.store.library import Library
 from folio.types import Paper
+from scripts.make_schema import SCHEMA
 from tests.helpers.paths import SHARED
 
 PAPERS = SHARED / "papers"

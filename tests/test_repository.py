@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pymupdf
@@ -64,6 +65,8 @@ def test_only_app_and_the_model_choice_see_the_settings() -> None:
     assert {path.stem for path in MODULES if "config" in imported(path)} == {"app", "model_choice"}
     reads = re.compile(r"\bsettings\.[A-Z]|\b_?app\.settings\b")
     assert {path.stem for path in MODULES if reads.search(path.read_text(encoding="utf-8"))} == {"app", "model_choice"}
+    # Carried in the package under this name, where app.py looks first; imported by nothing else.
+    assert [path.stem for path in MODULES if "folio._config" in path.read_text(encoding="utf-8")] == ["app"]
     assert not {"folio", "scripts", "ingest", "query", "evaluate", "serve"} & imported(ROOT / "config.py")
 
 
@@ -83,7 +86,7 @@ def test_module_reads_and_writes_no_pickle(path: Path) -> None:
 
 def test_bare_make_lists_the_targets() -> None:
     listed = dict(re.findall(r"^make (\S+) +(\S.*)$", make(), re.MULTILINE))
-    tasks = ["ask", "serve", "test", "bench", "models", "sample", "schema", "docs", "requirements", "clean"]
+    tasks = ["ask", "serve", "test", "check", "bench", "models", "sample", "schema", "docs", "requirements", "clean"]
     assert list(listed) == ["help", *tasks]
 
 
@@ -110,6 +113,15 @@ def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
     assert os.name == "nt" or os.access(ci, os.X_OK)
 
 
+def test_make_check_runs_the_same_on_the_fast_tests() -> None:
+    dry = make("--dry-run", "--no-print-directory", "check", "PYTHON=python")
+    lint = """python -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'"""
+    assert f"python -m ruff check . && python -m mypy && {lint}" in dry
+    assert 'python -m pytest -n auto -m "not slow" @tests/fast.txt' in dry
+    fast = (ROOT / "tests" / "fast.txt").read_text(encoding="utf-8").splitlines()
+    assert [path for path in fast if not (ROOT / path).exists()] == []
+
+
 def test_make_clean_keeps_papers_and_the_index() -> None:
     removed = make("--dry-run", "clean")
     assert not re.search(r"\b(papers|vectorstore|models|ingested)\b", removed)
@@ -129,9 +141,10 @@ def test_make_says_when_python_is_too_old(tmp_path: Path) -> None:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Package, as the package index spells it, to version. Every line that is no comment must be a pin."""
+    """Package, as the package index spells it, to version. Every other line must be a comment or -r."""
     lines = (line.partition("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
-    found = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines if line]
+    lines = (line for line in lines if line and not line.startswith("-r "))
+    found = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines]
     assert all(found), f"{name} has a line that pins nothing"
     return {re.sub(r"[-_.]+", "-", match[1]).lower(): match[2] for match in found if match}
 
@@ -140,6 +153,29 @@ def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
     direct, closure = pins("requirements.in"), pins("requirements.txt")
     assert direct["torch"] == "2.13.0"
     assert {name: closure.get(name) for name in direct} == direct
+    built_on = {"langchain", "langchain-community", "langchain-text-splitters", "langchain-ollama"}
+    assert {*built_on, "faiss-cpu", "rank-bm25", "sentence-transformers", "pymupdf", "pytest"} <= set(closure)
+
+
+def test_development_requirements_add_to_the_others_and_repeat_none() -> None:
+    direct, closure, more = pins("requirements-dev.in"), pins("requirements.txt"), pins("requirements-dev.txt")
+    assert not set(closure) & set(more)
+    assert {name: {**closure, **more}.get(name) for name in direct} == direct
+    assert "-r requirements.txt" in (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_package_is_built_with_what_the_tests_build_it_with() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    installed = pins("requirements-dev.in")
+    for requirement in project["build-system"]["requires"]:
+        name, _, version = requirement.partition("==")
+        assert installed[name] == version
+
+
+def test_only_the_tests_need_the_development_requirements() -> None:
+    assert [task for task in ("ask", "serve") if "requirements-dev" in make("--dry-run", task)] == []
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.findall(r"^(\w+): \$\(DEV\)", makefile, re.MULTILINE) == ["test", "check"]
 
 
 # The sample paper

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio.app import App
 from folio.console import one_line, output
-from folio.errors import FolioError
+from folio.errors import FolioError, with_commands
 from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
@@ -39,7 +39,7 @@ def show_doctor(app: App) -> int:
         table.add_row(
             Text(f"{mark} {row.what}", style=style),
             Text(one_line(row.found), overflow="fold"),
-            Text(one_line(row.fix), overflow="fold"),
+            Text(one_line(with_commands(row.fix)), overflow="fold"),
         )
     output().print(table)
     broken = [row for row in rows if row.needed and not row.ready]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
+from folio.errors import with_commands
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -256,5 +257,6 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
         library.close()
     fewer = f" of {number}" if len(questions) < number else ""
     output().print(f"Questions written: {len(questions)}{fewer}, each `pending` until read: {one_line(str(path))}")
-    output().print(f"Then: python evaluate.py {one_line(str(path))} --papers {one_line(str(papers))}")
+    then = with_commands("Then: python evaluate.py")
+    output().print(f"{then} {one_line(str(path))} --papers {one_line(str(papers))}")
     return 0

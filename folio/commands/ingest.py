@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
+from folio.errors import with_commands
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -136,7 +137,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     notes = Table(box=None, pad_edge=False, show_header=False)
     for outcome in outcomes:
         if outcome.notes or outcome.status == "pruned":
-            text = " ".join(outcome.notes) or "Its file is gone; dropped from the index."
+            text = with_commands(" ".join(outcome.notes)) or "Its file is gone; dropped from the index."
             style = "red" if outcome.status == "failed" else ""
             notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
@@ -157,7 +158,8 @@ def _verify(app: App) -> int:
     for problem in problems:
         output().print(problem, markup=False)
     if problems:
-        output().print("Run `python ingest.py --repair`; if the library itself is damaged, use `--rebuild`.")
+        remedy = "Run `python ingest.py --repair`; if the library itself is damaged, use `--rebuild`."
+        output().print(with_commands(remedy))
         return 1
     output().print("The store is consistent: library, vectors and BM25 agree.")
     return 0

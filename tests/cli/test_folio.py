@@ -14,6 +14,7 @@ import query
 import serve
 from folio import __version__
 from folio.commands import main as folio
+from folio.errors import with_commands
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 
@@ -111,3 +112,17 @@ def test_help_imports_no_package() -> None:
     )
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in ran.stderr.splitlines()}
     assert not imported & {"rich", "pydantic", "numpy", "platformdirs", "prompt_toolkit", "langchain_core", "config"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Run `python ingest.py --repair`.", "Run `folio ingest --repair`."),
+        ('Ask one: python query.py "What is ...?"', 'Ask one: folio ask "What is ...?"'),
+        ("Try python evaluate.py a.jsonl; python serve.py.", "Try folio evaluate a.jsonl; folio serve."),
+        ("Look at /home/me/ingest.py.", "Look at /home/me/ingest.py."),
+    ],
+)
+def test_texts_name_the_commands_that_are_there(text: str, expected: str) -> None:
+    assert with_commands(text, in_checkout=False) == expected
+    assert with_commands(text, in_checkout=True) == with_commands(text) == text

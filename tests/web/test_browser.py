@@ -385,7 +385,7 @@ def test_a_server_that_is_gone_is_told_of_and_asked_again_when_it_is_back(app: A
     tab.page.keyboard.press("Enter")
     turn = tab.find(".turn").nth(1)
     expect(turn.get_by_role("alert")).to_contain_text("Folio does not answer.")
-    expect(turn.get_by_role("alert")).to_contain_text("python serve.py")
+    expect(turn.get_by_role("alert")).to_contain_text("still running in its terminal")
     tab.find("a[href='#search']").click()
     tab.page.get_by_role("searchbox").first.fill("otters")
     tab.page.keyboard.press("Enter")

@@ -11,7 +11,7 @@ export class ApiError extends Error {
 }
 
 const lost = () =>
-  new ApiError("Folio does not answer.", "See whether `python serve.py` is still running, then try again.");
+  new ApiError("Folio does not answer.", "See whether Folio is still running in its terminal, then try again.");
 
 /** Anything that was thrown, as an ApiError to be shown. */
 export function shown(thrown) {
@@ -36,7 +36,7 @@ async function request(path, options) {
   const said = await response.json().catch(() => ({}));
   throw new ApiError(
     said.error ?? `The server answered ${response.status}.`,
-    said.remedy ?? "Look into the terminal that `python serve.py` runs in.",
+    said.remedy ?? "Look into the terminal that Folio runs in.",
     response.status,
   );
 }

@@ -1,0 +1,154 @@
+"""The package: what its wheel holds, and that it answers where there is no checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Mapping
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+from folio import __version__
+from tests.helpers.ollama_server import closed_url
+from tests.helpers.paths import ROOT, SAMPLE
+
+pytestmark = pytest.mark.slow
+
+LIMIT_S = 300
+PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the checkout with what is installed here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, *PIP, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(folder), "."]
+    subprocess.run(build, cwd=ROOT, timeout=LIMIT_S, check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_bytes(opened.read(name))
+
+
+def normal(requirement: str) -> str:
+    """A requirement with the package's name as the index spells it."""
+    name, _, version = requirement.partition("==")
+    return f"{re.sub(r'[-_.]+', '-', name).lower()}=={version}"
+
+
+def test_the_wheel_needs_what_requirements_in_names(wheel: Path) -> None:
+    lines = (line.partition("#")[0].strip() for line in (ROOT / "requirements.in").read_text("utf-8").splitlines())
+    needed = metadata(wheel).get_all("Requires-Dist") or []
+    assert sorted(map(normal, needed)) == sorted(normal(line) for line in lines if line)
+
+
+def test_the_wheel_has_the_version_of_the_package(wheel: Path) -> None:
+    about = metadata(wheel)
+    assert (about["Name"], about["Version"]) == ("folio-papers", __version__)
+    assert about["License-Expression"] == "AGPL-3.0-or-later"
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = {name for name in opened.namelist() if ".dist-info/" not in name}
+        assert opened.read("folio/_config.py") == (ROOT / "config.py").read_bytes()
+    files = (path for path in (ROOT / "folio").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert names == {*(path.relative_to(ROOT).as_posix() for path in files), "folio/_config.py"}
+    assert {"folio/web/static/index.html", "folio/web/static/style.css"} <= names
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs of a fresh environment: Folio from its wheel, what it needs from this environment."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder)
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    install = [sys.executable, *PIP, "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, timeout=LIMIT_S, check=True, capture_output=True)
+    where = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    packages = Path(subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip())
+    (packages / "needed.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
+    return python.parent
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that is no checkout, with a config.py of its own, and an empty home in it."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "config.py").write_text("raise AssertionError('not the settings of Folio')\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(
+    installed: Path, folder: Path, *command: str, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A program of the fresh environment, as a new user whose Ollama is not there."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR")}
+    environment = {
+        **kept,
+        "HOME": str(folder / "home"),
+        "LOCALAPPDATA": str(folder / "home"),
+        "OLLAMA_HOST": closed_url(),
+        **(more or {}),
+    }
+    return subprocess.run(
+        [str(installed / command[0]), *command[1:]],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+QUESTION = "What happens to the index when the computer loses power during an ingest?"
+
+
+def test_an_installed_folio_reads_and_answers_anywhere(installed: Path, folder: Path) -> None:
+    assert run(installed, folder, "folio", "--version").stdout == f"folio {__version__}\n"
+
+    nothing = run(installed, folder, "folio", "ask", QUESTION)
+    assert nothing.returncode == 1
+    assert "There is no index at" in nothing.stderr
+    assert "`folio ingest FOLDER`" in nothing.stderr
+
+    ingested = run(installed, folder, "folio", "ingest", str(SAMPLE.parent))
+    assert ingested.returncode == 0, ingested.stderr
+    answered = run(installed, folder, "folio", "ask", QUESTION)
+    assert answered.returncode == 0, answered.stderr
+    assert "folio-sample.pdf" in answered.stdout
+    assert "`folio ingest --rebuild`" in answered.stderr
+    assert ".py`" not in answered.stderr
+
+    again = run(installed, folder, "python", "-m", "folio", "ask", "--json", QUESTION)
+    assert again.returncode == 0, again.stderr
+    doctor = run(installed, folder, "folio", "doctor")
+    assert doctor.returncode == 0, doctor.stderr
+    assert "Ready to answer." in doctor.stdout
+
+    # Everything that it keeps is in the user's data folder.
+    (kept,) = {path.parent.parent for path in (folder / "home").rglob("library.sqlite")}
+    assert kept.name == "folio"
+    assert {path.name for path in kept.iterdir()} >= {"vectorstore", "ingested.json", "models"}
+    assert {path.name for path in folder.iterdir()} == {"home", "config.py"}
+
+    # And what it serves, in the package.
+    look = (
+        "from pathlib import Path; from folio.web.api import STATIC; import folio; "
+        "assert STATIC.is_relative_to(Path(folio.__file__).parent); print(len(list(STATIC.glob('*.js'))))"
+    )
+    static = run(installed, folder, "python", "-I", "-c", look)
+    assert static.stdout.strip() == str(len(list((ROOT / "folio" / "web" / "static").glob("*.js")))), static.stderr
