@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings
 from folio.app import App
-from folio.ingest import discovery, pipeline, progress
+from folio.ingest import discovery, pipeline
+from folio.ingest.progress import Outcome
 from folio.pdf.mupdf import pymupdf
 from folio.store import indexes
 from folio.store.fingerprint import Reading
@@ -130,10 +131,10 @@ def embedding(papers: int = 40, pages: int = 1, latency_s: float = 0.5, batch: i
             "OLLAMA_HOST": server.url,
             "EMBED_BATCH": batch,
         }
-        app, watch = App(Settings(**chosen), lambda text: None), _Silent()
+        app, progress = App(Settings(**chosen), lambda text: None), _Silent()
         with indexes.writing(folder / "store"):
-            files, _ = discovery.hash_files(discovery.find_pdfs([folder / "papers"]), watch)
-            done = list(app.ingest(files, watch, jobs=PROCESSES, retry=frozenset()))
+            files, _ = discovery.hash_files(discovery.find_pdfs([folder / "papers"]), progress)
+            done = list(app.ingest(files, progress, jobs=PROCESSES, retry=frozenset()))
         landed = [outcome for outcome in done if outcome.status == "added"]
         return server.figures(len(landed), sum(outcome.chunks for outcome in landed))
 
@@ -164,7 +165,7 @@ class _Silent:
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         pass
 
-    def done(self, outcome: progress.Outcome) -> None:
+    def done(self, outcome: Outcome) -> None:
         pass
 
 

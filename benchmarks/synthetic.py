@@ -28,7 +28,7 @@ import numpy as np
 from folio.ingest import pipeline
 from folio.ingest.chunking import chunk_id
 from folio.store import indexes
-from folio.store.fingerprint import Reading, made_here
+from folio.store.fingerprint import Reading, reading_fingerprint
 from folio.store.library import Library
 from folio.text import sentence_spans
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
@@ -145,16 +145,16 @@ def fill(
     """The same with these papers and their files, under this fingerprint. None: a file that is not there."""
     library = Library(folder / indexes.LIBRARY, create=True)
     library.set_fingerprint(made_with)
-    library.database.rows("PRAGMA synchronous = OFF")
+    library.database.execute("PRAGMA synchronous = OFF")
     for paper, vectors, file in papers:
         add(library, paper, vectors, file)
-    library.database.rows("PRAGMA synchronous = FULL")
+    library.database.execute("PRAGMA synchronous = FULL")
     return library
 
 
 def fingerprint(dimension: int) -> dict[str, str]:
     """A made store's, with the usual settings."""
-    return {**identity(dimension), **made_here(Reading(1500, 200))}
+    return {**identity(dimension), **reading_fingerprint(Reading(1500, 200))}
 
 
 def add(library: Library, paper: NewPaper, vectors: Vectors, file: SourceFile | None = None) -> None:

@@ -18,7 +18,7 @@ from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
-from folio.store.fingerprint import Reading, fingerprint, made_here
+from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
@@ -26,7 +26,8 @@ from folio.types import Notice, SourceFile, Style
 if TYPE_CHECKING:
     from config import Settings, SettingsError, load_settings
     from folio.answer.chat import Chat
-    from folio.ingest import pipeline, progress
+    from folio.ingest import pipeline
+    from folio.ingest.progress import IngestProgress, Outcome
     from folio.search.langchain import FolioRetriever
 else:
     try:  # An installed Folio carries config.py under this name: a top-level `config` there may be another program's.
@@ -134,7 +135,7 @@ class App:
     def require_same_settings(self, library: Library) -> None:
         """Raise StoreMismatch if the store was made with other settings, as far as no model is needed to know."""
         made_with = library.fingerprint()
-        expected = made_here(self.reading)
+        expected = reading_fingerprint(self.reading)
         if self.settings.EMBEDDER != "auto":
             expected["embedder"] = self.settings.EMBEDDER
         indexes.require_fingerprint(library, {**made_with, **expected})
@@ -144,11 +145,11 @@ class App:
     def ingest(
         self,
         files: Sequence[SourceFile],
-        watch: progress.IngestProgress,
+        progress: IngestProgress,
         *,
         jobs: int | None = None,
         retry: frozenset[str],
-    ) -> Iterator[progress.Outcome]:
+    ) -> Iterator[Outcome]:
         """Bring the store up to date with these files. The caller holds the writer lock."""
         from folio.ingest import pipeline
 
@@ -161,7 +162,7 @@ class App:
                 lambda: self.embedder(library),
                 self.reading,
                 self.limits(jobs),
-                watch,
+                progress,
                 batch=self.embed_batch,
                 retry=retry,
             )
@@ -169,8 +170,8 @@ class App:
             library.close()
 
     def rebuild(
-        self, files: Sequence[SourceFile], watch: progress.IngestProgress, *, jobs: int | None = None
-    ) -> Iterator[progress.Outcome]:
+        self, files: Sequence[SourceFile], progress: IngestProgress, *, jobs: int | None = None
+    ) -> Iterator[Outcome]:
         """Rebuild the store from these files. See rebuild.rebuild."""
         from folio.ingest import rebuild
 
@@ -182,12 +183,12 @@ class App:
             embedder,
             self.reading,
             self.limits(jobs),
-            watch,
+            progress,
             batch=self.embed_batch,
             notice=self.notice,
         )
 
-    def prune(self) -> list[progress.Outcome]:
+    def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""
         from folio.ingest import pipeline
 

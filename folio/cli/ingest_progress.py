@@ -29,7 +29,7 @@ class IngestProgressBar:
         self._task: TaskID = self._progress.add_task("Hashing", total=files, counts="")
         self._sizes: dict[str, float] = {}
         self._counts: Counter[str] = Counter()
-        self.landed = 0
+        self.added = 0
 
     def __enter__(self) -> IngestProgressBar:
         self._progress.start()
@@ -57,10 +57,10 @@ class IngestProgressBar:
     def done(self, outcome: Outcome) -> None:
         self._counts["pages"] += outcome.pages
         if outcome.status in ("added", "replaced"):
-            self.landed += 1
+            self.added += 1
         elif outcome.status == "failed":
             self._progress.advance(self._task, self._sizes.get(outcome.file.path, 0))
         self._progress.update(self._task, counts=self._text())
 
     def _text(self) -> str:
-        return f"{self.landed} papers, {self._counts['pages']} pages, {self._counts['chunks']} chunks"
+        return f"{self.added} papers, {self._counts['pages']} pages, {self._counts['chunks']} chunks"

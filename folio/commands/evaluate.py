@@ -176,12 +176,12 @@ def _ingest(app: App, papers: Path) -> None:
     found = discovery.find_pdfs([papers])
     if not found:
         raise UsageError(f"There are no PDFs in {papers}.", "Name the folder of the papers that the set asks about.")
-    with indexes.writing(app.store_folder), IngestProgressBar(len(found)) as watch:
-        files, outcomes = discovery.hash_files(found, watch)
+    with indexes.writing(app.store_folder), IngestProgressBar(len(found)) as progress:
+        files, outcomes = discovery.hash_files(found, progress)
         try:
-            for outcome in app.ingest(files, watch, retry=frozenset()):
+            for outcome in app.ingest(files, progress, retry=frozenset()):
                 outcomes.append(outcome)
-                watch.done(outcome)
+                progress.done(outcome)
             outcomes += app.prune()
         finally:
             app.finish_ingest()

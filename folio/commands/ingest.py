@@ -79,25 +79,26 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
             )
         found = {path: name for path, name in known.items() if path not in missing} | found
-    with IngestProgressBar(len(found)) as watch:
-        files, outcomes = discovery.hash_files(found, watch)
+    with IngestProgressBar(len(found)) as progress:
+        files, outcomes = discovery.hash_files(found, progress)
         work = (
-            app.rebuild(files, watch, jobs=arguments.jobs)
+            app.rebuild(files, progress, jobs=arguments.jobs)
             if arguments.rebuild
-            else app.ingest(files, watch, jobs=arguments.jobs, retry=retry)
+            else app.ingest(files, progress, jobs=arguments.jobs, retry=retry)
         )
         try:
             for outcome in work:
                 outcomes.append(outcome)
-                watch.done(outcome)
+                progress.done(outcome)
             if arguments.prune:
                 outcomes += app.prune()
         except (KeyboardInterrupt, ModelError):
-            watch.stop()
-            say(f"Stopped. Papers read so far: {watch.landed}. They are kept; run the same command again to continue.")
+            progress.stop()
+            count = f"Papers read so far: {progress.added}."
+            say(f"Stopped. {count} They are kept; run the same command again to continue.")
             raise
         except StoreError:
-            watch.stop()
+            progress.stop()
             if any(outcome.status != "unchanged" for outcome in outcomes):
                 _report(app, outcomes, perf_counter() - began)
             raise

@@ -142,7 +142,9 @@ def make_text_store(
             left = [(SourceFile(name, name, id), paper) for id, (name, paper) in wanted.items() if id not in there]
             if not left:
                 progress(LABEL, len(wanted), len(wanted))
-            for done, _ in enumerate(embedding_queue.land(library, left, embedder, batch), len(wanted) - len(left) + 1):
+            for done, _ in enumerate(
+                embedding_queue.embed_and_add(library, left, embedder, batch), len(wanted) - len(left) + 1
+            ):
                 progress(LABEL, done, len(wanted))
             library.forget_pending()
             indexes.update_indexes(made, library, engine)

@@ -1,4 +1,4 @@
-"""Which PDFs there are, and their SHA-256."""
+"""Finding PDF files and hashing them (SHA-256)."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from folio.types import SourceFile
 
 
 def find_pdfs(targets: Iterable[Path]) -> dict[Path, str]:
-    """PDFs by absolute path, with the name that people see; folders are searched, files taken as they are.
+    """Absolute path -> display name. Folders are searched for PDFs; a target that is a file is always included.
 
-    Links to folders are followed, hidden files and folders are left out. Raises UsageError for a target that does not
+    Links to folders are followed; hidden files and folders are skipped. Raises UsageError for a target that does not
     exist or a folder that cannot be searched.
     """
     found: dict[Path, str] = {}
     for target in targets:
-        place = Path(os.path.abspath(target))  # without "..", so that a file has one path
-        if place.is_dir():
-            for path in _pdfs_below(place):
-                found.setdefault(path, path.relative_to(place).as_posix())
-        elif place.exists():
-            found.setdefault(place, place.name)
+        absolute = Path(os.path.abspath(target))  # without "..", so that each file has one path
+        if absolute.is_dir():
+            for path in _pdfs_in(absolute):
+                found.setdefault(path, path.relative_to(absolute).as_posix())
+        elif absolute.exists():
+            found.setdefault(absolute, absolute.name)
         else:
             raise UsageError(f"There is no file or folder {target}.", "Check the path, or put PDFs into papers/.")
     return found
 
 
-def _pdfs_below(folder: Path) -> list[Path]:
+def _pdfs_in(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise UsageError(f"The folder {error.filename} cannot be searched: {error.strerror}.", "Check its permissions.")
 
     found: list[Path] = []
     visited: set[str] = set()
-    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
-        visited.add(os.path.realpath(place))
+    for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        visited.add(os.path.realpath(parent))
         folders[:] = [
             name
             for name in folders
-            if not name.startswith(".") and os.path.realpath(os.path.join(place, name)) not in visited
+            if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
-        paths = (Path(place, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
+        paths = (Path(parent, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
         found += (path for path in paths if path.is_file())
     return sorted(found)
 
 
-def hash_files(files: dict[Path, str], watch: IngestProgress) -> tuple[list[SourceFile], list[Outcome]]:
-    """Every file with its SHA-256, and those that could not be read."""
+def hash_files(files: dict[Path, str], progress: IngestProgress) -> tuple[list[SourceFile], list[Outcome]]:
+    """The files with their SHA-256, and outcomes for those that could not be read."""
     hashed: list[SourceFile] = []
     failed: list[Outcome] = []
-    # Neither the disk nor the hashing holds Python up: threads share the files out among the cores.
+    # Reading and hashing release Python's global lock, so threads can use all cores.
     pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
     try:
         for path, file in zip(files, pool.map(_hash_file, files, files.values()), strict=True):
@@ -62,7 +62,7 @@ def hash_files(files: dict[Path, str], watch: IngestProgress) -> tuple[list[Sour
                 hashed.append(file)
             else:
                 failed.append(file)
-            watch.hashed(path)
+            progress.hashed(path)
     finally:
         pool.shutdown(cancel_futures=True)
     return hashed, failed
@@ -82,7 +82,7 @@ def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
 
 
 def is_gone(path: Path) -> bool:
-    """Whether a file is known to be gone: its folder is there, and it is not."""
+    """Whether a file is missing although its folder exists."""
     try:
         path.stat()
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""Papers that have been read -> vectors -> library, so that the embedder never waits for what it could be given.
+"""The queue of papers between reading and the library: embeds their passages without letting the embedder idle.
 
-The embedder works in a thread of its own and finds the next batch ready; a batch may hold the end of one paper and the
-beginning of the next. Meanwhile the caller's thread, the only one that touches the library, writes down what has been
-embedded and lands the papers that are complete.
+The embedder runs in its own thread and always finds the next batch ready; a batch may span papers. Meanwhile the
+caller's thread, the only one that uses the library, saves the vectors and adds the papers that are complete.
 """
 
 from __future__ import annotations
@@ -22,18 +21,17 @@ from folio.protocols import Embedder
 from folio.store.library import Library, text_hash
 from folio.types import NewPaper, SourceFile, Vectors
 
-# Batches that are with the embedder: the one that it works on and the one that it takes next. They are what a kill
-# costs: all others have been written down.
-_AHEAD = 2
-# Papers that are held until their vectors are there, for each passage of a batch: enough to fill those two and a third,
-# however few passages a paper has.
-_HELD = _AHEAD + 1
-# Seconds that a call of the embedder gets to end when the work is broken off. Then it is left to itself.
-_PATIENCE_S = 2.0
+# Batches given to the embedder: the current one and the next. A kill loses these only; all others have been saved.
+_IN_FLIGHT = 2
+# Papers in the queue per passage of a batch: enough for the batches in flight and one more, even if each paper has a
+# single passage.
+_MAX_PAPERS = _IN_FLIGHT + 1
+# Seconds to wait for the embedder's current call when the queue is closed early
+_CLOSE_TIMEOUT_S = 2.0
 
 
 @dataclass(slots=True)
-class _Held:
+class _QueuedPaper:
     """A paper that waits for vectors."""
 
     file: SourceFile
@@ -43,15 +41,16 @@ class _Held:
     missing: set[bytes]
 
 
-Landed = tuple[SourceFile, NewPaper]
+# A paper and the file it was read from
+PaperFile = tuple[SourceFile, NewPaper]
 
 
 class EmbeddingQueue:
-    """Takes papers, and lands each in one transaction when all its vectors are there. Closed when no longer used.
+    """Embeds papers, and adds each to the library in one transaction once it has all its vectors.
 
-    Its methods are called by one thread, the library's, whose caller holds the writer's place. What they raise of the
-    embedder (ModelError) or of the library (DiskFull) ends the work: vectors that have been written down stay, and are
-    not computed again by the next ingest.
+    Close the queue after use. Call its methods from one thread, the library's, while holding the writer lock. Errors of
+    the embedder (ModelError) and the library (DiskFull) end the ingest: vectors saved so far stay, and the next ingest
+    does not compute them again.
     """
 
     def __init__(
@@ -61,124 +60,125 @@ class EmbeddingQueue:
         batch: int,
         embedded: Callable[[SourceFile, int, int], None] = lambda file, chunks, of: None,
     ) -> None:
-        """get_embedder is called when the first paper is taken. batch: passages in one call of the embedder.
+        """get_embedder is called for the first paper. batch: passages per call of the embedder.
 
-        embedded is told of a paper's chunks as they are done: how many, and of how many in all.
+        embedded is called with a file, the number of its chunks just embedded, and their total.
         """
         self._library, self._get_embedder, self._batch, self._embedded = library, get_embedder, batch, embedded
         self._worker: _Worker | None = None
-        self._todo: deque[tuple[bytes, str]] = deque()  # passages to be embedded, each text once
+        self._unsent: deque[tuple[bytes, str]] = deque()  # passages to be embedded, each text once
         self._sent: deque[tuple[list[bytes], Future[Vectors]]] = deque()
-        self._awaited: dict[bytes, list[_Held]] = {}  # text hash -> the papers that wait for it
-        self._held = 0
-        self._complete: deque[_Held] = deque()
+        self._waiting: dict[bytes, list[_QueuedPaper]] = {}  # text hash -> the papers that wait for its vector
+        self._paper_count = 0
+        self._complete: deque[_QueuedPaper] = deque()
 
-    def take(self, file: SourceFile, paper: NewPaper) -> None:
-        """A paper to be landed. `go_on` is called before the next one is taken: it keeps their number small."""
+    def put(self, file: SourceFile, paper: NewPaper) -> None:
+        """Queue a paper. Call `advance` before the next one, to keep the queue short."""
         if self._worker is None:
             self._worker = _Worker(self._get_embedder().embed_passages)
         texts = [paper.text[start:end] for start, end in paper.spans]
         hashes = [text_hash(text) for text in texts]
-        vectors = self._library.recall([digest for digest in hashes if digest not in self._awaited])
+        vectors = self._library.recall([digest for digest in hashes if digest not in self._waiting])
         missing = {digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in vectors}
-        held = _Held(file, paper, hashes, vectors, set(missing))
+        queued = _QueuedPaper(file, paper, hashes, vectors, set(missing))
         for digest, text in missing.items():
-            if digest not in self._awaited:
-                self._awaited[digest] = []
-                self._todo.append((digest, text))
-            self._awaited[digest].append(held)
-        self._held += 1
+            if digest not in self._waiting:
+                self._waiting[digest] = []
+                self._unsent.append((digest, text))
+            self._waiting[digest].append(queued)
+        self._paper_count += 1
         self._embedded(file, len(texts) - len(missing), len(texts))
         if not missing:
-            self._complete.append(held)
+            self._complete.append(queued)
 
-    def awaited(self) -> list[Future[Vectors]]:
-        """One of these is done when there is something to do without a further paper; never so where there are none."""
-        if self._sent or not self._todo:
+    def pending_futures(self) -> list[Future[Vectors]]:
+        """Futures to wait for: when one is done, `advance` can work without another paper. Empty if it cannot."""
+        if self._sent or not self._unsent:
             return [future for _, future in self._sent]
-        idle: Future[Vectors] = Future()  # the embedder has nothing to do, and could begin with less than a batch
-        idle.cancel()
-        return [idle]
+        ready: Future[Vectors] = Future()  # the embedder is idle and could start on a partial batch
+        ready.cancel()
+        return [ready]
 
-    def go_on(self, *, send_less: bool = False) -> Iterator[Landed]:
-        """Give the embedder work, write down what it has done, land what is complete; wait only where too much is held.
+    def advance(self, *, allow_partial: bool = False) -> Iterator[PaperFile]:
+        """Send batches, save finished vectors, add complete papers and yield them; waits only if the queue is full.
 
-        send_less: where the embedder is idle, less than a batch is sent: no further paper is at hand.
+        allow_partial: give an idle embedder a partial batch, because no other paper has been read yet.
         """
         while True:
-            too_many = self._held >= _HELD * self._batch
-            self._send(send_less or too_many)
-            if not self._complete and (too_many or len(self._todo) >= self._batch):
+            is_full = self._paper_count >= _MAX_PAPERS * self._batch
+            self._send(allow_partial or is_full)
+            if not self._complete and (is_full or len(self._unsent) >= self._batch):
                 wait([self._sent[0][1]])
             elif not self._complete and not (self._sent and self._sent[0][1].done()):
                 return
             while self._sent and self._sent[0][1].done():
-                self._write_down()
-                self._send(send_less)
-            yield from self._land()
+                self._save_vectors()
+                self._send(allow_partial)
+            yield from self._add_complete()
 
-    def rest(self) -> Iterator[Landed]:
-        """Land everything that has been taken."""
-        while self._held:
-            self._send(less=True, behind=True)
+    def finish(self) -> Iterator[PaperFile]:
+        """Add all remaining papers."""
+        while self._paper_count:
+            self._send(allow_partial=True, even_if_busy=True)
             if self._sent and not self._complete:
                 wait([self._sent[0][1]])
-                self._write_down()
-            yield from self._land()
+                self._save_vectors()
+            yield from self._add_complete()
 
     def close(self) -> None:
-        """End the embedder's thread. What it has embedded and nobody has taken is lost."""
+        """Stop the embedder's thread. Vectors that have not been saved are lost."""
         if self._worker is not None:
             self._worker.stop(future for _, future in self._sent)
 
-    def _send(self, less: bool, behind: bool = False) -> None:
-        """Keep the embedder in work. less: a batch need not be full, behind: not even one that waits."""
-        while self._worker and self._todo and len(self._sent) < _AHEAD:
-            if len(self._todo) < self._batch and not (less and (behind or not self._sent)):
+    def _send(self, allow_partial: bool, even_if_busy: bool = False) -> None:
+        """Keep batches in flight. A partial batch is sent only to an idle embedder, unless `even_if_busy`."""
+        while self._worker and self._unsent and len(self._sent) < _IN_FLIGHT:
+            if len(self._unsent) < self._batch and not (allow_partial and (even_if_busy or not self._sent)):
                 return
-            part = [self._todo.popleft() for _ in range(min(self._batch, len(self._todo)))]
+            part = [self._unsent.popleft() for _ in range(min(self._batch, len(self._unsent)))]
             self._sent.append(([digest for digest, _ in part], self._worker.submit([text for _, text in part])))
 
-    def _write_down(self) -> None:
-        """Remember the vectors of the batch that has been longest with the embedder, and hand them to their papers."""
+    def _save_vectors(self) -> None:
+        """Save the vectors of the oldest batch in flight, and give them to their papers."""
         hashes, future = self._sent[0]
-        fresh = future.result()
-        self._library.remember(hashes, fresh)
+        vectors = future.result()
+        self._library.remember(hashes, vectors)
         self._sent.popleft()
-        told: dict[int, tuple[_Held, int]] = {}
-        for digest, vector in zip(hashes, fresh, strict=True):
-            for held in self._awaited.pop(digest):
-                held.vectors[digest] = vector
-                held.missing.remove(digest)
-                told[id(held)] = held, told.get(id(held), (held, 0))[1] + 1
-        for held, count in told.values():
-            self._embedded(held.file, count, len(held.hashes))
-            if not held.missing:
-                self._complete.append(held)
+        counts: dict[int, tuple[_QueuedPaper, int]] = {}
+        for digest, vector in zip(hashes, vectors, strict=True):
+            for queued in self._waiting.pop(digest):
+                queued.vectors[digest] = vector
+                queued.missing.remove(digest)
+                counts[id(queued)] = queued, counts.get(id(queued), (queued, 0))[1] + 1
+        for queued, count in counts.values():
+            self._embedded(queued.file, count, len(queued.hashes))
+            if not queued.missing:
+                self._complete.append(queued)
 
-    def _land(self) -> Iterator[Landed]:
+    def _add_complete(self) -> Iterator[PaperFile]:
         while self._complete:
-            held = self._complete.popleft()
-            ids = [chunking.chunk_id(held.paper.id, start, end) for start, end in held.paper.spans]
-            self._library.add(held.paper, held.file, ids, np.stack([held.vectors[digest] for digest in held.hashes]))
-            self._held -= 1
-            yield held.file, held.paper
+            queued = self._complete.popleft()
+            file, paper = queued.file, queued.paper
+            ids = [chunking.chunk_id(paper.id, start, end) for start, end in paper.spans]
+            self._library.add(paper, file, ids, np.stack([queued.vectors[digest] for digest in queued.hashes]))
+            self._paper_count -= 1
+            yield file, paper
 
 
-def land(library: Library, papers: Iterable[Landed], embedder: Embedder, batch: int) -> Iterator[Landed]:
-    """Embed papers that have been read and put them into the library; yields each when it has landed.
+def embed_and_add(library: Library, papers: Iterable[PaperFile], embedder: Embedder, batch: int) -> Iterator[PaperFile]:
+    """Embed papers and add them to the library; yields each paper once it has been added.
 
-    batch: passages in one call of the embedder. Raises ModelError, DiskFull. The caller holds the writer's place.
+    batch: passages per call of the embedder. Raises ModelError, DiskFull. The caller holds the writer lock.
     """
-    with closing(EmbeddingQueue(library, lambda: embedder, batch)) as landing:
+    with closing(EmbeddingQueue(library, lambda: embedder, batch)) as queue:
         for file, paper in papers:
-            landing.take(file, paper)
-            yield from landing.go_on()
-        yield from landing.rest()
+            queue.put(file, paper)
+            yield from queue.advance()
+        yield from queue.finish()
 
 
 class _Worker:
-    """The embedder's thread. It does not keep the program from ending, as a call to a server may take minutes."""
+    """The embedder's thread: a daemon, so that a call that takes minutes does not keep the program from ending."""
 
     def __init__(self, embed: Callable[[Sequence[str]], Vectors]) -> None:
         self._embed = embed
@@ -192,11 +192,11 @@ class _Worker:
         return future
 
     def stop(self, futures: Iterable[Future[Vectors]]) -> None:
-        """Begin nothing more, and wait a little for the call that is going on."""
+        """Start nothing more, and wait briefly for the current call."""
         for future in futures:
             future.cancel()
         self._jobs.put(None)
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
         while job := self._jobs.get():
@@ -205,6 +205,6 @@ class _Worker:
                 continue
             try:
                 future.set_result(self._embed(texts))
-            except BaseException as error:  # raised again where the result is taken
+            except BaseException as error:  # raised again by future.result()
                 future.set_exception(error)
                 return

@@ -1,4 +1,4 @@
-"""What an ingest reports: an outcome for each file, and progress while it runs."""
+"""What an ingest reports: progress while it runs, and an outcome for each file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "prune
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file."""
+    """The result for one file."""
 
     file: SourceFile
     status: Status
     pages: int = 0
     chunks: int = 0
-    notes: tuple[str, ...] = ()  # what was odd, or why it failed and what to do
+    notes: tuple[str, ...] = ()  # problems found, or why it failed and what to do
 
 
 class IngestProgress(Protocol):
-    """Told how an ingest goes on."""
+    """Receives the progress of an ingest."""
 
     def hashed(self, file: Path) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Making a store anew, beside the one in use, which serves until the new one is whole."""
+"""Rebuilding a store while the old one stays in use until the new one is complete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
-from folio.ingest import pipeline, progress
+from folio.ingest import pipeline
+from folio.ingest.progress import IngestProgress, Outcome
 from folio.protocols import Embedder
 from folio.store.conversations import Conversations
 from folio.store.fingerprint import Reading, fingerprint
@@ -18,7 +19,8 @@ from folio.store.library import Library
 from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile
 
-BESIDE = "rebuild.sqlite"
+# The new library while it is being built
+UNFINISHED = "rebuild.sqlite"
 T = TypeVar("T")
 
 
@@ -28,43 +30,45 @@ def rebuild(
     embedder: Embedder,
     reading: Reading,
     limits: pipeline.Limits,
-    watch: progress.IngestProgress,
+    progress: IngestProgress,
     *,
     batch: int,
     notice: Notice,
-) -> Iterator[progress.Outcome]:
-    """Make the library at `path` anew from these files; the last step takes all of it over in one transaction.
+) -> Iterator[Outcome]:
+    """Rebuild the library at `path` from these files; the last step replaces its papers in one transaction.
 
-    A rebuild that was broken off is gone on with. Raises StoreError when no file gave a paper: the old library stays.
-    The caller holds the writer's place, and brings the indexes up to date afterwards.
+    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old library stays. The caller
+    holds the writer lock, and updates the indexes afterwards.
     """
-    beside = path.with_name(BESIDE)
-    library = _broken_off(beside, fingerprint(embedder, reading))
+    unfinished = path.with_name(UNFINISHED)
+    library = _open_unfinished(unfinished, fingerprint(embedder, reading))
     paths = frozenset(file.path for file in files)
     try:
         for old in library.files():
             if old.path not in paths:
                 library.drop(old.path)
-        yield from pipeline.ingest(library, files, lambda: embedder, reading, limits, watch, batch=batch, retry=paths)
+        yield from pipeline.ingest(
+            library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths
+        )
         is_empty = not library.chunk_count()
     finally:
         library.close()
     if is_empty:
-        _delete(beside)
-        raise StoreError("None of the files gave a paper.", "See the reasons; the index was left as it is.")
+        _delete(unfinished)
+        raise StoreError("None of the files could be read.", "See the reasons above. The index has not been changed.")
     try:
-        _take_over(path, beside)
+        _take_over(path, unfinished)
     except (StoreDamaged, StoreMismatch):
-        aside = _set_aside(path)
-        notice(f"The library that could not be read was set aside as {aside.name}.")
-        _take_over(path, beside, aside)
-    _delete(beside)
+        damaged = _set_aside(path)
+        notice(f"The old library could not be read and was renamed {damaged.name}.")
+        _take_over(path, unfinished, damaged)
+    _delete(unfinished)
 
 
 def known_files(path: Path, record: Path) -> dict[Path, str]:
-    """The files that a library was made from, by absolute path, with their names.
+    """The files that a library was made from: absolute path -> display name.
 
-    Where the library is there and cannot be read, ingested.json (`record`) says which they were.
+    If the library cannot be read, they are taken from ingested.json (`record`).
     """
     files = read_if_sound(path, Library.files)
     if files is not None:
@@ -79,7 +83,7 @@ def known_files(path: Path, record: Path) -> dict[Path, str]:
 
 
 def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
-    """What is read from a library; None when there is none that can be read."""
+    """The result of `read` on the library; None if the library is missing or cannot be read."""
     try:
         library = Library(path)
     except StoreError:
@@ -92,41 +96,44 @@ def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
         library.close()
 
 
-def _broken_off(beside: Path, fingerprint: dict[str, str]) -> Library:
-    """The library that an earlier rebuild left half-way, where it can be gone on with; else an empty one."""
+def _open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
+    """The library left by an interrupted rebuild if it can be continued, otherwise an empty one."""
     try:
-        library = Library(beside, create=True)
+        library = Library(path, create=True)
         if library.fingerprint() in ({}, fingerprint):
             return library
         library.close()
     except (StoreDamaged, StoreMismatch):
         pass
-    _delete(beside)
-    return Library(beside, create=True)
+    _delete(path)
+    return Library(path, create=True)
 
 
-def _take_over(path: Path, beside: Path, aside: Path | None = None) -> None:
-    """aside: a library that cannot be read, but whose questions and conversations perhaps can."""
+def _take_over(path: Path, new: Path, damaged: Path | None = None) -> None:
+    """Replace the papers at `path` with those of `new`.
+
+    damaged: the old library, whose questions and conversations are copied if they can be read.
+    """
     library = Library(path, create=True)
     try:
         with closing(Conversations(path)) as conversations:
             log = QueryLog(library.database)
-            # These raise where something is damaged that taking over the papers would not mend.
+            # These raise if a table is damaged that replacing the papers would not repair.
             log.counts()
-            conversations.listed()
-            library.replace_with(beside)
-            if aside is not None:
-                shift = None
+            conversations.summaries()
+            library.replace_with(new)
+            if damaged is not None:
+                offset = None
                 with suppress(StoreError):
-                    shift = log.take_over(aside)
+                    offset = log.take_over(damaged)
                 with suppress(StoreError):
-                    conversations.take_over(aside, shift)
+                    conversations.take_over(damaged, offset)
     finally:
         library.close()
 
 
 def _set_aside(path: Path) -> Path:
-    """Keep a library that cannot be read under another name; returns where it is."""
+    """Rename a library that cannot be read; returns its new path."""
     name = f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}-{path.name}"
     for suffix in ("", "-wal", "-shm"):
         part = path.with_name(path.name + suffix)

@@ -20,7 +20,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field
 
 from folio.protocols import Embedder
-from folio.store.faiss_segment import in_full
+from folio.store.faiss_segment import full_precision_index
 from folio.store.library import Library
 from folio.types import Hit
 
@@ -101,7 +101,7 @@ def vector_store(library: Library, embedder: Embedder) -> Any:
     ids = {chunk_id: str(chunk_id) for chunk_id in sorted(library.chunk_ids())}
     return FAISS(
         FolioEmbeddings(embedder),
-        in_full(embedder.dimension, library.vectors()),
+        full_precision_index(embedder.dimension, library.vectors()),
         LibraryDocstore(),
         ids,
         distance_strategy=DistanceStrategy.MAX_INNER_PRODUCT,

@@ -1,4 +1,4 @@
-"""An answer as it is kept for follow-ups: which spans of which papers it was made from, and not their texts again."""
+"""Answers saved for follow-ups: the spans of the papers they were made from, without their text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from folio.store.library import Library, text_hash
 from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, Sentence
 
 
-def memory_of(answer: Answer) -> str:
-    """JSON, in ASCII."""
+def snapshot_of(answer: Answer) -> str:
+    """The answer as ASCII JSON, for `restore`."""
     return json.dumps(
         {
             "question": answer.question,
@@ -20,12 +20,12 @@ def memory_of(answer: Answer) -> str:
                 {
                     "text": sentence.text,
                     "section": sentence.section,
-                    "citations": [_citation(citation) for citation in sentence.citations],
-                    "against": [_citation(citation) for citation in sentence.against],
+                    "citations": [_citation_fields(citation) for citation in sentence.citations],
+                    "against": [_citation_fields(citation) for citation in sentence.against],
                 }
                 for sentence in answer.sentences
             ],
-            "evidence": [_evidence(evidence) for evidence in answer.evidence],
+            "evidence": [_evidence_fields(evidence) for evidence in answer.evidence],
             "dropped": answer.dropped,
             "notice": answer.notice,
             "style": answer.style,
@@ -33,54 +33,54 @@ def memory_of(answer: Answer) -> str:
     )
 
 
-def recalled(memory: str, library: Library) -> Answer | None:
-    """The answer again, with its texts as the library has them; None where a paper is gone, or no longer says that."""
-    held = json.loads(memory)
+def restore(snapshot: str, library: Library) -> Answer | None:
+    """The answer with its texts read from the library; None if a paper is gone or its text has changed."""
+    answer = json.loads(snapshot)
     with library.reading():
-        papers = {paper.id: paper for paper in library.papers_by_id({kept["paper"] for kept in held["evidence"]})}
+        papers = {paper.id: paper for paper in library.papers_by_id({kept["paper"] for kept in answer["evidence"]})}
         evidence: list[Evidence] = []
-        for kept in held["evidence"]:
-            again = _evidence_again(len(evidence) + 1, kept, papers.get(kept["paper"]), library)
-            if again is None:
+        for kept in answer["evidence"]:
+            restored = _restore_evidence(len(evidence) + 1, kept, papers.get(kept["paper"]), library)
+            if restored is None:
                 return None
-            evidence.append(again)
+            evidence.append(restored)
     try:
         sentences = tuple(
             Sentence(
                 kept["text"],
-                tuple(_citation_again(citation, evidence) for citation in kept["citations"]),
-                tuple(_citation_again(citation, evidence) for citation in kept["against"]),
+                tuple(_restore_citation(citation, evidence) for citation in kept["citations"]),
+                tuple(_restore_citation(citation, evidence) for citation in kept["against"]),
                 kept["section"],
             )
-            for kept in held["sentences"]
+            for kept in answer["sentences"]
         )
-    except ValueError:  # the words are the same, and the pages begin elsewhere
+    except ValueError:  # the text is the same, but its pages begin elsewhere
         return None
     return Answer(
-        held["question"],
-        held["standalone_question"],
+        answer["question"],
+        answer["standalone_question"],
         sentences,
         tuple(evidence),
-        held["dropped"],
-        held["notice"],
-        held["style"],
+        answer["dropped"],
+        answer["notice"],
+        answer["style"],
     )
 
 
-def _citation(citation: Citation) -> list[float]:
-    """Its paper is that of its evidence."""
+def _citation_fields(citation: Citation) -> list[float]:
+    """Without its paper, which is that of its evidence."""
     return [citation.evidence, citation.start, citation.end, citation.support]
 
 
-def _citation_again(kept: Sequence[Any], evidence: Sequence[Evidence]) -> Citation:
+def _restore_citation(kept: Sequence[Any], evidence: Sequence[Evidence]) -> Citation:
     number, start, end, support = kept
     source = evidence[number - 1]
     quote = source.text[start - source.start : end - source.start]
     return Citation(source.paper, start, end, quote, number, support)
 
 
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    """Its number is its place; its hits are of its paper."""
+def _evidence_fields(evidence: Evidence) -> dict[str, Any]:
+    """Without its number, which is its position, and its hits' paper, which is its own."""
     hits = [[hit.chunk.id, hit.chunk.start, hit.chunk.end, hit.score, hit.dense, hit.lexical] for hit in evidence.hits]
     return {
         "paper": evidence.paper.id,
@@ -91,7 +91,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _evidence_again(number: int, kept: Mapping[str, Any], paper: Paper | None, library: Library) -> Evidence | None:
+def _restore_evidence(number: int, kept: Mapping[str, Any], paper: Paper | None, library: Library) -> Evidence | None:
     if paper is None:
         return None
     start, end = kept["start"], kept["end"]
@@ -106,5 +106,5 @@ def _evidence_again(number: int, kept: Mapping[str, Any], paper: Paper | None, l
 
 
 def _digest(text: str, hits: Sequence[Hit]) -> str:
-    """Stands for the text of evidence and of what it was made from: another reading of a PDF may give other words."""
+    """A hash of the text of evidence and its hits: a PDF read again may give other words."""
     return text_hash("\n".join([text, *(hit.text for hit in hits)])).hex()

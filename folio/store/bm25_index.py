@@ -1,6 +1,6 @@
-"""BM25, derived from the library: tantivy by default, rank-bm25 behind the same contract.
+"""BM25 indexes derived from the library: tantivy by default, or rank-bm25 behind the same interface.
 
-Both see the same tokens (tokens.py), so that they rank alike.
+Both get the same tokens (text.tokenize), so that they rank alike.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from folio.text import VERSION, tokenize
 from folio.types import Passage, Stamp
 
 MANIFEST = "folio.json"
-# Of tantivy's: which segments make up the index. A commit replaces it last.
+# tantivy's list of the index's segments; a commit replaces it last.
 META = "meta.json"
 
 
 def _body(passage: Passage) -> list[str]:
-    """A passage is found by its paper's title too: questions name the paper more often than its paragraphs do."""
+    """The indexed tokens, the paper's title included: questions name the paper more often than its paragraphs do."""
     return tokenize(f"{passage.title}\n{passage.text}")
 
 
-# Bytes that tantivy surely needs to write anything
-_ROOM = 2**20
+# Free bytes below which tantivy cannot write anything
+_MIN_FREE = 2**20
 
 
 @contextmanager
 def _os_errors(folder: Path | None) -> Iterator[None]:
-    """What tantivy could not do because the system would not, as the OSError that it was.
+    """Turn tantivy's ValueError back into the OSError that caused it.
 
-    Now and then tantivy tells only that its writer's thread has died; on a full disk that is why.
+    Sometimes tantivy reports only that its writer thread was killed; on a full disk, that is the reason.
     """
     try:
         yield
@@ -48,35 +48,35 @@ def _os_errors(folder: Path | None) -> Iterator[None]:
         number = re.search(r"os error (\d+)|code: (\d+)", str(error))
         if number is not None:
             raise OSError(int(number[1] or number[2]), str(error)) from error
-        if folder is not None and "killed" in str(error) and shutil.disk_usage(folder).free < _ROOM:
+        if folder is not None and "killed" in str(error) and shutil.disk_usage(folder).free < _MIN_FREE:
             raise OSError(errno.ENOSPC, str(error)) from error
         raise
 
 
 def rarity(documents_with: int, documents: int) -> float:
-    """Inverse document frequency as in BM25 (Robertson and Spärck Jones), never negative."""
+    """Inverse document frequency as in BM25 (Robertson and Spärck Jones), shifted so that it is never negative."""
     return math.log(1 + (documents - documents_with + 0.5) / (documents_with + 0.5))
 
 
 class TantivyIndex:
-    """BM25 by tantivy, in a folder that it adds to in place, or in memory.
+    """BM25 by tantivy, in a folder that is updated in place, or in memory.
 
-    A commit is atomic. The manifest with the stamp is written after it; a kill between the two leaves an index that is
-    ahead of its stamp, which is why an update takes out what it is about to put in.
+    A commit is atomic. The manifest with the stamp is written after it; a kill between the two leaves an index ahead of
+    its stamp, so an update deletes each passage before adding it.
     """
 
     def __init__(self, index: Any, stamp: Stamp, folder: Path | None = None) -> None:
         self.stamp = stamp
         self._index = index
         self._folder = folder
-        self._files: dict[str, list[Any]] = {}  # in the manifest: name -> size and SHA-256
-        self._index.config_reader(reload_policy="manual")  # a reader stays with the generation that it opened
+        self._files: dict[str, list[Any]] = {}  # as in the manifest: name -> size and SHA-256
+        self._index.config_reader(reload_policy="manual")  # a reader keeps the generation that it opened
         self._index.reload()
         self._searcher = index.searcher()
 
     @classmethod
     def create(cls, stamp: Stamp, folder: Path | None = None) -> TantivyIndex:
-        """An empty index; one that is in the folder is dropped."""
+        """An empty index; an existing one in the folder is deleted."""
         import tantivy
 
         builder = tantivy.SchemaBuilder()
@@ -92,9 +92,9 @@ class TantivyIndex:
 
     @classmethod
     def load(cls, folder: Path, *, thorough: bool = False) -> TantivyIndex:
-        """Open what `update` wrote. Raises IndexDamaged when a file is missing or has another size.
+        """Open a saved index. Raises IndexDamaged if a file is missing or has changed in size.
 
-        thorough: read every file and compare its SHA-256 too.
+        thorough: also read every file and compare its SHA-256.
         """
         import tantivy
 
@@ -105,9 +105,9 @@ class TantivyIndex:
             for name, (size, digest) in manifest["files"].items():
                 path = folder / Path(name).name
                 if path.stat().st_size != size or (thorough and sha256_file(path) != digest):
-                    raise IndexDamaged(f"{name} of the BM25 index is not the file that was written")
+                    raise IndexDamaged(f"{name} of the BM25 index has changed since it was written")
             index = cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
-            if sha256_file(folder / META) != manifest["files"][META][1]:  # a writer has committed meanwhile
+            if sha256_file(folder / META) != manifest["files"][META][1]:  # a writer has just committed
                 raise IndexDamaged("the BM25 index is ahead of its manifest")
             index._files = dict(manifest["files"])
             return index
@@ -126,7 +126,7 @@ class TantivyIndex:
         return {int(i) for i in ids if i is not None}
 
     def update(self, added: Iterable[Passage], removed: Iterable[int], stamp: Stamp) -> None:
-        """Take passages in and out, in one commit. Taking in one that is there replaces it. Raises OSError."""
+        """Add passages, replacing those with the same id, and remove others, in one commit. Raises OSError."""
         with _os_errors(self._folder):
             self._commit(added, removed)
         self._index.reload()
@@ -150,65 +150,66 @@ class TantivyIndex:
         writer.wait_merging_threads()
 
     def _write_manifest(self, folder: Path) -> None:
-        for left in folder.glob(".tmp*"):  # tantivy's, of a commit that was killed
-            left.unlink(missing_ok=True)
+        for temporary in folder.glob(".tmp*"):  # left by tantivy when a commit was killed
+            temporary.unlink(missing_ok=True)
         kept = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and not path.name.startswith(".")]
         files = {path.name: self._size_and_digest(path) for path in kept if path.suffix != ".lock"}
         write_json(folder / MANIFEST, {**asdict(self.stamp), "tokenizer": VERSION, "files": files})
         self._files = files
 
     def _size_and_digest(self, path: Path) -> list[Any]:
-        """A file that was there before is not read again: all but META tantivy writes once, under a new name."""
+        """Known files are not read again: tantivy writes each file once, under a new name, except META."""
         size = path.stat().st_size
         known = self._files.get(path.name, [None])
         return known if known[0] == size and path.name != META else [size, sha256_file(path)]
 
     def rarity(self, token: str) -> float:
-        """See types.LexicalIndex."""
-        # tantivy counts a passage that was taken out until its segment is merged.
+        """See protocols.LexicalIndex."""
+        # tantivy counts a deleted passage until its segment is merged.
         return rarity(min(int(self._searcher.doc_freq("body", token)), len(self)), len(self))
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """See types.LexicalIndex."""
+        """See protocols.LexicalIndex."""
         import tantivy
 
         tokens = list(dict.fromkeys(tokenize(query)))
         if not tokens or k < 1 or len(self) == 0:
             return []
         schema, should, must = self._index.schema, tantivy.Occur.Should, tantivy.Occur.Must
-        wanted = tantivy.Query.boolean_query(
+        matching = tantivy.Query.boolean_query(
             [(should, tantivy.Query.term_query(schema, "body", token, "freq")) for token in tokens]
         )
         if papers is not None:
             within = tantivy.Query.term_set_query(schema, "paper", sorted(papers))
-            wanted = tantivy.Query.boolean_query([(must, wanted), (must, tantivy.Query.const_score_query(within, 0.0))])
+            constant = tantivy.Query.const_score_query(within, 0.0)
+            matching = tantivy.Query.boolean_query([(must, matching), (must, constant)])
         limit = k + 1
         while True:
-            found = self._searcher.search(wanted, limit=limit, count=False).hits
+            found = self._searcher.search(matching, limit=limit, count=False).hits
             if len(found) < limit or found[-1][0] < found[k - 1][0]:
                 break
-            limit *= 2  # which of those that tie at the end are kept: by id
+            limit *= 2  # get every hit that ties with the last: ties are broken by id
         ids = self._searcher.fast_field_values("id", [address for _, address in found])
         pairs = [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True) if i is not None]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 class OkapiIndex:
-    """BM25 by rank-bm25's BM25Okapi, made in memory at every start."""
+    """BM25 by rank-bm25's BM25Okapi, built in memory at every start."""
 
     def __init__(self, passages: Iterable[Passage], stamp: Stamp) -> None:
         import numpy as np
         from rank_bm25 import BM25Okapi
 
-        kept = [(passage.id, passage.paper_id, _body(passage)) for passage in passages]
+        rows = [(passage.id, passage.paper_id, _body(passage)) for passage in passages]
         self.stamp = stamp
-        self._ids = np.asarray([chunk_id for chunk_id, _, _ in kept], dtype=np.int64)
-        self._papers = [paper for _, paper, _ in kept]
-        self._document_frequency = Counter(token for _, _, body in kept for token in set(body))
+        self._ids = np.asarray([chunk_id for chunk_id, _, _ in rows], dtype=np.int64)
+        self._papers = [paper for _, paper, _ in rows]
+        self._document_frequency = Counter(token for _, _, body in rows for token in set(body))
         self._bm25 = None
         if self._document_frequency:
-            self._bm25 = BM25Okapi([body for _, _, body in kept], k1=1.2, b=0.75)  # as tantivy has them
-            # Its own formula gives nothing, or less, to a word that half of the passages hold.
+            self._bm25 = BM25Okapi([body for _, _, body in rows], k1=1.2, b=0.75)  # as in tantivy
+            # Its own IDF is zero or negative for a token in half of the passages or more.
             self._bm25.idf = {token: self.rarity(token) for token in self._document_frequency}
 
     def __len__(self) -> int:
@@ -218,11 +219,11 @@ class OkapiIndex:
         return set(self._ids.tolist())
 
     def rarity(self, token: str) -> float:
-        """See types.LexicalIndex."""
+        """See protocols.LexicalIndex."""
         return rarity(self._document_frequency[token], len(self))
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """See types.LexicalIndex."""
+        """See protocols.LexicalIndex."""
         import numpy as np
 
         tokens = list(dict.fromkeys(tokenize(query)))

@@ -1,7 +1,7 @@
-"""Conversations of the web app, kept so that they can be read again and gone on with.
+"""Conversations of the web app, kept so that they can be reopened and continued.
 
-They are tables of the library's file, as the log of questions is; no index and no generation depends on them. Where no
-log is kept they are in memory, and gone with the program.
+They are tables in the library's file, like the query log; no index or generation depends on them. If logging is off,
+they are kept in memory until the program ends.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from typing import Any
 
 from folio.errors import NotKnown, StoreMissing
 from folio.files import identity
-from folio.store.answer_snapshot import memory_of, recalled
+from folio.store.answer_snapshot import restore, snapshot_of
 from folio.store.database import MEMORY, Database, storable
 from folio.store.library import Library
-from folio.store.query_log import PATIENCE_S, Feedback, LogEntry, insert
+from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
 from folio.types import Answer
 
-ID_BYTES = 12  # of an id, which are 16 characters of base64: nobody guesses one
-LONGEST_TITLE = 80  # characters
+ID_BYTES = 12  # random bytes in an id, 16 characters of base64: too many to guess
+MAX_TITLE_LENGTH = 80  # characters
 _SUMMARIES = "SELECT c.id, c.title, c.updated, count(*) FROM conversations c JOIN turns t ON t.conversation = c.id"
+_THIS_TURN = "WHERE conversation = :id AND place = :place"
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A conversation as it is listed."""
+    """A conversation in a list."""
 
     id: str
-    title: str  # its first question, cut
-    updated: str  # when its last answer came: ISO time in UTC
+    title: str  # its first question, shortened
+    updated: str  # time of its last answer (ISO, UTC)
     turns: int
 
 
@@ -45,20 +46,20 @@ class Turn:
 
     place: int  # in the conversation, from 1
     asked: str  # ISO time in UTC
-    reply: dict[str, Any]  # what people saw
-    query: int | None  # its row in the log of questions; None where it is not there
-    answer: Answer | None  # for follow-ups; None where it was not asked for, or its papers are gone or read otherwise
+    reply: dict[str, Any]  # as it was shown
+    query: int | None  # its row in the query log; None if it is not there
+    answer: Answer | None  # for follow-ups; None if not requested, or if its papers' text is gone or has changed
 
 
 class Conversations:
-    """Any number of threads may use it. Raises StoreError and its kinds, as the library does."""
+    """Thread-safe. Raises StoreError and its subclasses, as the library does."""
 
     def __init__(self, path: Path | None) -> None:
-        """Those of the library at this path, which need not be there yet, and may be replaced; None: in memory."""
+        """path: the library, which may not exist yet and may be replaced later; None keeps conversations in memory."""
         self._path = path
         self._lock = Lock()
         self._database: Database | None = None
-        self._file: tuple[int, int] | None = None  # what is open, by device and inode
+        self._file: tuple[int, int] | None = None  # device and inode of the open file
 
     def close(self) -> None:
         with self._lock:
@@ -67,130 +68,141 @@ class Conversations:
                 self._database = None
 
     def begin(self) -> str:
-        """The id of a new conversation. Nothing is written before its first turn is there."""
+        """The id of a new conversation. Nothing is written until its first turn is added."""
         return token_urlsafe(ID_BYTES)
 
     # Reading
 
-    def listed(self) -> tuple[Summary, ...]:
+    def summaries(self) -> tuple[Summary, ...]:
         """Every conversation, the one with the latest turn first."""
-        rows = self._rows(f"{_SUMMARIES} GROUP BY c.id ORDER BY max(t.id) DESC")
+        rows = self._query(f"{_SUMMARIES} GROUP BY c.id ORDER BY max(t.id) DESC")
         return tuple(Summary(*row) for row in rows)
 
     def require(self, conversation: str) -> Summary:
         """Raises NotKnown."""
-        rows = self._rows(f"{_SUMMARIES} WHERE c.id = ? GROUP BY c.id", conversation)
-        return Summary(*_only(rows))
+        rows = self._query(f"{_SUMMARIES} WHERE c.id = :id GROUP BY c.id", id=conversation)
+        return Summary(*_first(rows))
 
     def turns(self, conversation: str, library: Library | None = None) -> tuple[Turn, ...]:
-        """Its turns in their order, with their answers where a library is given to make them from. Raises NotKnown."""
-        sql = "SELECT place, asked, reply, query, memory FROM turns WHERE conversation = ? ORDER BY place"
-        rows = self._rows(sql, conversation)
-        _only(rows[:1])
+        """Its turns in order, with their answers if a library is given to restore them from. Raises NotKnown."""
+        sql = "SELECT place, asked, reply, query, memory FROM turns WHERE conversation = :id ORDER BY place"
+        rows = self._query(sql, id=conversation)
+        _first(rows)
         return tuple(
-            Turn(place, asked, json.loads(reply), query, None if library is None else recalled(memory, library))
-            for place, asked, reply, query, memory in rows
+            Turn(place, asked, json.loads(reply), query, None if library is None else restore(snapshot, library))
+            for place, asked, reply, query, snapshot in rows
         )
 
     def query(self, conversation: str, place: int) -> int | None:
-        """The row of a turn in the log of questions, None where it is not there. Raises NotKnown for no such turn."""
-        sql = "SELECT query FROM turns WHERE conversation = ? AND place = ?"
-        (row,) = _only(self._rows(sql, conversation, place))
+        """A turn's row in the query log, None if it is not there. Raises NotKnown if there is no such turn."""
+        sql = f"SELECT query FROM turns {_THIS_TURN}"
+        (row,) = _first(self._query(sql, id=conversation, place=place))
         return None if row is None else int(row)
 
     # Writing
 
     def add(self, conversation: str, reply: Mapping[str, Any], answer: Answer, entry: LogEntry | None) -> int:
-        """Write a turn down; returns its place. entry: goes into the log of questions with it, or neither is written.
+        """Add a turn; returns its place. In the same transaction, `entry` is added to the query log.
 
-        Raises NotKnown where the reply has a `turn` that is another one: meanwhile the conversation was forgotten,
-        which stays so, or has gone on elsewhere.
+        Raises NotKnown if the reply says that it is another `turn`: while it was being written, the conversation was
+        deleted (and stays so) or continued elsewhere.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        said, memory = json.dumps(dict(reply)), memory_of(answer)
+        reply_json, snapshot = json.dumps(dict(reply)), snapshot_of(answer)
         with self._writing() as database:
-            sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = ?"
-            place: int = database.rows(sql, conversation)[0][0]
+            sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
+            place: int = database.query(sql, id=conversation)[0][0]
             if reply.get("turn", place) != place:
                 raise NotKnown(
-                    "The conversation was deleted, or has gone on, while this was answered.", "Ask in a new one."
+                    "The conversation was deleted or continued elsewhere while this was answered.",
+                    "Ask in a new conversation.",
                 )
-            database.rows(
-                "INSERT INTO conversations VALUES (?, ?, ?, ?)"
+            database.execute(
+                "INSERT INTO conversations VALUES (:id, :title, :now, :now)"
                 " ON CONFLICT (id) DO UPDATE SET updated = excluded.updated",
-                *(conversation, storable(_title(answer.question)), now, now),
+                id=conversation,
+                title=storable(_title(answer.question)),
+                now=now,
             )
-            database.rows(
-                "INSERT INTO turns (conversation, place, asked, reply, memory, query) VALUES (?, ?, ?, ?, ?, ?)",
-                *(conversation, place, now, said, memory, None if entry is None else insert(database, entry)),
+            database.execute(
+                "INSERT INTO turns (conversation, place, asked, reply, memory, query)"
+                " VALUES (:conversation, :place, :asked, :reply, :memory, :query)",
+                conversation=conversation,
+                place=place,
+                asked=now,
+                reply=reply_json,
+                memory=snapshot,
+                query=None if entry is None else insert(database, entry),
             )
         return place
 
     def mark(self, conversation: str, place: int, feedback: Feedback) -> None:
-        """Say in a turn's reply how good it was. Raises NotKnown."""
+        """Record feedback in a turn's reply. Raises NotKnown."""
         self.query(conversation, place)
-        turn = "WHERE conversation = ? AND place = ?"
         with self._writing() as database:
-            (reply,) = _only(database.rows(f"SELECT reply FROM turns {turn}", conversation, place))
+            found = database.query(f"SELECT reply FROM turns {_THIS_TURN}", id=conversation, place=place)
+            (reply,) = _first(found)
             marked = json.dumps({**json.loads(reply), "feedback": feedback})
-            database.rows(f"UPDATE turns SET reply = ? {turn}", marked, conversation, place)
+            sql = f"UPDATE turns SET reply = :reply {_THIS_TURN}"
+            database.execute(sql, reply=marked, id=conversation, place=place)
 
     def remove(self, conversation: str) -> None:
-        """Forget a conversation and its questions in the log, on the disk too. Raises NotKnown."""
+        """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown."""
         self.require(conversation)
-        with self._writing(forgets=True) as database:
-            asked = "SELECT query FROM turns WHERE conversation = ?"
-            database.rows(f"DELETE FROM queries WHERE id IN ({asked})", conversation)
-            database.rows("DELETE FROM conversations WHERE id = ?", conversation)
+        with self._writing(deletes=True) as database:
+            queries = "SELECT query FROM turns WHERE conversation = :id"
+            database.execute(f"DELETE FROM queries WHERE id IN ({queries})", id=conversation)
+            database.execute("DELETE FROM conversations WHERE id = :id", id=conversation)
 
     def clear(self) -> int:
-        """Forget all of them, on the disk too; returns how many there were."""
+        """Delete all conversations and overwrite them on disk; returns how many there were."""
         try:
-            with self._writing(forgets=True) as database:
-                conversations: int = database.rows("SELECT count(*) FROM conversations")[0][0]
-                database.rows("DELETE FROM conversations")
+            with self._writing(deletes=True) as database:
+                conversations: int = database.query("SELECT count(*) FROM conversations")[0][0]
+                database.execute("DELETE FROM conversations")
         except StoreMissing:
             return 0
         return conversations
 
-    def take_over(self, other: Path, shift: int | None) -> None:
-        """Add those of another library. Raises StoreError where it has none that can be read.
+    def take_over(self, other: Path, offset: int | None) -> None:
+        """Copy the conversations of another library. Raises StoreError if they cannot be read.
 
-        shift: what has been added to the numbers of its questions (QueryLog.take_over); None where they are lost.
+        offset: added to its query row ids (returned by QueryLog.take_over); None if its query log was not copied.
         """
         with self._lock:
-            database = self._opened()
+            database = self._current_database()
             with database.attached(other, "other"), database.transaction():
-                database.rows("INSERT INTO main.conversations SELECT * FROM other.conversations")
-                database.rows(
+                database.execute("INSERT INTO main.conversations SELECT * FROM other.conversations")
+                database.execute(
                     "INSERT INTO main.turns (conversation, place, asked, reply, memory, query)"
                     " SELECT conversation, place, asked, reply, memory,"
-                    " (SELECT q.id FROM main.queries q WHERE q.id = t.query + ?) FROM other.turns t ORDER BY t.id",
-                    shift,
+                    " (SELECT q.id FROM main.queries q WHERE q.id = t.query + :offset)"
+                    " FROM other.turns t ORDER BY t.id",
+                    offset=offset,
                 )
 
-    # The store, which may not be there yet, or be another one since
+    # The store, which may not exist yet or may have been replaced
 
-    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """What one statement finds; nothing where there is no store."""
+    def _query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """The rows that a statement finds; none if there is no store."""
         with self._lock:
             try:
-                return self._opened().rows(sql, *values)
+                return self._current_database().query(sql, **values)
             except StoreMissing:
                 return []
 
     @contextmanager
-    def _writing(self, *, forgets: bool = False) -> Iterator[Database]:
-        """A transaction; StoreBusy after PATIENCE_S in which another process kept on writing. Raises StoreMissing."""
+    def _writing(self, *, deletes: bool = False) -> Iterator[Database]:
+        """A transaction. Raises StoreMissing, and StoreBusy if another process keeps writing for BUSY_TIMEOUT_S."""
         with self._lock:
-            database = self._opened()
-            with database.waiting_at_most(PATIENCE_S), database.transaction():
+            database = self._current_database()
+            with database.busy_timeout(BUSY_TIMEOUT_S), database.transaction():
                 yield database
-            if forgets:
-                database.empty_log(PATIENCE_S)
+            if deletes:
+                database.truncate_wal(BUSY_TIMEOUT_S)
 
-    def _opened(self) -> Database:
-        """The database as it is now. Raises StoreMissing."""
+    def _current_database(self) -> Database:
+        """The database, reopened if its file was replaced. Raises StoreMissing."""
         file = identity(self._path) if self._path else None
         if self._database is not None and file != self._file:
             self._database.close()
@@ -202,17 +214,19 @@ class Conversations:
         return self._database
 
 
-def _only(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The first row. Raises NotKnown where there is none."""
+def _first(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The first row. Raises NotKnown if there is none."""
     if not rows:
-        raise NotKnown("There is no such conversation, or no such turn in it.", "It may have been deleted: begin anew.")
+        raise NotKnown(
+            "There is no such conversation, or no such turn in it.", "It may have been deleted. Start a new one."
+        )
     return rows[0]
 
 
 def _title(question: str) -> str:
-    """A question on one line, cut between words where it is long."""
+    """A question on one line, cut between words if it is too long."""
     line = " ".join(question.split())
-    if len(line) <= LONGEST_TITLE:
+    if len(line) <= MAX_TITLE_LENGTH:
         return line
-    whole_words, _, _ = line[:LONGEST_TITLE].rpartition(" ")
-    return f"{whole_words or line[: LONGEST_TITLE - 1]}…"
+    whole_words, _, _ = line[:MAX_TITLE_LENGTH].rpartition(" ")
+    return f"{whole_words or line[: MAX_TITLE_LENGTH - 1]}…"

@@ -1,10 +1,10 @@
-"""The SQLite file: its tables; opened, read in snapshots, written in transactions, its errors turned into ours."""
+"""The SQLite file: its schema and migrations, snapshots, transactions, and SQLite's errors as Folio's own."""
 
 from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,19 @@ from typing import Any
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.files import disk_full
 
-DAMAGED = "Run `python ingest.py --rebuild`: it sets the damaged file aside and reads your PDFs again."
-# In the place of a path: a database that is gone when it is closed
+DAMAGED = "Run `python ingest.py --rebuild`: it renames the damaged file and reads your PDFs again."
+# Instead of a path: an in-memory database, lost when it is closed
 MEMORY = Path(":memory:")
-# Seconds to wait for another process's transaction; one takes far less than a second.
-PATIENCE_S = 30
-# What SQLite says of a file that is sound, and out of reach
-_OUT_OF_REACH = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+# Seconds to wait for another process's transaction, which normally takes far less than one
+BUSY_TIMEOUT_S = 30
+# SQLite's errors for a sound file that cannot be accessed
+_NO_ACCESS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
-# Bytes that SQLite needs beside the file, even to read it: the index of the write-ahead log and its first pages
+# Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
 SIDE_FILES = 2**16
 
-# The tables, as steps. A file's user_version is how many of them it has had; a new file goes through all of them. A
-# step that has been released is never changed: what is new is a step more. A semicolon ends a statement, even in a
-# comment.
+# The schema as migrations. A file's user_version counts those it has been through; a new file goes through all. Never
+# change a released migration: add another. Statements are split at semicolons, so comments must not contain any.
 STEPS = (
     """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -103,21 +102,21 @@ CREATE INDEX turns_query ON turns(query);
 
 
 class Database:
-    """Raises StoreError and its kinds, never an error of SQLite's own."""
+    """A connection to the file. Raises StoreError and its subclasses, never SQLite's own errors."""
 
     def __init__(self, path: Path, first_rows: Iterable[tuple[str, str]], *, create: bool) -> None:
-        """Opens the file, and brings its tables up to date; a new one gets these first rows in its table meta.
+        """Open the file and migrate its schema; a new file gets `first_rows` in its table meta.
 
-        create: make the file where it is not there or was cut short at its making; else StoreMissing is raised.
+        create: create the file if it is missing or empty; otherwise StoreMissing is raised.
         """
         self._path = path
         if not create and not path.exists():
             raise self._missing()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._sqlite = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE_S, check_same_thread=False)
+            self._sqlite = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
             try:
-                self._set_up(first_rows, create)
+                self._prepare(first_rows, create)
             except BaseException:
                 self._sqlite.close()
                 raise
@@ -127,50 +126,51 @@ class Database:
             f"There is no index at {self._path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
         )
 
-    def _set_up(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
+    def _prepare(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
         self._sqlite.execute("PRAGMA foreign_keys = ON")
         self._sqlite.execute("PRAGMA synchronous = FULL")
         with self.snapshot():
             found = self._version()
         if not found:
-            if not create:  # its maker is at it this moment, or was killed
+            if not create:  # another process is creating it, or was killed while doing so
                 raise self._missing()
             self._sqlite.execute("PRAGMA journal_mode = WAL")
         if found == len(STEPS):
             return
         try:
-            self._bring_up_to_date(first_rows)
+            self._migrate(first_rows)
         except StoreError as error:
-            if found and type(error) is StoreError:  # neither busy nor damaged, and the disk is not full
+            if found and type(error) is StoreError:  # not busy, not damaged, and the disk is not full
                 raise StoreMismatch(
-                    f"The store was made by an older version of Folio, and {self._path} cannot be written: this"
-                    " version has to bring it up to date.",
-                    "Make its folder and every file in it writable; or set VECTORSTORE_DIR to a copy of the folder.",
+                    f"The store was made by an older version of Folio and must be updated, but {self._path} cannot be"
+                    " written.",
+                    "Make its folder and every file in it writable, or set VECTORSTORE_DIR to a copy of the folder.",
                 ) from error
             raise
 
-    def _bring_up_to_date(self, first_rows: Iterable[tuple[str, str]]) -> None:
-        # One transaction, version included: a kill here leaves the file as it was, empty or of the older version, and
-        # whoever opens it next begins again.
+    def _migrate(self, first_rows: Iterable[tuple[str, str]]) -> None:
+        # One transaction, version included: a kill leaves the file as it was, and the next open starts again.
         with self.transaction():
-            found = self._version()  # another process may have been faster
+            found = self._version()  # another process may have migrated it by now
             if found:
-                self._sqlite.execute("SELECT 1 FROM meta")  # fails in a file of another program, which is left as it is
+                self._sqlite.execute("SELECT 1 FROM meta")  # fails in another program's file, which stays unchanged
             for step in STEPS[found:]:
                 for statement in step.split(";"):
                     self._sqlite.execute(statement)
             if not found:
-                self.many("INSERT INTO meta VALUES (?, ?)", first_rows)
+                rows = [{"key": key, "value": value} for key, value in first_rows]
+                self.execute_many("INSERT INTO meta VALUES (:key, :value)", rows)
             self._sqlite.execute(f"PRAGMA user_version = {len(STEPS)}")
 
     def _version(self) -> int:
-        """How many steps the file has had; 0 for an empty one. Raises StoreMismatch for what is not ours to change."""
+        """The schema version, 0 for an empty file. Raises StoreMismatch for a newer one, or another program's file."""
         found = int(self._sqlite.execute("PRAGMA user_version").fetchone()[0])
         if found > len(STEPS):
             raise StoreMismatch(
-                f"The store was written by a newer version of Folio (schema {found}, this one knows {len(STEPS)}).",
-                "Use that version; or move the folder vectorstore/ away and run `python ingest.py`, which reads your "
-                "PDFs again.",
+                f"The store was written by a newer version of Folio (schema {found}; this version supports"
+                f" {len(STEPS)}).",
+                "Use that version, or move the folder vectorstore/ away and run `python ingest.py` to read your PDFs"
+                " again.",
             )
         if found < 0 or (not found and self._sqlite.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise StoreMismatch(
@@ -182,19 +182,24 @@ class Database:
     def close(self) -> None:
         self._sqlite.close()
 
-    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Everything that one statement returns."""
+    def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """The rows that a statement finds. `:name` in it takes the value of that name."""
         with self._errors():
             return self._sqlite.execute(sql, values).fetchall()
 
-    def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """One statement for each row of values."""
+    def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """Run a statement that writes or a PRAGMA; returns the rows of a RETURNING clause."""
+        with self._errors():
+            return self._sqlite.execute(sql, values).fetchall()
+
+    def execute_many(self, sql: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Run a statement that writes once for each row of named values."""
         with self._errors():
             self._sqlite.executemany(sql, rows)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Everything read inside is of one moment. Inside another snapshot or transaction, of that one's."""
+        """All reads inside see the same state. Inside another snapshot or transaction, that one's state."""
         inside = self._sqlite.in_transaction
         if inside:
             yield
@@ -204,12 +209,12 @@ class Database:
         try:
             yield
         finally:
-            if self._sqlite.in_transaction:  # SQLite ends it by itself after some errors
+            if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
                 self._sqlite.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written inside lands together, or nothing does."""
+        """Commits everything written inside, or nothing."""
         with self._errors():
             self._sqlite.execute("BEGIN IMMEDIATE")
             try:
@@ -221,40 +226,40 @@ class Database:
                 raise
 
     @contextmanager
-    def waiting_at_most(self, seconds: float) -> Iterator[None]:
-        """Another process's transaction is waited for no longer than this; StoreBusy is raised then."""
-        self.rows(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+    def busy_timeout(self, seconds: float) -> Iterator[None]:
+        """Statements inside raise StoreBusy after waiting this long for another process's transaction."""
+        self.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
         try:
             yield
         finally:
-            self.rows(f"PRAGMA busy_timeout = {int(PATIENCE_S * 1000)}")
+            self.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
 
     def overwrite_deleted(self) -> None:
-        """What is deleted from now on is overwritten in the file: people ask about private papers."""
-        self.rows("PRAGMA secure_delete = ON")
+        """From now on, overwrite deleted content in the file: questions may be private."""
+        self.execute("PRAGMA secure_delete = ON")
 
-    def empty_log(self, seconds: float) -> None:
-        """Take out of the write-ahead log what has been deleted, and is in it still.
+    def truncate_wal(self, seconds: float) -> None:
+        """Empty the write-ahead log, which still holds deleted content.
 
-        Where another process reads from it for longer than this, it goes when that one closes.
+        If another process reads from it for longer than `seconds`, it is emptied when that process closes it.
         """
-        with self.waiting_at_most(seconds):
-            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self.busy_timeout(seconds):
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def attached(self, other: Path, name: str) -> Iterator[None]:
-        """Another database's tables can be read under a name."""
-        self.rows(f"ATTACH DATABASE ? AS {name}", str(other))
+        """Inside, the tables of another database file can be read as `name.table`."""
+        self.execute(f"ATTACH DATABASE :path AS {name}", path=str(other))
         try:
             yield
         finally:
-            self.rows(f"DETACH DATABASE {name}")
+            self.execute(f"DETACH DATABASE {name}")
 
     def _out_of_space(self, error: sqlite3.Error) -> bool:
         name = getattr(error, "sqlite_errorname", "")  # not all come from SQLite itself
         if name == "SQLITE_FULL":
             return True
-        # Not even its side files find room then; SQLite calls that an error of the disk.
+        # With no space even for its side files, SQLite reports an I/O error.
         return "IOERR" in name and shutil.disk_usage(self._path.parent).free < SIDE_FILES
 
     @contextmanager
@@ -270,12 +275,12 @@ class Database:
             if name.startswith(_BUSY):
                 raise StoreBusy(
                     f"Another process is writing to the library {self._path}.",
-                    "Wait until it has ended, then run the same command again.",
+                    "Wait until it has finished, then run the same command again.",
                 ) from error
-            if name.startswith(_OUT_OF_REACH):
+            if name.startswith(_NO_ACCESS):
                 raise StoreError(
                     f"The library {self._path} cannot be used now: {error}.",
-                    "Check the permissions of the file and of its folder.",
+                    "Check the permissions of the file and its folder.",
                 ) from error
             raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
         except sqlite3.DatabaseError as error:
@@ -283,5 +288,5 @@ class Database:
 
 
 def storable(text: str) -> str:
-    """A text that has bytes in UTF-8, as SQLite wants it: half of a surrogate pair becomes U+FFFD."""
+    """The text with each lone surrogate replaced by U+FFFD: SQLite stores valid UTF-8 only."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

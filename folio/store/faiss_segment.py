@@ -1,10 +1,10 @@
-"""Vectors in files of FAISS's, searched in place: they are mapped into memory, and only what a search needs is read.
+"""Segments of the vector index: FAISS files that are memory-mapped, so that a search reads only what it needs.
 
-A segment holds vectors of unit length in half precision, by chunk id. A small one is searched from end to end. A large
-one has its vectors in lists, each around a centre that was found among them, and a search reads the few lists whose
-centres are nearest: as many as are needed to find what a search of all would, which is measured when it is made.
+A segment holds unit vectors in half precision, by chunk id. A small segment is flat: every vector is compared. A large
+one is an inverted file (IVF): its vectors are clustered into lists, and a search reads only the lists with the nearest
+centroids. How many lists it must read (nprobe) is calibrated when the segment is built.
 
-Scores from here are near to the true ones (see ERROR); who needs those takes them from the vectors as they were.
+Scores are approximate (see ERROR); exact ones need the vectors in full precision.
 """
 
 from __future__ import annotations
@@ -24,48 +24,47 @@ from folio.files import sync
 from folio.types import Vectors
 
 Ids = npt.NDArray[np.int64]
-# Chunk ids -> their vectors, in that order: shape (len(ids), dimension)
-Read = Callable[[Sequence[int]], Vectors]
+# Chunk ids -> their vectors in full precision, in that order: shape (len(ids), dimension)
+ReadVectors = Callable[[Sequence[int]], Vectors]
 Kind = Literal["flat", "lists"]
 
-# At most so many vectors are searched from end to end: with 768 numbers each, that takes less than 5 ms.
+# Segments up to this size are flat: a search takes less than 5 ms for vectors of 768 numbers.
 FLAT_UP_TO = 30_000
-# How far the score of a vector in half precision can be from its own: half precision rounds a number by at most 2^-11
-# of itself, and the sum of |q_i x_i| is at most 1 for two vectors of unit length (Cauchy-Schwarz).
+# The largest error of a score in half precision: numbers are rounded by at most 2^-11 of their size, and for two unit
+# vectors the sum of |q_i x_i| is at most 1 (Cauchy-Schwarz).
 ERROR = 2.0**-11
-# Lists: twice the square root of the vectors. Each centre is found from so many of the vectors near it.
-TRAINED_ON = 40
-# The check: so many questions, how many of their best are looked for, and the share of these that must be found.
-QUESTIONS, BEST, RECALL = 200, 20, 0.99
-# So many times the lists are then read that the check has shown to be enough. Questions that people asked about 55
-# papers needed up to 1.5 times as many as those that are made here, and made ones that lie between two passages twice
-# as many (LOG.md).
-MARGIN = 3
+# Training vectors per list; the number of lists is twice the square root of the number of vectors.
+TRAINING_VECTORS_PER_LIST = 40
+# Calibration of nprobe: the number of synthetic queries, and the recall to reach on the BEST nearest vectors of each
+QUERIES, BEST, RECALL = 200, 20, 0.99
+# Safety factor on the calibrated nprobe. Real questions about 55 papers needed up to 1.5 times the calibrated value,
+# synthetic queries halfway between two passages twice (LOG.md).
+SAFETY_FACTOR = 3
 _BATCH = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentMeta:
-    """What a manifest keeps of a segment's file."""
+    """A segment's file as the manifest describes it."""
 
     file: str
     bytes: int
     sha256: str
     count: int
     kind: Kind
-    probes: int  # how many lists a search reads; 0 for a flat one
-    recall: float  # the share of the best BEST that it found when it was made; 1 for a flat one
+    probes: int  # nprobe: how many lists a search reads; 0 if flat
+    recall: float  # at BEST, measured when it was built; 1 if flat
 
 
 class Segment:
-    """Some vectors, and which of them have been taken out since they were written."""
+    """Some vectors, and which of them have been removed since they were written."""
 
     def __init__(self, index: Any, probes: int = 0, recall: float = 1.0) -> None:
         self.index = index
         self.probes = probes
         self.recall = recall
         self.removed: frozenset[int] = frozenset()
-        self.facts: SegmentMeta | None = None  # once it is in a file
+        self.meta: SegmentMeta | None = None  # None until it is written to a file
 
     @property
     def kind(self) -> Kind:
@@ -75,25 +74,25 @@ class Segment:
         return int(self.index.ntotal) - len(self.removed)
 
     def ids(self) -> Ids:
-        """Every id in it that has not been taken out, in their order; reads those of all its vectors."""
+        """The ids that have not been removed, sorted."""
         import faiss
 
         if self.probes:
             lists = self.index.invlists
-            sizes = [(place, lists.list_size(place)) for place in range(lists.nlist)]
-            found = np.concatenate([faiss.rev_swig_ptr(lists.get_ids(place), size) for place, size in sizes if size])
+            sizes = [(number, lists.list_size(number)) for number in range(lists.nlist)]
+            found = np.concatenate([faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size])
         else:
             found = faiss.vector_to_array(self.index.id_map)
         return np.setdiff1d(found, _array(self.removed))
 
     def stored(self) -> Iterator[tuple[Ids, Vectors]]:
-        """Every id that has not been taken out, with its vector in half precision, in parts; reads the whole file."""
-        gone = _array(self.removed)
-        for ids, rows in self._lists() if self.probes else self._rows():
-            kept = ~np.isin(ids, gone)
-            yield ids[kept], rows[kept]
+        """The ids that have not been removed and their stored vectors, in batches; reads the whole file."""
+        removed = _array(self.removed)
+        for ids, vectors in self._stored_ivf() if self.probes else self._stored_flat():
+            kept = ~np.isin(ids, removed)
+            yield ids[kept], vectors[kept]
 
-    def _rows(self) -> Iterator[tuple[Ids, Vectors]]:
+    def _stored_flat(self) -> Iterator[tuple[Ids, Vectors]]:
         import faiss
 
         ids = faiss.vector_to_array(self.index.id_map)
@@ -101,85 +100,85 @@ class Segment:
             part = ids[first : first + _BATCH]
             yield part, self.index.index.reconstruct_n(first, len(part))
 
-    def _lists(self) -> Iterator[tuple[Ids, Vectors]]:
+    def _stored_ivf(self) -> Iterator[tuple[Ids, Vectors]]:
         import faiss
 
         lists = self.index.invlists
-        for place in range(lists.nlist):
-            size = lists.list_size(place)
+        for number in range(lists.nlist):
+            size = lists.list_size(number)
             if size:
-                codes = faiss.rev_swig_ptr(lists.get_codes(place), size * lists.code_size).view(np.float16)
-                ids = faiss.rev_swig_ptr(lists.get_ids(place), size)
+                codes = faiss.rev_swig_ptr(lists.get_codes(number), size * lists.code_size).view(np.float16)
+                ids = faiss.rev_swig_ptr(lists.get_ids(number), size)
                 yield ids, codes.reshape(size, -1).astype(np.float32)
 
-    def near(self, query: Vectors, limit: int, among: frozenset[int] | None = None) -> list[tuple[int, float]]:
+    def search(self, query: Vectors, limit: int, among: frozenset[int] | None = None) -> list[tuple[int, float]]:
         """At most `limit` (chunk id, score within ERROR), best first.
 
-        among: nothing but these ids is looked at, wherever they are: none of them is missed.
+        among: search only these ids, reading every list so that none is missed.
         """
         import faiss
 
-        chosen: Any = None
+        selector: Any = None
         if among is not None:
-            chosen = batch = faiss.IDSelectorBatch(_array(among - self.removed))
+            selector = batch = faiss.IDSelectorBatch(_array(among - self.removed))
         elif self.removed:
             batch = faiss.IDSelectorBatch(_array(self.removed))
-            chosen = faiss.IDSelectorNot(batch)
+            selector = faiss.IDSelectorNot(batch)
         parameters: Any = faiss.SearchParameters()
         if self.probes:
             parameters = faiss.SearchParametersIVF()
             parameters.nprobe = self.probes if among is None else self.index.nlist
-        parameters.sel = chosen
+        parameters.sel = selector
         with _one_thread():
             scores, ids = self.index.search(query.reshape(1, -1), min(limit, self.index.ntotal), params=parameters)
         return [(int(i), float(score)) for i, score in zip(ids[0], scores[0], strict=True) if i >= 0]
 
     def write(self, path: Path) -> None:
-        """Write beside, sync, rename into place. Raises OSError."""
+        """Write to a temporary file, sync it and rename it to `path`. Raises OSError."""
         import faiss
 
-        beside = path.with_name(f"{path.name}.new")
-        hashed, size = hashlib.sha256(), 0
+        temporary = path.with_name(f"{path.name}.new")
+        sha256, size = hashlib.sha256(), 0
         try:
-            with beside.open("wb") as file:  # our own: FAISS does not tell when a full disk cuts its file short
+            with temporary.open("wb") as file:  # opened here: FAISS does not report a full disk
 
-                def take(data: bytes) -> None:
+                def write(data: bytes) -> None:
                     nonlocal size
-                    hashed.update(data)
+                    sha256.update(data)
                     size += file.write(data)
 
-                faiss.write_index(self.index, faiss.PyCallbackIOWriter(take))  # type: ignore[attr-defined]
-            sync(beside)
+                faiss.write_index(self.index, faiss.PyCallbackIOWriter(write))  # type: ignore[attr-defined]
+            sync(temporary)
         except OSError:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
-        beside.replace(path)
-        self.facts = SegmentMeta(
-            path.name, size, hashed.hexdigest(), int(self.index.ntotal), self.kind, self.probes, self.recall
+        temporary.replace(path)
+        self.meta = SegmentMeta(
+            path.name, size, sha256.hexdigest(), int(self.index.ntotal), self.kind, self.probes, self.recall
         )
 
     @classmethod
-    def open(cls, folder: Path, facts: SegmentMeta, dimension: int) -> Segment:
-        """Map a file into memory. Raises IndexDamaged for one of another size or kind than its facts say.
+    def open(cls, folder: Path, meta: SegmentMeta, dimension: int) -> Segment:
+        """Map a file into memory. Raises IndexDamaged if its size or kind differs from `meta`.
 
-        It is not read: what was changed inside it, `sha256_file` finds.
+        Its content is not read, so its SHA-256 is not checked.
         """
         import faiss
 
-        path = folder / facts.file
-        if path.stat().st_size != facts.bytes:
-            raise IndexDamaged(f"{facts.file} has another size than was written")
+        path = folder / meta.file
+        if path.stat().st_size != meta.bytes:
+            raise IndexDamaged(f"{meta.file} has changed in size since it was written")
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        wanted = faiss.IndexIVFScalarQuantizer if facts.kind == "lists" else faiss.IndexIDMap
-        if (type(index), index.d, index.ntotal) != (wanted, dimension, facts.count):
-            raise IndexDamaged(f"{facts.file} is not what its manifest says")
-        segment = cls(index, facts.probes, facts.recall)
-        segment.facts = facts
+        expected = faiss.IndexIVFScalarQuantizer if meta.kind == "lists" else faiss.IndexIDMap
+        if (type(index), index.d, index.ntotal) != (expected, dimension, meta.count):
+            raise IndexDamaged(f"{meta.file} does not match its manifest")
+        segment = cls(index, meta.probes, meta.recall)
+        segment.meta = meta
         return segment
 
 
-def flat(ids: Ids, read: Read, dimension: int) -> Segment:
-    """A segment that is searched from end to end."""
+def build_flat(ids: Ids, read: ReadVectors, dimension: int) -> Segment:
+    """A segment that compares every vector."""
     import faiss
 
     vectors = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
@@ -190,85 +189,85 @@ def flat(ids: Ids, read: Read, dimension: int) -> Segment:
     return Segment(index)
 
 
-def build(ids: Ids, read: Read, dimension: int, flat_up_to: int = FLAT_UP_TO) -> Segment:
-    """A segment of these vectors: with lists where there are more than `flat_up_to` and they serve, else flat.
+def build(ids: Ids, read: ReadVectors, dimension: int, flat_up_to: int = FLAT_UP_TO) -> Segment:
+    """A segment of these vectors: IVF if there are more than `flat_up_to` and it pays off, otherwise flat.
 
-    They serve when reading at most half of them finds RECALL of the best. The same vectors give the same segment.
+    IVF pays off if a search reads at most half of the lists. The same vectors always give the same segment.
     """
     if len(ids) > flat_up_to:
-        made = _lists(ids, read, dimension)
-        if made.probes <= made.index.nlist // 2:
-            return made
-    return flat(ids, read, dimension)
+        segment = _build_ivf(ids, read, dimension)
+        if segment.probes <= segment.index.nlist // 2:
+            return segment
+    return build_flat(ids, read, dimension)
 
 
-def _lists(ids: Ids, read: Read, dimension: int) -> Segment:
+def _build_ivf(ids: Ids, read: ReadVectors, dimension: int) -> Segment:
     import faiss
 
     rng = np.random.default_rng(len(ids))
     count = max(1, round(2 * len(ids) ** 0.5))
-    sample = read(_chosen(rng, ids, TRAINED_ON * count))
+    sample = read(_sample(rng, ids, TRAINING_VECTORS_PER_LIST * count))
     quantizer = faiss.IndexFlatIP(dimension)
     half = faiss.ScalarQuantizer.QT_fp16
     index = faiss.IndexIVFScalarQuantizer(quantizer, dimension, count, half, faiss.METRIC_INNER_PRODUCT, False)
     index.cp.spherical, index.cp.niter, index.cp.min_points_per_centroid = True, 10, 1
     index.train(sample)
     del sample
-    # A question is about as near to the passage that answers it as a vector with noise of its own length: 0.7.
-    asked = read(_chosen(rng, ids, QUESTIONS))
-    noise = rng.standard_normal(asked.shape, dtype=np.float32)
-    asked = _unit(asked + _unit(noise))
-    best = _Best(asked)
-    for part, batch in _batches(ids, read):
-        index.add_with_ids(batch, part)
-        best.see(part, batch)
-    enough = _enough(index, asked, best.ids)
-    probes = min(count, MARGIN * enough)
-    return Segment(index, probes, _recall(index, asked, best.ids, probes))
+    # Synthetic queries are passages' vectors plus noise of the same length. Their cosine, about 0.7, is that of a
+    # question and the passage that answers it.
+    queries = read(_sample(rng, ids, QUERIES))
+    noise = rng.standard_normal(queries.shape, dtype=np.float32)
+    queries = _unit(queries + _unit(noise))
+    nearest = _ExactNearest(queries)
+    for part, vectors in _batches(ids, read):
+        index.add_with_ids(vectors, part)
+        nearest.add(part, vectors)
+    probes = min(count, SAFETY_FACTOR * _calibrate_nprobe(index, queries, nearest.ids))
+    return Segment(index, probes, _recall(index, queries, nearest.ids, probes))
 
 
-class _Best:
-    """The ids of the BEST vectors for each question, exactly, out of all that it sees."""
+class _ExactNearest:
+    """The ids of the BEST vectors nearest to each query, by exact search; vectors are added in batches."""
 
-    def __init__(self, asked: Vectors) -> None:
-        self._asked = asked
-        self.ids = np.empty((len(asked), 0), dtype=np.int64)
-        self._scores = np.empty((len(asked), 0), dtype=np.float32)
+    def __init__(self, queries: Vectors) -> None:
+        self._queries = queries
+        self.ids = np.empty((len(queries), 0), dtype=np.int64)
+        self._scores = np.empty((len(queries), 0), dtype=np.float32)
 
-    def see(self, ids: Ids, vectors: Vectors) -> None:
-        scores = np.concatenate([self._scores, self._asked @ vectors.T], axis=1)
-        known = np.concatenate([self.ids, np.broadcast_to(ids, (len(self._asked), len(ids)))], axis=1)
+    def add(self, ids: Ids, vectors: Vectors) -> None:
+        scores = np.concatenate([self._scores, self._queries @ vectors.T], axis=1)
+        candidates = np.concatenate([self.ids, np.broadcast_to(ids, (len(self._queries), len(ids)))], axis=1)
         if scores.shape[1] > BEST:
-            kept = np.argpartition(-scores, BEST - 1, axis=1)[:, :BEST]
-            scores, known = np.take_along_axis(scores, kept, axis=1), np.take_along_axis(known, kept, axis=1)
-        self.ids, self._scores = known, scores
+            top = np.argpartition(-scores, BEST - 1, axis=1)[:, :BEST]
+            scores, candidates = np.take_along_axis(scores, top, axis=1), np.take_along_axis(candidates, top, axis=1)
+        self.ids, self._scores = candidates, scores
 
 
-def _enough(index: Any, asked: Vectors, best: Ids) -> int:
-    """The smallest number of lists with which RECALL is reached; all of them where it is not."""
+def _calibrate_nprobe(index: Any, queries: Vectors, nearest: Ids) -> int:
+    """The smallest nprobe that reaches RECALL, or the number of lists if none does."""
     low, high = 1, int(index.nlist)
     while low < high:
         middle = (low + high) // 2
-        if _recall(index, asked, best, middle) >= RECALL:
+        if _recall(index, queries, nearest, middle) >= RECALL:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _recall(index: Any, asked: Vectors, best: Ids, probes: int) -> float:
-    """The share of the best that a search of so many lists finds."""
+def _recall(index: Any, queries: Vectors, nearest: Ids, probes: int) -> float:
+    """The share of the nearest vectors that a search with this nprobe finds."""
     import faiss
 
     parameters = faiss.SearchParametersIVF()
     parameters.nprobe = probes
-    _, found = index.search(asked, best.shape[1], params=parameters)
-    shared = sum(len(np.intersect1d(one, other)) for one, other in zip(found, best, strict=True))
-    return shared / best.size
+    _, found = index.search(queries, nearest.shape[1], params=parameters)
+    shared = sum(len(np.intersect1d(one, other)) for one, other in zip(found, nearest, strict=True))
+    return shared / nearest.size
 
 
-def in_full(dimension: int, batches: Iterator[tuple[list[int], Vectors]]) -> Any:
-    """A FAISS index in memory that holds these vectors as they are: for programs that search it themselves."""
+def full_precision_index(dimension: int, batches: Iterator[tuple[list[int], Vectors]]) -> Any:
+    """An in-memory FAISS index of these vectors in full precision, for code that searches FAISS itself."""
     import faiss
 
     index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
@@ -277,16 +276,16 @@ def in_full(dimension: int, batches: Iterator[tuple[list[int], Vectors]]) -> Any
     return index
 
 
-def _batches(ids: Ids, read: Read) -> Iterator[tuple[Ids, Vectors]]:
+def _batches(ids: Ids, read: ReadVectors) -> Iterator[tuple[Ids, Vectors]]:
     for first in range(0, len(ids), _BATCH):
         part = ids[first : first + _BATCH]
         yield part, np.ascontiguousarray(read(part.tolist()))
 
 
-def _chosen(rng: np.random.Generator, ids: Ids, count: int) -> list[int]:
-    """So many of the ids, in their order, or all where there are no more."""
-    found: list[int] = np.sort(rng.choice(ids, size=min(count, len(ids)), replace=False)).tolist()
-    return found
+def _sample(rng: np.random.Generator, ids: Ids, count: int) -> list[int]:
+    """A random sample of `count` ids, sorted; all of them if there are fewer."""
+    sample: list[int] = np.sort(rng.choice(ids, size=min(count, len(ids)), replace=False)).tolist()
+    return sample
 
 
 def _array(ids: frozenset[int]) -> Ids:
@@ -299,7 +298,7 @@ def _unit(vectors: Vectors) -> Vectors:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One question is not shared among threads: waking them costs more than it saves where others keep them busy."""
+    """Search with a single thread: for one query, waking threads on a busy machine costs more than it saves."""
     import faiss
 
     threads = faiss.omp_get_max_threads()

@@ -1,6 +1,6 @@
-"""What a store's chunks and vectors depend on: how papers are read and cut, and by what they are embedded.
+"""The fingerprint of a store: the parser, chunking and embedding model that its vectors depend on.
 
-It knows the rooms that read papers by their versions alone, so that a question need not load them.
+Parser modules are represented by version numbers, so that answering a question does not import them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal
 
 from folio.protocols import Embedder
 
-# A change in what reader.py, cleaning.py or layout_model.py makes of the same file raises its number.
+# Increment when reader.py, cleaning.py or layout_model.py gives different output for the same file.
 PARSER, CLEANER, LAYOUT = 2, 2, 1
 
 Parser = Literal["fast", "layout"]
@@ -18,21 +18,21 @@ Parser = Literal["fast", "layout"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How papers are read, and cut into chunks."""
+    """How papers are read and split into chunks."""
 
     chunk_size: int  # characters
     chunk_overlap: int  # characters
     parser: Parser = "fast"
-    ocr: bool = False  # read pages that are pictures
+    ocr: bool = False  # read scanned pages
 
 
 def fingerprint(embedder: Embedder, reading: Reading) -> dict[str, str]:
-    """Everything that a store's vectors depend on; two stores with the same may be asked in the same way."""
-    return {**embedder.identity(), **made_here(reading)}
+    """Everything that a store's vectors depend on: a store can be searched only if its fingerprint is the same."""
+    return {**embedder.identity(), **reading_fingerprint(reading)}
 
 
-def made_here(reading: Reading) -> dict[str, str]:
-    """The part of the fingerprint that can be told without asking a model."""
+def reading_fingerprint(reading: Reading) -> dict[str, str]:
+    """The part of the fingerprint that does not depend on the embedder."""
     return {
         "chunk_size": str(reading.chunk_size),
         "chunk_overlap": str(reading.chunk_overlap),

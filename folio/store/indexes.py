@@ -1,7 +1,7 @@
-"""One folder: the library and its two derived indexes, opened together and brought to the library's generation.
+"""A store's two derived indexes, kept at the same generation as its library.
 
-An index that lags, is missing or is damaged is caught up from the library, without embedding anything again: on disk
-when nobody else is writing, in memory when somebody is.
+An index that is outdated, missing or damaged is updated from the library without embedding anything again: on disk, or
+only in memory while another process is writing.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from folio.types import Notice, Stamp
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"
-# Stores that are only measured, each in a folder of its own in this one, which is no part of the store.
+# Folder for the stores of evaluation runs; it is not part of the store that contains it.
 EVALUATIONS = "evaluations"
 Engine = Literal["tantivy", "rank_bm25"]
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Hold the one place for a writer. Raises StoreBusy at once when another process has it."""
+    """Hold the writer lock. Raises StoreBusy at once if another process holds it."""
     with no_space(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "writer.lock", timeout=0)
@@ -40,7 +40,8 @@ def writing(folder: Path) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             raise StoreBusy(
-                "Another ingest is running on this store.", "Wait until it has ended, then run the same command again."
+                "Another ingest is running on this store.",
+                "Wait until it has finished, then run the same command again.",
             ) from None
     try:
         yield
@@ -58,7 +59,7 @@ class Indexes:
 
 
 def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
-    """Raises StoreMismatch naming every field in which the store differs from what is asked for."""
+    """Raises StoreMismatch, naming every field in which the store's fingerprint differs from `expected`."""
     made_with = library.fingerprint()
     if not made_with:
         return
@@ -71,14 +72,14 @@ def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
     if differ:
         raise StoreMismatch(
             f"The store was made with other settings: {'; '.join(differ)}.",
-            "Run `python ingest.py --rebuild` to make it again, or set back what was changed.",
+            "Run `python ingest.py --rebuild` to rebuild it, or restore the previous settings.",
         )
 
 
 def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice) -> Indexes:
-    """Both indexes at the library's present generation; says in one line what had to be repaired.
+    """Both indexes at the library's current generation; `notice` gets one line about any repair.
 
-    Called inside `library.reading()`, it serves that snapshot, even when a writer has gone on since.
+    Inside `library.reading()` they match that snapshot, even if a writer has added papers since.
     """
     with library.reading() as stamp:
         vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
@@ -87,35 +88,35 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice)
             try:
                 with writing(folder):
                     update_indexes(folder, library, engine)
-                notice(f"{_joined(faults)}: repaired from the library, nothing was embedded again.")
+                notice(f"{_joined(faults)}: repaired from the library without embedding anything again.")
                 vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
                 faults = _faults(vectors, lexical, library, engine)
             except (StoreBusy, DiskFull, OSError) as error:
                 reason = error.happened if isinstance(error, FolioError) else str(error)
-                notice(f"{_joined(faults)}: read from the library for now. {reason}")
+                notice(f"{_joined(faults)}: built in memory from the library for now. {reason}")
         if vectors is None or faults:
-            vectors = _vectors_at(stamp, library, vectors, None)
+            vectors = _update_vectors(stamp, library, vectors, None)
         if engine == "rank_bm25":
             return Indexes(stamp, vectors, OkapiIndex(library.passages(), stamp))
         if lexical is None or faults:
-            lexical = _lexical_at(stamp, library, None, None)
+            lexical = _update_lexical(stamp, library, None, None)
         return Indexes(stamp, vectors, lexical)
 
 
 def update_indexes(folder: Path, library: Library, engine: Engine) -> None:
-    """Bring both indexes on disk to the library's generation. The caller holds the writer's place."""
+    """Bring both indexes on disk to the library's generation. The caller holds the writer lock."""
     with library.reading() as stamp, no_space(folder):
         vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
         if _fault("vector", vectors, library):
-            _vectors_at(stamp, library, vectors, folder)
+            _update_vectors(stamp, library, vectors, folder)
         elif vectors is not None:
-            vectors.tidy(folder)
+            vectors.delete_old_files(folder)
         if engine != "rank_bm25" and _fault("BM25", lexical, library):
-            _lexical_at(stamp, library, lexical, folder / LEXICAL)
+            _update_lexical(stamp, library, lexical, folder / LEXICAL)
 
 
 def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
-    """Make both indexes anew from the library. The caller holds the writer's place."""
+    """Rebuild both indexes from the library. The caller holds the writer lock."""
     for old in folder.glob("vectors*"):
         old.unlink(missing_ok=True)
     shutil.rmtree(folder / LEXICAL, ignore_errors=True)
@@ -123,36 +124,36 @@ def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
 
 
 def size(folder: Path) -> int:
-    """The bytes of a store's files; 0 where there is none."""
+    """The size of a store's files in bytes; 0 if there is no store."""
     total = 0
-    for place, folders, names in os.walk(folder):
-        if place == str(folder) and EVALUATIONS in folders:
+    for parent, folders, names in os.walk(folder):
+        if parent == str(folder) and EVALUATIONS in folders:
             folders.remove(EVALUATIONS)
         for name in names:
-            with suppress(FileNotFoundError):  # an ingest may tidy up meanwhile
-                total += os.lstat(os.path.join(place, name)).st_size
+            with suppress(FileNotFoundError):  # a running ingest may delete files
+                total += os.lstat(os.path.join(parent, name)).st_size
     return total
 
 
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
-    """Hold the store against itself: every fault in one sentence, nothing when all is well."""
+    """Compare the indexes with the library; returns the faults, one sentence each."""
     problems = library.check()
-    if not library.fingerprint():  # no paper has ever landed
+    if not library.fingerprint():  # no paper was ever added
         return problems
     with library.reading() as stamp:
         ids = library.chunk_ids()
         try:
             vectors = VectorIndex.load(folder, library.vectors_of)
             if vectors.stamp != stamp:
-                problems.append("The vector index lags behind the library.")
+                problems.append("The vector index is not up to date with the library.")
             elif vectors.ids() != ids:
-                problems.append("The vector index holds other chunks than the library.")
+                problems.append("The vector index and the library hold different chunks.")
             elif vectors.dimension != _dimension(library):
-                problems.append("The vector index has vectors of another size than the library.")
+                problems.append("The vectors of the index and the library differ in dimension.")
             else:
-                problems += [f"{file} is not the file that was written." for file in vectors.damage(folder)]
-                if not problems and (wrong := vectors.unlike()):
-                    problems.append(f"{wrong} vectors of the index are not the library's.")
+                problems += [f"{file} has changed since it was written." for file in vectors.damaged_files(folder)]
+                if not problems and (wrong := vectors.count_mismatches()):
+                    problems.append(f"{wrong} vectors in the index differ from the library's.")
         except IndexDamaged as error:
             problems.append(_sentence(error))
         if engine == "rank_bm25":
@@ -160,9 +161,9 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
         try:
             lexical = TantivyIndex.load(folder / LEXICAL, thorough=True)
             if lexical.stamp != stamp:
-                problems.append("The BM25 index lags behind the library.")
+                problems.append("The BM25 index is not up to date with the library.")
             elif lexical.ids() != ids:
-                problems.append("The BM25 index holds other chunks than the library.")
+                problems.append("The BM25 index and the library hold different chunks.")
         except IndexDamaged as error:
             problems.append(_sentence(error))
     return problems
@@ -185,7 +186,7 @@ def _load_vectors(folder: Path, library: Library) -> VectorIndex | None:
 
 
 def _load_lexical(folder: Path, engine: Engine) -> TantivyIndex | None:
-    """None too for the engine that keeps nothing on disk."""
+    """None if there is no sound index on disk, as always for rank-bm25."""
     if engine == "rank_bm25":
         return None
     try:
@@ -195,24 +196,24 @@ def _load_lexical(folder: Path, engine: Engine) -> TantivyIndex | None:
 
 
 def faults(folder: Path, library: Library, engine: Engine) -> list[str]:
-    """What is wrong with the indexes on disk at a glance, a clause each; `verify` looks closer."""
+    """Obvious faults of the indexes on disk, one clause each; `verify` checks thoroughly."""
     return _faults(_load_vectors(folder, library), _load_lexical(folder, engine), library, engine)
 
 
 def _faults(vectors: VectorIndex | None, lexical: TantivyIndex | None, library: Library, engine: Engine) -> list[str]:
     found = [_fault("vector", vectors, library)]
-    if engine != "rank_bm25":  # which keeps nothing on disk
+    if engine != "rank_bm25":  # it keeps nothing on disk
         found.append(_fault("BM25", lexical, library))
     return [fault for fault in found if fault]
 
 
 def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library) -> str:
-    """What is wrong with an index on disk, in words that can begin a sentence; nothing when it is current."""
+    """A clause about what is wrong with an index on disk; empty if it is current."""
     with library.reading() as stamp:
         if index is None:
             return f"The {name} index was missing or damaged"
         if index.stamp != stamp or len(index) != library.chunk_count():
-            return f"The {name} index was of another state than the library"
+            return f"The {name} index did not match the library"
         return ""
 
 
@@ -225,25 +226,25 @@ def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
     return index is not None and index.stamp.epoch == stamp.epoch and index.stamp.generation > stamp.generation
 
 
-def _vectors_at(stamp: Stamp, library: Library, index: VectorIndex | None, folder: Path | None) -> VectorIndex:
-    """The vectors at this stamp: what is there caught up, or else all of them; on disk where a folder is given."""
-    if index is None or not _leads_to(index.stamp, stamp):
-        index = _no_vectors(stamp, library)
+def _update_vectors(stamp: Stamp, library: Library, index: VectorIndex | None, folder: Path | None) -> VectorIndex:
+    """The vector index updated to this stamp, or rebuilt if that is impossible; saved if a folder is given."""
+    if index is None or not _can_update(index.stamp, stamp):
+        index = _empty_vector_index(stamp, library)
     since = index.stamp.generation
     index.update(library.chunk_ids(since), library.removed(since), stamp, folder)
-    if len(index) != library.chunk_count():  # what was there was of another history
-        index = _no_vectors(stamp, library)
+    if len(index) != library.chunk_count():  # the old index had a different history
+        index = _empty_vector_index(stamp, library)
         index.update(library.chunk_ids(), (), stamp, folder)
     return index
 
 
-def _no_vectors(stamp: Stamp, library: Library) -> VectorIndex:
+def _empty_vector_index(stamp: Stamp, library: Library) -> VectorIndex:
     return VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
 
 
-def _lexical_at(stamp: Stamp, library: Library, index: TantivyIndex | None, folder: Path | None) -> TantivyIndex:
-    """BM25 at this stamp, likewise."""
-    if index is None or not _leads_to(index.stamp, stamp):
+def _update_lexical(stamp: Stamp, library: Library, index: TantivyIndex | None, folder: Path | None) -> TantivyIndex:
+    """The same for BM25."""
+    if index is None or not _can_update(index.stamp, stamp):
         index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
     since = index.stamp.generation
     index.update(library.passages(since), library.removed(since), stamp)
@@ -253,5 +254,5 @@ def _lexical_at(stamp: Stamp, library: Library, index: TantivyIndex | None, fold
     return index
 
 
-def _leads_to(index: Stamp, library: Stamp) -> bool:
+def _can_update(index: Stamp, library: Stamp) -> bool:
     return index.epoch == library.epoch and index.generation <= library.generation

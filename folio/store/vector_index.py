@@ -1,13 +1,12 @@
-"""The vectors of the library, searched by inner product, which is the cosine of unit vectors.
+"""The vector index: cosine search over the library's unit vectors (inner product).
 
-On disk they are segments (faiss_segment.py): an update writes one file, of what is new. vectors.json lists the
-segments, and what has been taken out of each since. It is replaced last, so a reader finds the old state or the new
-one, whole. An update takes in the segments that are no larger than what it writes, so each is larger than all the later
-ones
-together: there are few, and a vector is written again only when what holds it doubles (as in a log-structured merge
+On disk it consists of segments (faiss_segment.py): an update writes one file with the new vectors. vectors.json lists
+the segments and the ids removed from each. It is replaced last, so a reader finds either the old state or the new one.
+An update merges segments that are no larger than what it writes, so each segment is larger than all later ones
+together: there are few of them, and a vector is rewritten only when its segment doubles (as in a log-structured merge
 tree, O'Neil et al. 1996).
 
-Which chunks are near, the segments say; how near, the library's own vectors.
+Segments give the candidates; their exact scores come from the library's vectors.
 """
 
 from __future__ import annotations
@@ -21,23 +20,28 @@ import numpy as np
 
 from folio.errors import IndexDamaged
 from folio.files import sha256_file, write_json
-from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Ids, Read, Segment, SegmentMeta, build, flat
+from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Ids, ReadVectors, Segment, SegmentMeta, build, build_flat
 from folio.types import Stamp, Vectors
 
 MANIFEST = "vectors.json"
-# A segment is written again when more than one in so many of its vectors has been taken out.
-_REMOVED = 4
-# Half precision's smallest number: what is nearer to 0 is rounded to that, or to 0.
+# A segment is rewritten when more than this share of its vectors has been removed.
+_MAX_REMOVED = 1 / 4
+# The smallest positive number in half precision; smaller ones are rounded to it or to 0.
 _SMALLEST = 2.0**-24
 
 
 class VectorIndex:
-    """Vectors by chunk id."""
+    """Vector search by chunk id."""
 
     def __init__(
-        self, dimension: int, stamp: Stamp, read: Read, segments: Iterable[Segment] = (), flat_up_to: int = FLAT_UP_TO
+        self,
+        dimension: int,
+        stamp: Stamp,
+        read: ReadVectors,
+        segments: Iterable[Segment] = (),
+        flat_up_to: int = FLAT_UP_TO,
     ) -> None:
-        """read: the vectors of ids, as the library has them. flat_up_to: see segments.build."""
+        """read: gives the library's vectors of ids. flat_up_to: see faiss_segment.build."""
         self.dimension = dimension
         self.stamp = stamp
         self.segments = list(segments)
@@ -51,65 +55,66 @@ class VectorIndex:
         return {chunk for segment in self.segments for chunk in segment.ids().tolist()}
 
     def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
-        """How near each of these chunks is to a vector of shape (dimension,), from the library's own vectors."""
+        """The exact cosine of each chunk with a unit vector of shape (dimension,)."""
         if not ids:
             return []
-        # Not a matrix product: there the same vector may get another last digit in another row.
+        # Not a matrix product: its last digit may depend on a vector's row.
         cosines: list[float] = (self._read(ids) * query).sum(axis=1).tolist()
         return cosines
 
     def search(self, query: Vectors, k: int, ids: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """At most k (chunk id, cosine), best first, ties by id; among these ids only where they are given.
+        """At most k (chunk id, cosine), best first, ties by id; only among `ids` if they are given.
 
-        Among given ids, and where no segment has lists, these are the best of all; else of the lists that are read.
-        The library is to be at the state that this was made from: within `Library.reading`, where others may write.
+        The result is exact if ids are given or all segments are flat; otherwise only the lists that are read count.
+        The library must be at this index's stamp: search inside `Library.reading` if others may write.
         """
         if len(self) == 0 or k < 1 or (ids is not None and not ids):
             return []
         among = None if ids is None else frozenset(ids)
         limit = 2 * k
         while True:
-            near = [pair for segment in self.segments for pair in segment.near(query, limit, among)]
-            near = sorted(near, key=lambda pair: -pair[1])[:limit]
-            chunks = [chunk for chunk, _ in near]
+            found = [pair for segment in self.segments for pair in segment.search(query, limit, among)]
+            found = sorted(found, key=lambda pair: -pair[1])[:limit]
+            chunks = [chunk for chunk, _ in found]
             exact = zip(chunks, self.cosines(chunks, query), strict=True)
             best = sorted(exact, key=lambda pair: (-pair[1], pair[0]))[:k]
-            # What is not among them is no nearer than the last of them, as far as its segment can tell.
-            if len(near) < limit or best[-1][1] > near[-1][1] + ERROR:
+            # Every other chunk scores at most as high as the last candidate, within ERROR.
+            if len(found) < limit or best[-1][1] > found[-1][1] + ERROR:
                 return best
             limit *= 2
 
     def update(self, added: Iterable[int], removed: Iterable[int], stamp: Stamp, folder: Path | None = None) -> None:
-        """Take chunks in, that are not there or are among the removed, and out; on disk where a folder is given.
+        """Remove chunks, then add chunks, and save the index if a folder is given.
 
-        Raises OSError; the index is not to be used then.
+        Chunks that are already in the index may be added only if they are also among the removed. Raises OSError; the
+        index must not be used after that.
         """
-        self._take_out(np.unique(np.fromiter(removed, dtype=np.int64)))
+        self._mark_removed(np.unique(np.fromiter(removed, dtype=np.int64)))
         new = np.unique(np.fromiter(added, dtype=np.int64))
         self.stamp = stamp
         if folder is None:
             if len(new):
-                self.segments.append(flat(new, self._read, self.dimension))
+                self.segments.append(build_flat(new, self._read, self.dimension))
             return
-        merged = self._merged_with(len(new))
+        merged = self._segments_to_merge(len(new))
         kept = [segment for segment in self.segments if segment not in merged]
         ids = np.sort(np.concatenate([new, *(segment.ids() for segment in merged)]))
         if len(ids):
-            made = build(ids, self._read, self.dimension, self._flat_up_to)
-            made.write(folder / f"vectors-{stamp.epoch[:8]}-{stamp.generation}.faiss")
-            assert made.facts is not None
-            kept.append(Segment.open(folder, made.facts, self.dimension))
+            segment = build(ids, self._read, self.dimension, self._flat_up_to)
+            segment.write(folder / f"vectors-{stamp.epoch[:8]}-{stamp.generation}.faiss")
+            assert segment.meta is not None
+            kept.append(Segment.open(folder, segment.meta, self.dimension))
         self.segments = kept
         self._write_manifest(folder)
-        self.tidy(folder)
+        self.delete_old_files(folder)
 
-    def _take_out(self, ids: Ids) -> None:
+    def _mark_removed(self, ids: Ids) -> None:
         for segment in self.segments if len(ids) else ():
             segment.removed |= frozenset(np.intersect1d(segment.ids(), ids).tolist())
 
-    def _merged_with(self, new: int) -> list[Segment]:
-        """The segments that are to be written again, together with so many new vectors."""
-        merged = [segment for segment in self.segments if segment.facts is None or _is_thin(segment)]
+    def _segments_to_merge(self, new: int) -> list[Segment]:
+        """The segments to be rewritten together with `new` new vectors."""
+        merged = [segment for segment in self.segments if segment.meta is None or _has_many_removed(segment)]
         size = new + sum(map(len, merged))
         for segment in sorted((segment for segment in self.segments if segment not in merged), key=len):
             if len(segment) > size:
@@ -120,20 +125,20 @@ class VectorIndex:
 
     def _write_manifest(self, folder: Path) -> None:
         listed = [
-            {**asdict(segment.facts), "removed": sorted(segment.removed)} for segment in self.segments if segment.facts
+            {**asdict(segment.meta), "removed": sorted(segment.removed)} for segment in self.segments if segment.meta
         ]
         head = {**asdict(self.stamp), "dimension": self.dimension, "count": len(self)}
         write_json(folder / MANIFEST, {**head, "segments": listed})
 
-    def tidy(self, folder: Path) -> None:
-        """Drop the files of earlier states, and what a write left that was broken off."""
-        current = {segment.facts.file for segment in self.segments if segment.facts}
+    def delete_old_files(self, folder: Path) -> None:
+        """Delete files of earlier states and of interrupted writes."""
+        current = {segment.meta.file for segment in self.segments if segment.meta}
         for old in folder.glob("vectors-*.faiss*"):
             if old.name not in current:
                 old.unlink(missing_ok=True)
 
-    def unlike(self) -> int:
-        """How many of the vectors are not the library's; reads them all, as `damage` does."""
+    def count_mismatches(self) -> int:
+        """How many vectors differ from the library's by more than rounding; reads them all."""
         wrong = 0
         for segment in self.segments:
             for ids, stored in segment.stored():
@@ -141,41 +146,41 @@ class VectorIndex:
                 wrong += int((~(abs(stored - own) <= ERROR * abs(own) + _SMALLEST)).any(axis=1).sum())
         return wrong
 
-    def damage(self, folder: Path) -> list[str]:
-        """The files that do not hold what was written into them."""
-        facts = [segment.facts for segment in self.segments if segment.facts]
-        return [one.file for one in facts if sha256_file(folder / one.file) != one.sha256]
+    def damaged_files(self, folder: Path) -> list[str]:
+        """The files whose content has changed since they were written."""
+        metas = [segment.meta for segment in self.segments if segment.meta]
+        return [meta.file for meta in metas if sha256_file(folder / meta.file) != meta.sha256]
 
     @classmethod
-    def load(cls, folder: Path, read: Read, flat_up_to: int = FLAT_UP_TO) -> VectorIndex:
-        """Open what `update` wrote. Raises IndexDamaged when a file is missing or has another size than was written.
+    def load(cls, folder: Path, read: ReadVectors, flat_up_to: int = FLAT_UP_TO) -> VectorIndex:
+        """Open a saved index. Raises IndexDamaged if a file is missing or has changed in size.
 
-        The files are mapped, not read: `damage` looks inside.
+        The files are mapped, not read: `damaged_files` checks their content.
         """
         while True:
-            said = _manifest(folder)
+            manifest = _read_manifest(folder)
             try:
-                return cls._open(folder, said, read, flat_up_to)
+                return cls._open(folder, manifest, read, flat_up_to)
             except FileNotFoundError as error:
-                if _manifest(folder) == said:
+                if _read_manifest(folder) == manifest:
                     raise IndexDamaged(f"the vector index cannot be read: {error}") from error
-                # A writer has replaced the manifest meanwhile, and dropped a file that it no longer lists.
+                # A writer has replaced the manifest meanwhile, and deleted a file that it no longer lists.
 
     @classmethod
-    def _open(cls, folder: Path, said: str, read: Read, flat_up_to: int) -> VectorIndex:
+    def _open(cls, folder: Path, manifest_json: str, read: ReadVectors, flat_up_to: int) -> VectorIndex:
         try:
-            manifest = json.loads(said)
+            manifest = json.loads(manifest_json)
             dimension, stamp = int(manifest["dimension"]), Stamp(manifest["epoch"], manifest["generation"])
             segments = []
             for entry in manifest["segments"]:
                 removed = frozenset(entry.pop("removed"))
-                facts = SegmentMeta(**{**entry, "file": Path(entry["file"]).name})
-                segment = Segment.open(folder, facts, dimension)
+                meta = SegmentMeta(**{**entry, "file": Path(entry["file"]).name})
+                segment = Segment.open(folder, meta, dimension)
                 segment.removed = removed
                 segments.append(segment)
             index = cls(dimension, stamp, read, segments, flat_up_to)
             if len(index) != manifest["count"]:
-                raise IndexDamaged("the vector files hold another number of vectors than their manifest says")
+                raise IndexDamaged("the number of vectors in the files differs from their manifest")
         except FileNotFoundError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, MemoryError) as error:
@@ -183,12 +188,12 @@ class VectorIndex:
         return index
 
 
-def _manifest(folder: Path) -> str:
+def _read_manifest(folder: Path) -> str:
     try:
         return (folder / MANIFEST).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise IndexDamaged(f"the vector index cannot be read: {error}") from error
 
 
-def _is_thin(segment: Segment) -> bool:
-    return _REMOVED * len(segment.removed) > len(segment) + len(segment.removed)
+def _has_many_removed(segment: Segment) -> bool:
+    return len(segment.removed) > _MAX_REMOVED * (len(segment) + len(segment.removed))

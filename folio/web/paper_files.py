@@ -107,7 +107,7 @@ class PaperFiles:
                 if time() - left.stat().st_mtime > STALE_S:
                     left.unlink()
 
-    def ingest(self, upload: Upload, watch: IngestProgress) -> Outcome:
+    def ingest(self, upload: Upload, progress: IngestProgress) -> Outcome:
         """Read a file that was taken in into the index. Of those that are new, one that gives no text is not kept, nor
         a second of a paper.
 
@@ -119,7 +119,7 @@ class PaperFiles:
                 if upload.is_new and (other := self._same(file)):
                     self._unkeep(upload)
                     return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
-                outcomes = list(self._app.ingest([file], watch, retry=frozenset([file.path])))
+                outcomes = list(self._app.ingest([file], progress, retry=frozenset([file.path])))
                 (outcome,) = [outcome for outcome in outcomes if outcome.file.path == file.path]
                 if outcome.status != "failed":
                     self._app.finish_ingest()

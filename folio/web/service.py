@@ -260,7 +260,7 @@ class Service:
         return ConversationList(
             conversations=[
                 ConversationSummary(id=found.id, title=found.title, updated=found.updated, turns=found.turns)
-                for found in self._conversations.listed()
+                for found in self._conversations.summaries()
             ]
         )
 

@@ -273,7 +273,7 @@ def test_a_damaged_index_is_repaired_and_said_in_one_line(
     assert ran.object["hits"] == before
     (notice,) = ran.err.splitlines()
     assert notice.startswith(what)
-    assert notice.endswith("repaired from the library, nothing was embedded again.")
+    assert notice.endswith("repaired from the library without embedding anything again.")
     assert kept.query("--json", "--sources", QUESTION).err == ""
     is_unharmed(kept)
 
@@ -287,7 +287,7 @@ def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: CliRunner) -> None:
         assert REBUILD in remedy
     rebuilt = kept.ingest("--rebuild")
     assert rebuilt.code == 0
-    assert "set aside as damaged-" in rebuilt.err
+    assert "was renamed damaged-" in rebuilt.err
     assert len(list(kept.store.glob("damaged-*-library.sqlite"))) == 1
     is_unharmed(kept)
 
@@ -297,7 +297,7 @@ def test_a_second_ingest(kept: CliRunner, arguments: list[str]) -> None:
     with indexes.writing(kept.store):
         happened, remedy = complaint(kept.ingest(*arguments), 2)
         assert happened == "Another ingest is running on this store."
-        assert remedy == "Wait until it has ended, then run the same command again."
+        assert remedy == "Wait until it has finished, then run the same command again."
         assert kept.query(QUESTION).code == 0  # readers are not kept waiting
     is_unharmed(kept)
     assert kept.ingest().code == 0

@@ -102,7 +102,7 @@ def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: CliRunner)
         conversations.add(conversations.begin(), {}, REFUSED, None)
         forgotten = "Deleted: 2 questions, 1 conversation, and the chat history.\n"
         assert filled.query("--forget") == CliResult(0, forgotten, "")
-        assert conversations.listed() == ()
+        assert conversations.summaries() == ()
     assert log_of(filled) == [0, 0, 0, 0]
     assert not history.exists()
     assert filled.query("--feedback", "good").code == 2

@@ -53,7 +53,7 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
             text += f"{page}\n\n"
         spans = chunking.split(text, 300, 50)
         new = NewPaper(name, f"On {name}", (), None, text, PageMap(tuple(starts), ("",) * len(pages)), spans)
-        list(embedding_queue.land(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
+        list(embedding_queue.embed_and_add(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
     return library
 
 

@@ -17,7 +17,8 @@ from config import Settings
 from folio import workers
 from folio.app import App
 from folio.errors import PaperError
-from folio.ingest import discovery, progress
+from folio.ingest import discovery
+from folio.ingest.progress import Outcome
 from folio.model_choice import ModelChoice
 from folio.store import indexes
 from folio.types import SourceFile, Tokens, Vectors
@@ -148,15 +149,17 @@ class HashingApp(App):
     def models(self) -> HashingModels:
         return HashingModels(self.settings, self.notice, self.hashing)
 
-    def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[progress.Outcome]:
+    def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[Outcome]:
         """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
         with indexes.writing(self.settings.VECTORSTORE_DIR):
-            watch = RecordedProgress()
+            progress = RecordedProgress()
             found = discovery.find_pdfs([self.settings.PAPERS_DIR])
-            files, outcomes = discovery.hash_files(found, watch)
+            files, outcomes = discovery.hash_files(found, progress)
             again = frozenset(str(self.settings.PAPERS_DIR / name) for name in retry)
             try:
-                outcomes += self.rebuild(files, watch) if rebuild else self.ingest(files, watch, jobs=1, retry=again)
+                outcomes += (
+                    self.rebuild(files, progress) if rebuild else self.ingest(files, progress, jobs=1, retry=again)
+                )
                 outcomes += self.prune() if prune else ()
             finally:
                 self.finish_ingest()
@@ -186,7 +189,7 @@ def _no_notice(text: str) -> None:
 
 
 class RecordedProgress:
-    """Sees an ingest go on and keeps what it was told."""
+    """Records the progress of an ingest."""
 
     def __init__(self) -> None:
         self.plan: list[str] = []
@@ -201,7 +204,7 @@ class RecordedProgress:
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         self.chunks[file.name] = self.chunks.get(file.name, 0) + chunks
 
-    def done(self, outcome: progress.Outcome) -> None:
+    def done(self, outcome: Outcome) -> None:
         pass
 
 

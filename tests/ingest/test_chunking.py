@@ -1,4 +1,4 @@
-"""Spans of a text: what the splitter gives, where it stood, and on which pages."""
+"""Chunk spans: the splitter's pieces, their positions and their pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _reference(text: str, size: int, overlap: int) -> list[str]:
         is_separator_regex=True,
         keep_separator="end",
     )
-    return [piece for piece in splitter.split_text(text) if piece.strip()]  # with a size of 1 some are white space
+    return [piece for piece in splitter.split_text(text) if piece.strip()]  # with size 1, some pieces are white space
 
 
 def _pieces(text: str, size: int, overlap: int) -> list[str]:
@@ -57,7 +57,7 @@ def test_pieces_are_those_of_the_recursive_splitter_for_any_text(text: str, size
 
 
 @given(_TEXTS, _SIZES)
-def test_spans_are_in_order_within_bounds_and_leave_nothing_out(text: str, sizes: tuple[int, int]) -> None:
+def test_spans_are_ordered_within_bounds_and_cover_the_text(text: str, sizes: tuple[int, int]) -> None:
     size, overlap = sizes
     spans = split(text, size, overlap)
     assert all(0 <= start < end <= len(text) and end - start <= size for start, end in spans)
@@ -77,24 +77,24 @@ def test_prose_is_cut_at_paragraphs_then_lines_then_sentences_then_words() -> No
     assert _pieces("Onetwothreefour", 12, 0) == ["Onetwothreef", "our"]
 
 
-def test_neighbours_share_the_end_of_the_one_before() -> None:
+def test_neighbours_overlap() -> None:
     assert split("aa bb cc dd ee", 8, 3) == ((0, 5), (3, 8), (6, 14))
 
 
 @pytest.mark.parametrize("repeated", ["0 0 0 0 0\n", "Introduction ........ 3\n", "the same line again. ", "ab" * 40])
-def test_text_that_repeats_itself_keeps_its_places(repeated: str) -> None:
+def test_repeated_text_keeps_its_positions(repeated: str) -> None:
     text = f"Start.\n\n{repeated * 50}\n\nThe end."
     spans = split(text, 80, 20)
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     assert starts == sorted(set(starts))
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
-    # No gap is wider than the white space between two lines, so no piece was taken for an earlier or a later one.
+    # Gaps are no wider than the white space between lines, so no piece was matched to an earlier or later one.
     assert all(not text[end:start].strip() for end, start in zip(ends, starts[1:], strict=False) if start > end)
     assert all(end - start <= 20 for end, start in zip(ends, starts[1:], strict=False))
 
 
-def test_places_are_right_beyond_the_cycle_of_the_shadow() -> None:
+def test_positions_are_right_when_shadow_characters_repeat() -> None:
     line = "All work and no play makes a long text. "
     text = line * (0x80000 // len(line) + 2000) + "The end of it."
     spans = split(text, 1500, 200)
@@ -104,14 +104,12 @@ def test_places_are_right_beyond_the_cycle_of_the_shadow() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n \t\n"])
-def test_text_without_signs_has_no_chunks(text: str) -> None:
+def test_white_space_has_no_chunks(text: str) -> None:
     assert split(text, 10, 2) == ()
 
 
 @given(st.lists(st.sampled_from(["", "a", "one two three. ", "a line\n", "x" * 30]), min_size=1, max_size=8), _SIZES)
-def test_a_chunk_claims_the_pages_that_its_first_and_last_characters_are_on(
-    pages: list[str], sizes: tuple[int, int]
-) -> None:
+def test_a_chunk_has_the_pages_of_its_first_and_last_characters(pages: list[str], sizes: tuple[int, int]) -> None:
     text = "".join(pages)
     starts = [sum(map(len, pages[:number])) for number in range(len(pages))]
     page_of = [number for number, page in enumerate(pages, 1) for _ in page]
@@ -135,7 +133,7 @@ def test_an_overlap_that_crosses_a_page_is_on_both() -> None:
     assert (page_map.label(1), page_map.label(2)) == ("i", "2")
 
 
-def test_an_id_names_paper_span_and_kind() -> None:
+def test_an_id_depends_on_paper_span_and_kind() -> None:
     assert chunk_id("ab" * 32, 0, 1500) == 2153132373276589822
     ids = {chunk_id("ab" * 32, 0, 1500), chunk_id("ab" * 32, 0, 1501), chunk_id("ab" * 32, 1, 1500)}
     ids |= {chunk_id("cd" * 32, 0, 1500), chunk_id("ab" * 32, 0, 1500, "summary")}

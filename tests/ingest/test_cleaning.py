@@ -1,4 +1,4 @@
-"""Text repair, by example and by what must always hold."""
+"""Text cleaning: examples and properties."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ def test_characters_and_whitespace(raw: str, repaired: str) -> None:
         ("https://host.org/some-\npath", "https://host.org/some-path"),
         ("a dash -\nand more", "a dash -\nand more"),
         ("not a word-\n\nNext paragraph", "not a word-\n\nNext paragraph"),
-        # The paper's own writing decides.
+        # The paper's own spelling decides.
         ("data-driven here; data-\ndriven there", "data-driven here; data-driven there"),
         ("online here; on-\nline there", "online here; online there"),
         ("co-operate, cooperate, cooperate; co-\noperate", "co-operate, cooperate, cooperate; cooperate"),
         ("Bitbucket and Bit-\nBucket", "Bitbucket and BitBucket"),
-        # Both parts are words, and the first begins other compounds.
+        # Both parts are words, and the first one begins other compounds.
         ("open-source, open access, open-\naccess", "open-source, open access, open-access"),
     ],
 )
-def test_words_broken_at_line_ends(raw: str, repaired: str) -> None:
+def test_words_hyphenated_at_line_ends(raw: str, repaired: str) -> None:
     assert _clean(raw) == repaired
 
 
-def test_a_word_broken_by_the_end_of_a_page() -> None:
+def test_a_word_hyphenated_at_the_end_of_a_page() -> None:
     text, page_map = clean(_pages("It is about re-", "trieval of text."))
     assert text == "It is about retrieval of text."
     assert page_map.starts == (0, len("It is about re"))
@@ -174,7 +174,7 @@ _text = st.text(st.one_of(st.characters(), st.sampled_from("ab- \n\n\xad\f\v\x00
 
 @settings(deadline=None)
 @given(st.lists(_text, max_size=6))
-def test_pages_partition_a_text_that_can_be_written(texts: list[str]) -> None:
+def test_pages_partition_text_that_is_valid_utf8(texts: list[str]) -> None:
     text, page_map = clean(_pages(*texts))
     text.encode("utf-8")
     assert len(page_map.starts) == len(page_map.labels) == len(texts)

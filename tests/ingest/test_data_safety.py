@@ -1,4 +1,4 @@
-"""Nothing is lost: folders that are away, odd names, limits, a store out of reach, pipes with another encoding."""
+"""No data is lost: missing folders, odd names, limits, a busy store, pipes in another encoding."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def files(desk: CliRunner) -> list[str]:
     return [paper["file"] for paper in desk.record()]
 
 
-def test_prune_drops_a_file_that_is_gone_and_keeps_one_whose_folder_is_away(filled: CliRunner) -> None:
+def test_prune_drops_a_missing_file_unless_its_folder_is_missing_too(filled: CliRunner) -> None:
     shutil.rmtree(filled.papers / "alps")
     write_pdf(filled.papers / "third.pdf", ["A third paper on nothing that the two others say anything about."])
     ran = filled.ingest("--prune")
     assert ran.code == 0
-    assert "Kept: its whole folder is not there now." in ran.out
+    assert "Kept, because its whole folder is missing." in ran.out
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf", "third.pdf"]
     (filled.papers / "otters.pdf").unlink()
     assert "dropped" in filled.ingest("--prune").out
@@ -40,7 +40,7 @@ def test_prune_in_a_folder_without_any_pdf_drops_nothing(filled: CliRunner) -> N
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_rebuild_loses_no_paper_whose_file_is_away_unless_it_is_told_to(filled: CliRunner) -> None:
+def test_a_rebuild_keeps_papers_of_missing_files_unless_asked_to_drop_them(filled: CliRunner) -> None:
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest("--rebuild")
     assert ran.code == 2
@@ -66,7 +66,7 @@ def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(fill
     ]
 
 
-def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: CliRunner) -> None:
+def test_a_missing_file_is_reported_by_the_next_ingest(filled: CliRunner) -> None:
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest()
     assert ran.out.startswith("Nothing new: the one paper is in the index already")
@@ -74,7 +74,7 @@ def test_a_file_that_is_gone_is_named_at_the_next_ingest(filled: CliRunner) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not allow such a name")
-def test_a_name_that_is_not_utf8_costs_its_own_file_only(desk: CliRunner) -> None:
+def test_a_name_that_is_not_utf8_fails_only_that_file(desk: CliRunner) -> None:
     small_papers(desk.papers)
     write_pdf(desk.papers / "x.pdf", OTTERS)
     os.rename(desk.papers / "x.pdf", os.fsencode(desk.papers) + b"/caf\xe9.pdf")
@@ -84,7 +84,7 @@ def test_a_name_that_is_not_utf8_costs_its_own_file_only(desk: CliRunner) -> Non
     assert files(desk) == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_limit_that_is_raised_is_tried_again_and_a_broken_file_is_not(desk: CliRunner) -> None:
+def test_a_raised_limit_retries_a_file_but_a_broken_file_is_not_retried(desk: CliRunner) -> None:
     small_papers(desk.papers)
     with (desk.papers / "otters.pdf").open("ab") as file:
         file.write(b"%" * 2_000_000)
@@ -105,7 +105,7 @@ def test_a_file_has_one_path_however_it_is_named(filled: CliRunner) -> None:
     assert [len(paper["paths"]) for paper in filled.record()] == [1, 1]
 
 
-def test_a_folder_that_is_a_link_is_searched_and_a_circle_ends(desk: CliRunner) -> None:
+def test_linked_folders_are_searched_and_cycles_end(desk: CliRunner) -> None:
     small_papers(desk.folder / "real")
     (desk.papers / "linked").symlink_to(desk.folder / "real")
     (desk.folder / "real" / "back").symlink_to(desk.papers)
@@ -118,8 +118,8 @@ def test_a_library_that_another_program_holds_is_not_called_damaged(
 ) -> None:
     path = filled.store / "library.sqlite"
     other = Library(path)
-    with other.database.transaction():  # a writer that does not end
-        monkeypatch.setattr("folio.store.database.PATIENCE_S", 0.05)
+    with other.database.transaction():  # a writer that does not finish
+        monkeypatch.setattr("folio.store.database.BUSY_TIMEOUT_S", 0.05)
         library = Library(path)
         with pytest.raises(StoreBusy) as caught:
             library.forget_pending()
@@ -136,14 +136,14 @@ def test_output_is_utf8_on_a_pipe_of_another_encoding(filled: CliRunner) -> None
     assert "·" in ran.out
 
 
-def test_verify_and_repair_take_nothing_besides(filled: CliRunner) -> None:
+def test_verify_and_repair_take_no_other_arguments(filled: CliRunner) -> None:
     for arguments in (["--verify", "--prune"], ["--repair", "papers"]):
         ran = filled.ingest(*arguments)
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.startswith("--verify and --repair look at the whole store.")
 
 
-def test_a_batch_goes_on_behind_a_question_that_a_model_failed_on(
+def test_a_batch_continues_after_a_question_on_which_the_model_failed(
     filled: CliRunner, ollama_server: OllamaStandIn
 ) -> None:
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}

@@ -1,4 +1,4 @@
-"""A disk that fills up, at any stage of an ingest: one line and its remedy, and nothing that had landed is lost."""
+"""A disk that fills up at any stage of an ingest: a clear error, and no added paper is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def app(tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch) -> HashingA
 
 
 def _fill(disk: Path, free: int) -> None:
-    """Take all of the disk but so many bytes."""
+    """Fill the disk except for `free` bytes."""
     room = os.statvfs(disk)
     (disk / "filler").write_bytes(bytes(max(0, room.f_bavail * room.f_bsize - free)))
 
@@ -69,7 +69,7 @@ def _papers(app: HashingApp) -> dict[str, str]:
     return found
 
 
-# From none at all to enough for everything
+# From nothing to enough for everything
 @pytest.mark.parametrize("free_kb", [0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 200, 300])
 def test_an_ingest_on_a_full_disk_loses_nothing(app: HashingApp, disk: Path, free_kb: int) -> None:
     before = _papers(app)
@@ -92,12 +92,12 @@ def test_an_ingest_on_a_full_disk_loses_nothing(app: HashingApp, disk: Path, fre
     assert app.verify() == []
     listed = json.loads((disk / "store" / "vectors.json").read_text())["segments"]
     assert {path.name for path in (disk / "store").glob("*.faiss*")} == {segment["file"] for segment in listed}
-    # Only the batch that could not be written down, and the next one, are embedded again.
+    # Only the batch that could not be saved and the next one are embedded again.
     assert len(app.hashing.passages[embedded:]) + len(set(app.hashing.passages[:embedded])) <= 12 + 2 * 2
 
 
 @pytest.mark.parametrize("gone", ["vectors*", "lexical"])
-def test_an_index_on_a_full_disk_is_made_later(app: HashingApp, disk: Path, gone: str) -> None:
+def test_an_index_is_written_once_there_is_space(app: HashingApp, disk: Path, gone: str) -> None:
     app.run()
     library = app.open_library()
     library.papers()
@@ -128,7 +128,7 @@ def _assert_says_so(error: DiskFull, disk: Path) -> None:
 
 @pytest.mark.parametrize("free_kb", [0, 8, 16, 64])
 def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, free_kb: int) -> None:
-    """Even where the indexes are gone and cannot be written."""
+    """Even if the indexes are gone and cannot be written."""
     notices: list[str] = []
     reader = HashingApp(app.settings, notices.append, HashingEmbedder())
     library = reader.open_library()
@@ -143,7 +143,7 @@ def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, f
     (notice,) = notices
     if free_kb < 20:
         full = f"There is no space left on the disk that holds {disk / 'store'}."
-        assert notice.endswith(f"read from the library for now. {full}")
+        assert notice.endswith(f"built in memory from the library for now. {full}")
 
 
 def test_a_library_that_cannot_even_be_opened_for_lack_of_space_is_not_called_damaged(
@@ -174,7 +174,7 @@ def test_a_rebuild_on_a_full_disk_leaves_the_old_store(app: HashingApp, disk: Pa
 
 
 @pytest.mark.parametrize("full", ["where it waits", "where it goes"])
-def test_an_upload_that_finds_no_room_says_so_and_leaves_nothing(
+def test_an_upload_to_a_full_disk_says_so_and_leaves_nothing(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
 ) -> None:
     if full == "where it waits":
@@ -182,13 +182,13 @@ def test_an_upload_that_finds_no_room_says_so_and_leaves_nothing(
     papers = (tmp_path if full == "where it waits" else disk) / "papers"
     web = make_web(hashing_app(tmp_path, PAPERS_DIR=papers), Allowed("127.0.0.1", 8420))
     with TestClient(web, base_url="http://127.0.0.1:8420") as client:
-        answered = client.post("/papers", files={"file": ("a.pdf", b"%PDF-1.7" + bytes(3_000_000))})
-    assert answered.status_code == 507
-    assert answered.json()["error"].startswith(f"There is no space left on the disk that holds {disk}")
+        response = client.post("/papers", files={"file": ("a.pdf", b"%PDF-1.7" + bytes(3_000_000))})
+    assert response.status_code == 507
+    assert response.json()["error"].startswith(f"There is no space left on the disk that holds {disk}")
     assert list(papers.glob("*")) == []
 
 
-def test_the_command_says_it_in_two_lines(disk: Path, tmp_path: Path) -> None:
+def test_the_command_reports_it_in_two_lines(disk: Path, tmp_path: Path) -> None:
     make_pdf(tmp_path / "papers" / "trees.pdf", "trees")
     _fill(disk, 16 * KB)
     with OllamaStandIn(dimension=64) as server:

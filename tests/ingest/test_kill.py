@@ -1,4 +1,4 @@
-"""SIGKILL at every write step: each paper is as it was or as it will be, and nothing is embedded twice."""
+"""SIGKILL at every write step: each paper is in its old or new state, and nothing is embedded twice."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ BATCH = 2
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork and can be killed")
 
-# File name -> all that the library holds about its paper
+# File name -> everything the library has about its paper
 State = dict[str, tuple[object, ...]]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What the store holds at first, what then happens to the papers, and what is run."""
+    """The store at first, the changes to the papers, and the command."""
 
     change: Callable[[Path], object]
     filled: bool = True
@@ -197,7 +197,7 @@ def _assert_nothing_lost(
     assert _record(again) == record
     _assert_tidy(folder, rebuilt=scenario.rebuild and is_new)
 
-    # Of what the first run embedded, only the two batches that it had not yet written down are embedded again.
+    # Only the two batches that the first run had not yet saved are embedded again.
     second_log = _log(folder)[len(first_log) :]
     assert not set(second_log) & remembered or scenario.rebuild
     twice = {text for text, times in Counter(first_log + second_log).items() if times > 1}
@@ -206,7 +206,7 @@ def _assert_nothing_lost(
 
 
 def _assert_searchable(app: HashingApp, state: State) -> None:
-    """Both indexes hold what the library holds, and each paper that is there is found."""
+    """Both indexes match the library, and every paper can be found."""
     library = app.open_library()
     with library.reading() as stamp:
         indexes = app.open_indexes(library)
@@ -223,7 +223,7 @@ def _assert_searchable(app: HashingApp, state: State) -> None:
 
 
 def _remembered(app: HashingApp, after: State) -> set[str]:
-    """What the library has a vector for, of all that the ingest will need."""
+    """The texts needed by the ingest for which the library has vectors."""
     library = app.open_library()
     texts = {text_hash(text): digest(text) for text in _texts(after)}
     found = {texts[key] for key in library.recall(list(texts))}
@@ -232,11 +232,11 @@ def _remembered(app: HashingApp, after: State) -> set[str]:
 
 
 def _assert_tidy(folder: Path, rebuilt: bool) -> None:
-    """Nothing half-written is left, nor any file of an earlier state."""
+    """No partial file and no file of an earlier state is left."""
     store = folder / "store"
     names = sorted(path.name for path in store.iterdir() if not path.name.endswith(("-wal", "-shm")))
     left = [name for name in names if not re.fullmatch(r"vectors-[0-9a-f]{8}-\d+\.faiss", name)]
-    if rebuilt:  # a rebuild that was killed after its swap leaves its copy to the next rebuild
+    if rebuilt:  # a rebuild killed after the swap leaves its copy to the next one
         left = [name for name in left if name != "rebuild.sqlite"]
     assert left == ["lexical", "library.sqlite", "vectors.json", "writer.lock"]
     listed = [segment["file"] for segment in json.loads((store / "vectors.json").read_text())["segments"]]
@@ -319,7 +319,7 @@ def _cli_state(folder: Path, root: Path) -> State:
 
 
 def test_every_kind_of_write_step_is_seen(tmp_path: Path) -> None:
-    """The list of steps is what the other tests stand on."""
+    """The other tests depend on this list of steps."""
     make_pdf(tmp_path / "papers" / "trees.pdf", "trees")
     (tmp_path / "one").mkdir()
     assert _kill_at(SCENARIOS["ingest"], tmp_path / "papers", tmp_path / "job", [(tmp_path / "one", 0)]) == [0]

@@ -1,4 +1,4 @@
-"""The ingest pipeline on PDFs: what becomes of new, changed, moved, copied, broken and missing files."""
+"""The ingest pipeline on PDFs: new, changed, moved, copied, broken and missing files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.helpers.pdfs import image_page
 
 
 class Reader:
-    """Reads PDFs without worker processes and keeps which ones."""
+    """Reads PDFs without worker processes and records which ones."""
 
     def __init__(self) -> None:
         self.read: list[str] = []
@@ -80,13 +80,16 @@ def _notes(outcomes: Iterable[Outcome], name: str) -> tuple[str, ...]:
     return found
 
 
-def _held(app: HashingApp) -> dict[str, str]:
-    """File name -> what its paper says first."""
+def _subjects(app: HashingApp) -> dict[str, str]:
+    """File name -> the subject of its paper."""
     library = app.open_library()
     texts = {paper.id: library.text(paper.id, 0, paper.length) for paper in library.papers()}
-    held = {file.name: texts[file.sha256] for file in library.files()}
+    texts_by_name = {file.name: texts[file.sha256] for file in library.files()}
     library.close()
-    return {name: next(subject for subject in LINES if LINES[subject][0][:20] in text) for name, text in held.items()}
+    return {
+        name: next(subject for subject in LINES if LINES[subject][0][:20] in text)
+        for name, text in texts_by_name.items()
+    }
 
 
 def _found(app: HashingApp, question: str) -> tuple[str, tuple[int, int], str]:
@@ -165,13 +168,13 @@ def test_a_changed_file_replaces_its_paper_and_only_new_text_is_embedded(app: Ha
     assert app.verify() == []
 
 
-def test_progress_is_told(app: HashingApp) -> None:
-    watch = RecordedProgress()
-    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), watch)
+def test_progress_is_reported(app: HashingApp) -> None:
+    progress = RecordedProgress()
+    files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), progress)
     with indexes.writing(app.settings.VECTORSTORE_DIR):
-        outcomes = list(app.ingest(files, watch, jobs=1, retry=frozenset()))
-    assert watch.plan == ["lattices.pdf", "sponges.pdf", "trees.pdf"]
-    assert watch.chunks == {outcome.file.name: outcome.chunks for outcome in outcomes}
+        outcomes = list(app.ingest(files, progress, jobs=1, retry=frozenset()))
+    assert progress.plan == ["lattices.pdf", "sponges.pdf", "trees.pdf"]
+    assert progress.chunks == {outcome.file.name: outcome.chunks for outcome in outcomes}
 
 
 # Copies and moves
@@ -185,7 +188,7 @@ def test_the_same_file_under_two_names_is_one_paper(app: HashingApp, reader: Rea
     assert _statuses(outcomes)["trees.pdf"] == "duplicate"  # the copy's folder comes first
     assert _notes(outcomes, "trees.pdf") == ("The same file as more/copy.pdf.",)
     assert len(reader.read) == 3
-    assert _held(app)["trees.pdf"] == _held(app)["more/copy.pdf"] == "trees"
+    assert _subjects(app)["trees.pdf"] == _subjects(app)["more/copy.pdf"] == "trees"
     library = app.open_library()
     assert len(library.papers()) == 3
     library.close()
@@ -205,13 +208,13 @@ def test_a_copy_that_comes_later_is_not_read(app: HashingApp, reader: Reader) ->
 
 def test_a_moved_file_keeps_its_paper_under_the_new_name(app: HashingApp, reader: Reader) -> None:
     app.run()
-    (_papers(app) / "lattices.pdf").unlink()  # gone too, but nobody asked to drop it
+    (_papers(app) / "lattices.pdf").unlink()  # also gone, but pruning was not requested
     (_papers(app) / "trees.pdf").rename(_papers(app) / "renamed.pdf")
     reader.read.clear()
     outcomes = app.run()
     assert _notes(outcomes, "renamed.pdf") == ("Moved from trees.pdf.",)
     assert reader.read == []
-    assert _held(app) == {"renamed.pdf": "trees", "sponges.pdf": "sponges", "lattices.pdf": "lattices"}
+    assert _subjects(app) == {"renamed.pdf": "trees", "sponges.pdf": "sponges", "lattices.pdf": "lattices"}
     assert _found(app, "rotation keeps the order")[0] == "renamed.pdf"
 
 
@@ -240,7 +243,7 @@ def test_two_files_that_swapped_their_names(app: HashingApp, reader: Reader) -> 
     assert _notes(outcomes, "trees.pdf") == ("Moved from sponges.pdf.",)
     assert _notes(outcomes, "sponges.pdf") == ("Moved from trees.pdf.",)
     assert reader.read == []
-    assert _held(app) == {"lattices.pdf": "lattices", "trees.pdf": "sponges", "sponges.pdf": "trees"}
+    assert _subjects(app) == {"lattices.pdf": "lattices", "trees.pdf": "sponges", "sponges.pdf": "trees"}
     assert app.verify() == []
 
 
@@ -264,13 +267,13 @@ def test_a_paper_whose_file_is_gone_stays_until_it_is_pruned(app: HashingApp) ->
     app.run()
     (_papers(app) / "trees.pdf").unlink()
     assert "trees.pdf" not in _statuses(app.run())
-    assert _held(app)["trees.pdf"] == "trees"
+    assert _subjects(app)["trees.pdf"] == "trees"
     assert _statuses(app.run(prune=True)) == {
         "lattices.pdf": "unchanged",
         "sponges.pdf": "unchanged",
         "trees.pdf": "pruned",
     }
-    assert sorted(_held(app)) == ["lattices.pdf", "sponges.pdf"]
+    assert sorted(_subjects(app)) == ["lattices.pdf", "sponges.pdf"]
     assert _found(app, "rotation keeps the order")[0] != "trees.pdf"
     assert app.verify() == []
 
@@ -303,7 +306,7 @@ def _scan(path: Path) -> None:
     ],
     ids=["no OCR engine", "an OCR engine"],
 )
-def test_a_file_that_gives_no_text_is_named_with_the_reason_and_costs_no_other(
+def test_a_file_without_text_fails_with_a_reason_and_affects_no_other(
     app: HashingApp, monkeypatch: pytest.MonkeyPatch, engine: ocr.Engine | None, reason: str, advice: str
 ) -> None:
     monkeypatch.setattr(ocr, "engine", lambda: engine)
@@ -319,17 +322,17 @@ def test_a_file_that_gives_no_text_is_named_with_the_reason_and_costs_no_other(
     happened, remedy = _notes(outcomes, "c-scan.pdf")
     assert reason in happened
     assert remedy.startswith(advice)
-    assert len(_held(app)) == 3
+    assert len(_subjects(app)) == 3
     assert app.verify() == []
 
 
-def test_a_failure_is_remembered_and_not_read_again_unless_it_is_named(app: HashingApp, reader: Reader) -> None:
+def test_a_failed_file_is_not_read_again_unless_named(app: HashingApp, reader: Reader) -> None:
     (_papers(app) / "torn.pdf").write_bytes(b"torn")
     first = app.run()
     reader.read.clear()
     second = app.run()
     assert _notes(second, "torn.pdf")[:2] == _notes(first, "torn.pdf")
-    assert _notes(second, "torn.pdf")[2] == "Not tried again: it is the same file as before."
+    assert _notes(second, "torn.pdf")[2] == "Not tried again: the file has not changed."
     assert _statuses(second)["torn.pdf"] == "failed"
     assert reader.read == []
     assert _statuses(app.run(retry=["torn.pdf"]))["torn.pdf"] == "failed"
@@ -355,7 +358,7 @@ def test_a_changed_file_that_is_broken_keeps_the_old_paper(app: HashingApp) -> N
     good = (_papers(app) / "trees.pdf").read_bytes()
     (_papers(app) / "trees.pdf").write_bytes(b"torn")
     assert _statuses(app.run())["trees.pdf"] == "failed"
-    assert _held(app)["trees.pdf"] == "trees"
+    assert _subjects(app)["trees.pdf"] == "trees"
     assert _found(app, "rotation keeps the order")[0] == "trees.pdf"
     assert _statuses(app.run())["trees.pdf"] == "failed"
     assert [entry["file"] for entry in _record(app) if "failed" in entry] == ["trees.pdf"]
@@ -368,10 +371,10 @@ def test_a_file_above_the_limit_is_not_opened(app: HashingApp, tmp_path: Path) -
     with (_papers(app) / "large.pdf").open("wb") as file:
         file.truncate(2_000_000)
     small = hashing_app(tmp_path, MAX_FILE_MB=1)
-    assert _notes(small.run(), "large.pdf")[0] == "It is 2 MB large, and MAX_FILE_MB is 1."
+    assert _notes(small.run(), "large.pdf")[0] == "The file has 2 MB, and MAX_FILE_MB is 1."
 
 
-def test_a_file_that_vanishes_before_it_is_hashed_is_named(tmp_path: Path) -> None:
+def test_a_file_that_vanishes_before_hashing_is_reported(tmp_path: Path) -> None:
     files, failed = discovery.hash_files({tmp_path / "gone.pdf": "gone.pdf"}, RecordedProgress())
     assert files == []
     assert failed[0].notes[0].startswith("It cannot be opened: No such file")
@@ -388,11 +391,11 @@ def test_pdfs_are_found_in_folders_whatever_their_capitals(tmp_path: Path) -> No
         discovery.find_pdfs([tmp_path / "none"])
 
 
-# Broken off
+# Interrupted
 
 
 class Failing(HashingEmbedder):
-    """Gives up after so many batches."""
+    """Fails after a number of batches."""
 
     def __init__(self, batches: int, name: str = "hashing") -> None:
         super().__init__(name=name)
@@ -405,7 +408,7 @@ class Failing(HashingEmbedder):
         return super().embed_passages(texts)
 
 
-def test_an_ingest_that_broke_off_while_embedding_goes_on_where_it_was(app: HashingApp, tmp_path: Path) -> None:
+def test_an_ingest_interrupted_while_embedding_continues_where_it_was(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     undisturbed = list(app.hashing.passages)
     embedded: list[str] = []
@@ -426,7 +429,7 @@ def test_an_ingest_that_broke_off_while_embedding_goes_on_where_it_was(app: Hash
 
 # Nothing new
 
-# What takes long to import, or asks a server
+# Modules that are slow to import or contact a server
 HEAVY = (
     "pymupdf",
     "onnxruntime",
@@ -446,7 +449,7 @@ sys.exit(code)
 """
 
 
-def test_with_nothing_new_no_model_is_loaded_nobody_asked_and_nothing_written(app: HashingApp, tmp_path: Path) -> None:
+def test_with_nothing_new_no_model_is_loaded_and_nothing_written(app: HashingApp, tmp_path: Path) -> None:
     with OllamaStandIn(dimension=64) as server:
         environment = {
             **os.environ,
@@ -466,7 +469,7 @@ def test_with_nothing_new_no_model_is_loaded_nobody_asked_and_nothing_written(ap
         assert asked
         written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.suffix in (".json", ".faiss")}
         nothing_new, heavy = python("-c", SECOND).splitlines()
-        assert nothing_new.startswith("Nothing new: all 3 papers are in the index already")
+        assert nothing_new.startswith("Nothing new: all 3 papers are already in the index")
         assert heavy == "[]"
         assert len(server.requests) == asked
         assert {path: path.stat().st_mtime_ns for path in written} == written
@@ -505,7 +508,7 @@ def _record(app: HashingApp) -> list[dict[str, object]]:
     return found
 
 
-def test_the_record_says_what_is_in_the_index_and_what_is_not(app: HashingApp, tmp_path: Path) -> None:
+def test_the_record_lists_papers_and_failures(app: HashingApp, tmp_path: Path) -> None:
     (_papers(app) / "torn.pdf").write_bytes(b"torn")
     (_papers(app) / "zz-copy.pdf").write_bytes((_papers(app) / "trees.pdf").read_bytes())
     outcomes = {outcome.file.name: outcome for outcome in app.run()}
@@ -538,7 +541,7 @@ def test_the_record_says_what_is_in_the_index_and_what_is_not(app: HashingApp, t
     assert not (tmp_path / "ingested.json.new").exists()
 
 
-def test_nothing_is_recorded_where_nothing_was_ingested(tmp_path: Path) -> None:
+def test_no_record_is_written_if_nothing_was_ingested(tmp_path: Path) -> None:
     app = hashing_app(tmp_path)
     app.finish_ingest()
     assert list(tmp_path.iterdir()) == []
@@ -556,7 +559,7 @@ def test_a_store_of_failures_only_has_a_record_and_no_fault(tmp_path: Path) -> N
 # Rebuilding
 
 
-def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp, tmp_path: Path) -> None:
+def test_a_rebuild_leaves_the_old_store_usable_until_it_is_done(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     make_pdf(_papers(app) / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
     new = hashing_app(tmp_path, HashingEmbedder(32, "other"), CHUNK_SIZE=120)
@@ -578,7 +581,7 @@ def test_a_rebuild_makes_the_store_anew_while_the_old_one_serves(app: HashingApp
         app.run()
 
 
-def test_a_rebuild_reads_what_failed_again(app: HashingApp, reader: Reader) -> None:
+def test_a_rebuild_retries_failed_files(app: HashingApp, reader: Reader) -> None:
     (_papers(app) / "torn.pdf").write_bytes(b"torn")
     app.run()
     reader.read.clear()
@@ -586,23 +589,23 @@ def test_a_rebuild_reads_what_failed_again(app: HashingApp, reader: Reader) -> N
     assert reader.read == ["lattices.pdf", "sponges.pdf", "torn.pdf", "trees.pdf"]
 
 
-def test_a_rebuild_that_broke_off_is_gone_on_with(app: HashingApp, tmp_path: Path, reader: Reader) -> None:
+def test_an_interrupted_rebuild_is_continued(app: HashingApp, tmp_path: Path, reader: Reader) -> None:
     app.run()
     broken = hashing_app(tmp_path, Failing(3, "other"))
     with pytest.raises(ModelError):
         broken.run(rebuild=True)
-    assert len(_held(app)) == 3
+    assert len(_subjects(app)) == 3
     assert app.verify() == []
-    (_papers(app) / "lattices.pdf").unlink()  # the one that had landed in it
+    (_papers(app) / "lattices.pdf").unlink()  # the paper already in the unfinished library
     again = hashing_app(tmp_path, HashingEmbedder(name="other"))
     again.run(rebuild=True)
     assert not set(again.hashing.passages) & set(broken.hashing.passages)
-    assert sorted(_held(again)) == ["sponges.pdf", "trees.pdf"]
+    assert sorted(_subjects(again)) == ["sponges.pdf", "trees.pdf"]
     assert again.verify() == []
     assert not list(again.settings.VECTORSTORE_DIR.glob("rebuild*"))
 
 
-def test_a_rebuild_that_broke_off_with_other_settings_is_begun_again(app: HashingApp, tmp_path: Path) -> None:
+def test_an_interrupted_rebuild_with_other_settings_starts_again(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     with pytest.raises(ModelError):
         hashing_app(tmp_path, Failing(3, "other")).run(rebuild=True)
@@ -613,11 +616,11 @@ def test_a_rebuild_that_broke_off_with_other_settings_is_begun_again(app: Hashin
 
 
 @pytest.mark.parametrize("content", [b"", b"This is no database.\n" * 100])
-def test_a_rebuild_that_broke_off_and_cannot_be_read_is_begun_again(app: HashingApp, content: bytes) -> None:
+def test_an_interrupted_rebuild_that_cannot_be_read_starts_again(app: HashingApp, content: bytes) -> None:
     app.run()
     (app.settings.VECTORSTORE_DIR / "rebuild.sqlite").write_bytes(content)
     app.run(rebuild=True)
-    assert len(_held(app)) == 3
+    assert len(_subjects(app)) == 3
     assert app.verify() == []
 
 
@@ -626,9 +629,9 @@ def test_a_rebuild_in_which_nothing_can_be_read_leaves_the_old_store(app: Hashin
     record = _record(app)
     for path in _papers(app).iterdir():
         path.write_bytes(b"torn")
-    with pytest.raises(StoreError, match="None of the files gave a paper"):
+    with pytest.raises(StoreError, match="None of the files could be read"):
         app.run(rebuild=True)
-    assert sorted(_held(app).values()) == ["lattices", "sponges", "trees"]
+    assert sorted(_subjects(app).values()) == ["lattices", "sponges", "trees"]
     assert _found(app, "rotation keeps the order")[0] == "trees.pdf"
     assert app.verify() == []
     assert _record(app) == record
@@ -636,7 +639,7 @@ def test_a_rebuild_in_which_nothing_can_be_read_leaves_the_old_store(app: Hashin
 
 
 @pytest.mark.parametrize("content", [b"This is no database.\n" * 100, b""])
-def test_a_rebuild_sets_a_library_that_cannot_be_read_aside(app: HashingApp, tmp_path: Path, content: bytes) -> None:
+def test_a_rebuild_renames_a_library_that_cannot_be_read(app: HashingApp, tmp_path: Path, content: bytes) -> None:
     app.run()
     app.library_path.write_bytes(content)
     for suffix in ("-wal", "-shm"):
@@ -644,15 +647,15 @@ def test_a_rebuild_sets_a_library_that_cannot_be_read_aside(app: HashingApp, tmp
     notices: list[str] = []
     again = HashingApp(app.settings, notices.append, app.hashing)
     again.run(rebuild=True)
-    assert len(_held(again)) == 3
+    assert len(_subjects(again)) == 3
     assert again.verify() == []
     if content:
         (aside,) = app.settings.VECTORSTORE_DIR.glob("damaged-*-library.sqlite")
-        assert notices == [f"The library that could not be read was set aside as {aside.name}."]
+        assert notices == [f"The old library could not be read and was renamed {aside.name}."]
         assert aside.read_bytes() == content
 
 
-def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: Path) -> None:
+def test_a_stopped_rebuild_keeps_its_papers(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     other = hashing_app(tmp_path, HashingEmbedder(name="other"))
     files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), RecordedProgress())
@@ -663,4 +666,4 @@ def test_a_rebuild_that_is_stopped_keeps_what_it_had(app: HashingApp, tmp_path: 
     beside = Library(other.settings.VECTORSTORE_DIR / "rebuild.sqlite")
     assert [paper.file for paper in beside.papers()] == ["lattices.pdf", "sponges.pdf"]
     beside.close()
-    assert len(_held(app)) == 3
+    assert len(_subjects(app)) == 3

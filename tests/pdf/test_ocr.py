@@ -13,7 +13,7 @@ from folio.errors import PaperError, PaperLimit
 from folio.pdf import ocr
 from folio.pdf.reader import read_pdf
 from folio.pdf.reading_order import Box, page_text
-from folio.store.fingerprint import made_here
+from folio.store.fingerprint import reading_fingerprint
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app
 from tests.helpers.pdfs import image_page, save, scan
@@ -230,7 +230,7 @@ def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
 
 def test_what_reads_pictures_is_not_in_the_fingerprint(tmp_path: Path) -> None:
     off, auto = hashing_app(tmp_path, OCR="off"), hashing_app(tmp_path, OCR="auto")
-    assert made_here(off.reading) == made_here(auto.reading)
+    assert reading_fingerprint(off.reading) == reading_fingerprint(auto.reading)
     assert (off.reading.ocr, auto.reading.ocr) == (False, True)
 
 

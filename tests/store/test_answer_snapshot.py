@@ -1,4 +1,4 @@
-"""An answer that was kept is the same answer again, or none where its papers no longer say that."""
+"""Answer snapshots: restored unchanged, or not at all if the papers' text has changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio import workers
-from folio.store.answer_snapshot import memory_of, recalled
+from folio.store.answer_snapshot import restore, snapshot_of
 from folio.store.library import Library
 from folio.types import (
     Answer,
@@ -48,7 +48,7 @@ def land(library: Library, paper: Paper, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """Holds both papers that the answers are made from."""
+    """With both papers that the answers are made from."""
     made = Library(tmp_path_factory.mktemp("store") / "library.sqlite", create=True)
     land(made, ICE_PAPER, ICE_TEXT)
     land(made, MELT_PAPER, MELT_TEXT)
@@ -61,17 +61,17 @@ def test_the_papers_are_those_of_the_answers(library: Library) -> None:
 
 
 @pytest.mark.parametrize("answer", [ANSWER, REPORT, REFUSED, replace(ANSWER, dropped=3, notice="It was cut.")])
-def test_an_answer_comes_back_as_it_was(library: Library, answer: Answer) -> None:
-    assert recalled(memory_of(answer), library) == answer
+def test_an_answer_is_restored_unchanged(library: Library, answer: Answer) -> None:
+    assert restore(snapshot_of(answer), library) == answer
 
 
-def test_no_text_of_a_paper_is_kept_twice() -> None:
-    kept = memory_of(replace(ANSWER, sentences=(replace(ANSWER.sentences[0], text="Said."),)))
+def test_a_snapshot_has_no_text_of_the_papers() -> None:
+    kept = snapshot_of(replace(ANSWER, sentences=(replace(ANSWER.sentences[0], text="Said."),)))
     assert not [word for word in ("length", "Bernese", "tongue") if word in kept]
     assert kept.isascii()
 
 
-# Whatever an answer is made of
+# Any answer
 
 
 @st.composite
@@ -81,12 +81,12 @@ def spans(draw: st.DrawFn, within: tuple[int, int]) -> tuple[int, int]:
 
 
 SCORES = st.floats(allow_nan=False, allow_infinity=False)
-WORDS = st.text(st.characters(), max_size=40)  # halves of surrogate pairs too
+WORDS = st.text(st.characters(), max_size=40)  # including lone surrogates
 
 
 @st.composite
 def pieces(draw: st.DrawFn, number: int) -> Evidence:
-    """Evidence, and hits that it need not wholly hold."""
+    """Evidence, with hits that may extend beyond it."""
     paper = draw(st.sampled_from(PAPERS))
     text = TEXTS[paper.id]
     hits = []
@@ -123,24 +123,24 @@ def whole_answers(draw: st.DrawFn) -> Answer:
 
 
 @given(whole_answers())
-def test_any_answer_comes_back_as_it_was(library: Library, answer: Answer) -> None:
-    assert recalled(memory_of(answer), library) == answer
+def test_any_answer_is_restored_unchanged(library: Library, answer: Answer) -> None:
+    assert restore(snapshot_of(answer), library) == answer
 
 
-def test_answers_of_the_whole_tool_come_back_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_answers_are_restored_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     app = hashing_app(tmp_path, LLM="builtin")
     for subject in ("lattices", "sponges", "trees"):
         make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
     app.run()
     opened = app.open_library()
-    answered = []
+    answers = []
     for style in ("plain", "report"):
         chat = app.chat(opened, top_k=4, paper=None, style=style)
         for question in ("How are trees balanced after an insertion?", "What does a sponge absorb?", "Who wrote it?"):
-            answered.append(chat.ask(question).answer)
-    assert [recalled(memory_of(answer), opened) for answer in answered] == answered
-    assert sum(not answer.refused for answer in answered) > 1
+            answers.append(chat.ask(question).answer)
+    assert [restore(snapshot_of(answer), opened) for answer in answers] == answers
+    assert sum(not answer.refused for answer in answers) > 1
     opened.close()
 
 
@@ -155,39 +155,39 @@ def other(tmp_path: Path) -> Iterator[Library]:
     made.close()
 
 
-def test_an_answer_is_gone_with_one_of_its_papers(other: Library) -> None:
-    memory = memory_of(ANSWER)
-    assert recalled(memory, other) is None
-    assert recalled(memory_of(REFUSED), other) == REFUSED  # made from the first paper alone
+def test_an_answer_is_not_restored_without_one_of_its_papers(other: Library) -> None:
+    snapshot = snapshot_of(ANSWER)
+    assert restore(snapshot, other) is None
+    assert restore(snapshot_of(REFUSED), other) == REFUSED  # made from the first paper alone
     land(other, MELT_PAPER, MELT_TEXT)
-    assert recalled(memory, other) == ANSWER
+    assert restore(snapshot, other) == ANSWER
     other.drop(f"/papers/{ICE_PAPER.file}")
-    assert recalled(memory, other) is None
+    assert restore(snapshot, other) is None
 
 
 @pytest.mark.parametrize("text", [MELT_TEXT.replace("50", "60"), MELT_TEXT[:-3], f" {MELT_TEXT}", "x"])
-def test_an_answer_is_gone_where_its_paper_is_read_otherwise(other: Library, text: str) -> None:
+def test_an_answer_is_not_restored_if_its_text_has_changed(other: Library, text: str) -> None:
     land(other, MELT_PAPER, text)
-    assert recalled(memory_of(ANSWER), other) is None
+    assert restore(snapshot_of(ANSWER), other) is None
 
 
-def test_an_answer_is_gone_where_a_page_ends_within_its_quote(other: Library) -> None:
+def test_an_answer_is_not_restored_if_a_page_now_ends_in_its_quote(other: Library) -> None:
     other.drop(f"/papers/{ICE_PAPER.file}")
     again = replace(ICE_PAPER, pages=PageMap((0, 10), ("", "")))
     vector: Vectors = np.zeros((1, 4), dtype=np.float32)
     new = NewPaper(again.id, again.title, again.authors, again.year, ICE_TEXT, again.pages, ((0, len(ICE_TEXT)),))
     other.add(new, SourceFile("/papers/again.pdf", "again.pdf", again.id), [1], vector)
     land(other, MELT_PAPER, MELT_TEXT)
-    assert recalled(memory_of(ANSWER), other) is None
+    assert restore(snapshot_of(ANSWER), other) is None
 
 
-def test_a_paper_that_only_has_another_name_is_the_same(other: Library) -> None:
+def test_a_renamed_paper_is_the_same(other: Library) -> None:
     other.link([SourceFile("/papers/renamed.pdf", "renamed.pdf", ICE_PAPER.id)], gone=[f"/papers/{ICE_PAPER.file}"])
-    again = recalled(memory_of(REFUSED), other)
+    again = restore(snapshot_of(REFUSED), other)
     assert again is not None
     assert [evidence.paper.file for evidence in again.evidence] == ["renamed.pdf"]
     assert again.evidence[0].text == ICE_TEXT
 
 
-def test_the_memory_of_an_answer_is_small() -> None:
-    assert len(json.dumps(memory_of(ANSWER))) < 1500
+def test_a_snapshot_is_small() -> None:
+    assert len(json.dumps(snapshot_of(ANSWER))) < 1500

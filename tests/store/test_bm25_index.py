@@ -1,4 +1,4 @@
-"""BM25: one contract over every engine, and what the one on disk notices."""
+"""BM25: one contract for both engines, and damage to the index on disk."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_best_first(index: Engine) -> None:
     assert _ids(index.search("gradient", 2)) == [11, 12]
 
 
-def test_the_word_that_tells_more_wins(index: Engine) -> None:
+def test_the_rarer_word_wins(index: Engine) -> None:
     assert _ids(index.search("gradient squeezes", 10))[0] == 21
 
 
@@ -90,15 +90,15 @@ def test_a_score_does_not_depend_on_the_filter(index: Engine) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "   ", "what is the of and", "?!", "zyzzyva", "zyzzyva xylem"])
-def test_a_query_without_a_word_that_is_there_finds_nothing(index: Engine, query: str) -> None:
+def test_a_query_of_unknown_words_finds_nothing(index: Engine, query: str) -> None:
     assert index.search(query, 10) == []
 
 
-def test_an_unknown_word_beside_a_known_one_changes_nothing(index: Engine) -> None:
+def test_an_unknown_word_next_to_a_known_one_changes_nothing(index: Engine) -> None:
     assert index.search("zyzzyva sponge", 10) == index.search("sponge", 10)
 
 
-def test_none_are_found_when_none_are_asked_for(index: Engine) -> None:
+def test_k_of_zero_finds_nothing(index: Engine) -> None:
     assert index.search("gradient", 0) == []
 
 
@@ -108,7 +108,7 @@ def test_technical_names_are_found_whole_and_in_parts(index: Engine, query: str)
 
 
 @pytest.mark.parametrize("query", ['gradient AND "sponge', "body:gradient", "gradient*", "-gradient +(", "a:b:c^2~"])
-def test_a_query_is_words_and_no_language(index: Engine, query: str) -> None:
+def test_query_syntax_is_ignored(index: Engine, query: str) -> None:
     expected = [] if "gradient" not in query else [11, 12, 22]
     assert {11, 12, 22} & set(_ids(index.search(query, 10))) == set(expected)
 
@@ -129,7 +129,7 @@ def test_rarity_falls_with_frequency(index: Engine) -> None:
     assert found[-1] > 0
 
 
-def test_it_knows_what_it_holds(index: Engine) -> None:
+def test_length_and_ids(index: Engine) -> None:
     assert index.ids() == {11, 12, 13, 21, 22, 31}
     assert len(index) == 6
     assert index.stamp == STAMP
@@ -144,7 +144,7 @@ def test_an_index_without_words(make: Make, passages: Sequence[Passage]) -> None
 
 
 def test_one_passage_is_found(make: Make) -> None:
-    # rank-bm25's own formula gives a word that is in half of the passages or more no weight.
+    # rank-bm25's own IDF gives no weight to a word in half of the passages or more.
     index = make(PASSAGES[:1])
     assert _ids(index.search("gradient", 10)) == [11]
 
@@ -185,7 +185,7 @@ def test_passages_are_added_removed_and_replaced_in_place(folder: Path) -> None:
     index = TantivyIndex.load(folder)
     later = Stamp("epoch", 2)
     added = [Passage(41, "d" * 64, "", "Bloom filters"), Passage(12, LATTICES, "", "A descent along the gradient")]
-    for _ in range(2):  # a kill may make an update come twice
+    for _ in range(2):  # after a kill, an update may be repeated
         index.update(added, [11, 22, 999], later)
         assert index.ids() == {12, 13, 21, 31, 41}
         assert len(index) == 5
@@ -198,21 +198,21 @@ def test_passages_are_added_removed_and_replaced_in_place(folder: Path) -> None:
     assert reopened.search("gradient bloom", 10) == index.search("gradient bloom", 10)
 
 
-def test_a_passage_that_is_taken_out_and_in_again_is_there_once(folder: Path) -> None:
+def test_a_passage_removed_and_added_again_is_there_once(folder: Path) -> None:
     index = TantivyIndex.load(folder)
     index.update([PASSAGES[0]], [PASSAGES[0].id], Stamp("epoch", 2))
     assert len(index) == len(PASSAGES)
     assert _ids(index.search("norm", 10)) == [11]
 
 
-def test_a_word_never_tells_less_than_nothing_after_most_passages_went(folder: Path) -> None:
+def test_rarity_is_not_negative_after_most_passages_were_removed(folder: Path) -> None:
     index = TantivyIndex.load(folder)
     index.update((), [11, 12, 13, 21], STAMP)
     assert index.ids() == {22, 31}
     assert 0 <= index.rarity("gradient") <= index.rarity("zyzzyva")
 
 
-def test_a_reader_stays_with_what_it_opened(folder: Path) -> None:
+def test_a_reader_keeps_the_state_it_opened(folder: Path) -> None:
     reader, writer = TantivyIndex.load(folder), TantivyIndex.load(folder)
     before = reader.search("gradient", 10)
     writer.update([Passage(41, LATTICES, "", "gradient gradient gradient")], [11], Stamp("epoch", 2))
@@ -243,16 +243,16 @@ def test_a_deleted_file_is_noticed(folder: Path, suffix: str) -> None:
 def test_a_truncated_file_is_noticed(folder: Path) -> None:
     path = _largest(folder)
     overwrite(path, path.read_bytes()[:-1])
-    with pytest.raises(IndexDamaged, match="not the file that was written"):
+    with pytest.raises(IndexDamaged, match="has changed since it was written"):
         TantivyIndex.load(folder)
 
 
-def test_a_flipped_byte_is_noticed_by_a_thorough_look(folder: Path) -> None:
+def test_a_flipped_byte_is_noticed_by_a_thorough_check(folder: Path) -> None:
     path = _largest(folder)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     overwrite(path, bytes(content))
-    with pytest.raises(IndexDamaged, match="not the file that was written"):
+    with pytest.raises(IndexDamaged, match="has changed since it was written"):
         TantivyIndex.load(folder, thorough=True)
 
 
@@ -288,19 +288,19 @@ def test_only_new_files_are_hashed(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert before & set(hashed)
 
 
-def test_damage_that_was_there_before_an_update_is_still_found_after_it(folder: Path) -> None:
+def test_damage_before_an_update_is_still_found_after_it(folder: Path) -> None:
     path = next(folder.glob("*.store"))
     content = bytearray(path.read_bytes())
     content[0] ^= 1
     overwrite(path, bytes(content))
     added = Passage(101, LATTICES, "Lattice signatures", "A later passage says more.")
     TantivyIndex.load(folder).update([added], (), Stamp("epoch", 2))
-    with pytest.raises(IndexDamaged, match="not the file that was written"):
+    with pytest.raises(IndexDamaged, match="has changed since it was written"):
         TantivyIndex.load(folder, thorough=True)
 
 
 def test_a_commit_without_its_manifest_is_noticed(folder: Path) -> None:
-    # Where a kill comes between the two; the new state has as many passages as the old one and files of the same size.
+    # As after a kill between the two. Both states have the same number of passages and the same file sizes.
     stated = (folder / MANIFEST).read_bytes()
     changed = Passage(12, LATTICES, "Lattice signatures", PASSAGES[1].text.replace("data", "dada"))
     TantivyIndex.load(folder).update([changed], (), Stamp("epoch", 2))

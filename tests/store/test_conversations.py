@@ -1,4 +1,4 @@
-"""Conversations: what was said comes back, to many at once, in whatever store there is, and is forgotten for good."""
+"""Conversations: saved, listed, deleted for good, used by many threads, kept through rebuilds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def asking(question: str) -> Answer:
 
 @pytest.fixture(params=["on disk", "in memory"])
 def kept(request: pytest.FixtureRequest, path: Path) -> Iterator[Conversations]:
-    """What is kept in a library, and what is kept nowhere."""
+    """Conversations on disk and in memory."""
     if request.param == "on disk":
         request.getfixturevalue("library")
     with closing(Conversations(path if request.param == "on disk" else None)) as opened:
@@ -44,24 +44,24 @@ def kept(request: pytest.FixtureRequest, path: Path) -> Iterator[Conversations]:
 
 @pytest.fixture
 def written(library: Library, path: Path) -> Iterator[Conversations]:
-    """What is kept in a library."""
+    """Conversations on disk."""
     with closing(Conversations(path)) as opened:
         yield opened
 
 
-# What was said comes back
+# Saved turns
 
 
 def test_nothing_is_there_before_the_first_turn(kept: Conversations) -> None:
     ids = {kept.begin() for _ in range(100)}
     assert len(ids) == 100
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{16}", id) for id in ids)
-    assert kept.listed() == ()
+    assert kept.summaries() == ()
     with pytest.raises(NotKnown):
         kept.turns(ids.pop())
 
 
-def test_turns_come_back_in_their_order(kept: Conversations) -> None:
+def test_turns_are_returned_in_order(kept: Conversations) -> None:
     one, two = kept.begin(), kept.begin()
     said: dict[str, Any] = {"answer": "Größe \ud83d 🦀 'x'", "hits": [{"score": 0.1, "pages": [1, 2]}], "none": None}
     assert kept.add(one, {**said, "turn": 1}, ANSWER, None) == 1
@@ -78,13 +78,13 @@ def test_the_list_has_the_latest_first(kept: Conversations) -> None:
     ids = [kept.begin() for _ in range(3)]
     for number, id in enumerate([*ids, ids[0]]):
         kept.add(id, {}, asking(f"Question\n{number}?"), None)
-    assert [(found.id, found.title, found.turns) for found in kept.listed()] == [
+    assert [(found.id, found.title, found.turns) for found in kept.summaries()] == [
         (ids[0], "Question 0?", 2),
         (ids[2], "Question 2?", 1),
         (ids[1], "Question 1?", 1),
     ]
-    assert all(ISO.fullmatch(found.updated) for found in kept.listed())
-    assert [kept.require(id) for id in (ids[0], ids[2], ids[1])] == list(kept.listed())
+    assert all(ISO.fullmatch(found.updated) for found in kept.summaries())
+    assert [kept.require(id) for id in (ids[0], ids[2], ids[1])] == list(kept.summaries())
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_the_list_has_the_latest_first(kept: Conversations) -> None:
 )
 def test_a_title_is_cut_between_words(kept: Conversations, question: str, title: str) -> None:
     kept.add(kept.begin(), {}, asking(question), None)
-    assert kept.listed()[0].title == title
+    assert kept.summaries()[0].title == title
     assert len(title) <= 80
 
 
-def test_what_is_not_there_is_not_known(kept: Conversations) -> None:
+def test_unknown_conversations_and_turns_raise(kept: Conversations) -> None:
     id = kept.begin()
     kept.add(id, {}, ANSWER, None)
     other = kept.begin()
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_not_known(kept: Conversations) -> None:
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
-    """The whole tool over three papers."""
+    """An app with three papers."""
     monkeypatch.setattr(workers, "run_guarded", read_here)
     made = hashing_app(tmp_path, LLM="builtin")
     for subject in ("lattices", "sponges", "trees"):
@@ -141,7 +141,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
     return made
 
 
-def test_a_conversation_can_be_gone_on_with(app: HashingApp, tmp_path: Path) -> None:
+def test_a_conversation_can_be_continued(app: HashingApp, tmp_path: Path) -> None:
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         chat = app.chat(library, top_k=2, paper=None)
         id = kept.begin()
@@ -158,7 +158,7 @@ def test_a_conversation_can_be_gone_on_with(app: HashingApp, tmp_path: Path) -> 
         assert without[2] is None
 
 
-# Its row in the log of questions, and how good it was
+# The query log and feedback
 
 
 def test_a_turn_knows_its_row_in_the_log(library: Library, written: Conversations) -> None:
@@ -171,12 +171,12 @@ def test_a_turn_knows_its_row_in_the_log(library: Library, written: Conversation
     assert [written.query(id, place) for place in (1, 2, 3)] == rows
     assert log.last() == ENTRY
     log.clear()
-    log.add(ENTRY)  # gets the number of one that is gone
+    log.add(ENTRY)  # reuses a deleted row id
     assert [turn.query for turn in written.turns(id)] == [None] * 3
     assert library.check() == []
 
 
-def test_a_mark_is_in_the_reply(kept: Conversations) -> None:
+def test_feedback_is_in_the_reply(kept: Conversations) -> None:
     id = kept.begin()
     for _ in range(2):
         kept.add(id, {"answer": "\ud83d", "feedback": ""}, ANSWER, None)
@@ -186,25 +186,25 @@ def test_a_mark_is_in_the_reply(kept: Conversations) -> None:
     assert kept.turns(id)[1].reply == {"answer": "\ud83d", "feedback": "bad"}
 
 
-# Forgotten
+# Deletion
 
 
-def test_a_conversation_is_forgotten_and_the_others_stay(kept: Conversations) -> None:
+def test_a_conversation_is_deleted_and_the_others_stay(kept: Conversations) -> None:
     ids = [kept.begin() for _ in range(3)]
     for id in ids:
         kept.add(id, {}, ANSWER, None)
         kept.add(id, {}, ANSWER, None)
     kept.remove(ids[1])
-    assert [found.id for found in kept.listed()] == [ids[2], ids[0]]
+    assert [found.id for found in kept.summaries()] == [ids[2], ids[0]]
     with pytest.raises(NotKnown):
         kept.turns(ids[1])
     assert kept.clear() == 2
     assert kept.clear() == 0
-    assert kept.listed() == ()
+    assert kept.summaries() == ()
 
 
-@pytest.mark.parametrize("forget", [Conversations.clear, lambda kept: kept.remove(kept.listed()[0].id)])
-def test_what_is_forgotten_is_gone_from_the_disk(
+@pytest.mark.parametrize("forget", [Conversations.clear, lambda kept: kept.remove(kept.summaries()[0].id)])
+def test_deleted_text_is_gone_from_the_disk(
     library: Library, written: Conversations, path: Path, forget: Callable[[Conversations], object]
 ) -> None:
     id = written.begin()
@@ -216,20 +216,20 @@ def test_what_is_forgotten_is_gone_from_the_disk(
     assert library.check() == []
 
 
-def test_what_was_forgotten_while_it_was_answered_stays_so(kept: Conversations) -> None:
+def test_a_conversation_deleted_while_answering_stays_deleted(kept: Conversations) -> None:
     id = kept.begin()
     kept.add(id, {"turn": 1}, ANSWER, None)
     kept.remove(id)
-    with pytest.raises(NotKnown, match="was deleted, or has gone on"):
+    with pytest.raises(NotKnown, match="was deleted or continued elsewhere"):
         kept.add(id, {"turn": 2}, ANSWER, None)
-    assert kept.listed() == ()
+    assert kept.summaries() == ()
     kept.add(id, {"turn": 1}, ANSWER, None)
-    with pytest.raises(NotKnown, match="was deleted, or has gone on"):
+    with pytest.raises(NotKnown, match="was deleted or continued elsewhere"):
         kept.add(id, {"turn": 1}, ANSWER, None)
     assert kept.require(id).turns == 1
 
 
-def test_what_is_not_kept_is_not_in_the_log_either(library: Library, written: Conversations) -> None:
+def test_a_turn_that_is_not_saved_is_not_logged_either(library: Library, written: Conversations) -> None:
     id = written.begin()
     written.add(id, {"turn": 1}, ANSWER, ENTRY)
     written.remove(id)
@@ -238,17 +238,17 @@ def test_what_is_not_kept_is_not_in_the_log_either(library: Library, written: Co
     assert QueryLog(library.database).counts().questions == 0
 
 
-def test_in_memory_they_go_with_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_memory_they_are_lost_on_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with closing(Conversations(None)) as one, closing(Conversations(None)) as two:
         id = one.begin()
         one.add(id, {"answer": "x"}, ANSWER, None)
-        assert two.listed() == ()
+        assert two.summaries() == ()
     assert list(tmp_path.iterdir()) == []
-    assert one.listed() == ()
+    assert one.summaries() == ()
 
 
-# Many at once
+# Concurrency
 
 
 def test_many_threads_may_write_and_read(kept: Conversations) -> None:
@@ -261,7 +261,7 @@ def test_many_threads_may_write_and_read(kept: Conversations) -> None:
                 assert kept.add(id, {"said": f"{name} {place}", "turn": place}, asking(name), None) == place
                 kept.mark(id, place, "good")
                 assert [turn.reply["said"] for turn in kept.turns(id)] == [f"{name} {n}" for n in range(1, place + 1)]
-                assert id in {found.id for found in kept.listed()}
+                assert id in {found.id for found in kept.summaries()}
         except BaseException as error:
             errors.append(error)
 
@@ -271,7 +271,7 @@ def test_many_threads_may_write_and_read(kept: Conversations) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    assert sorted((found.title, found.turns) for found in kept.listed()) == [(f"thread {n}", 12) for n in range(8)]
+    assert sorted((found.title, found.turns) for found in kept.summaries()) == [(f"thread {n}", 12) for n in range(8)]
 
 
 def test_another_program_sees_what_is_written(written: Conversations, path: Path) -> None:
@@ -282,13 +282,13 @@ def test_another_program_sees_what_is_written(written: Conversations, path: Path
         assert other.add(id, {"answer": "there"}, ANSWER, None) == 2
         assert [turn.reply["answer"] for turn in written.turns(id)] == ["here", "there"]
         assert other.clear() == 1
-        assert written.listed() == ()
+        assert written.summaries() == ()
 
 
 def test_a_long_transaction_of_another_program_is_not_waited_for(
     written: Conversations, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.store.conversations.PATIENCE_S", 0.1)
+    monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
     id = written.begin()
     written.add(id, {}, ANSWER, None)
     other = sqlite3.connect(path, isolation_level=None)
@@ -303,14 +303,14 @@ def test_a_long_transaction_of_another_program_is_not_waited_for(
     for write in writes:
         with pytest.raises(StoreBusy):
             write()
-    assert time.monotonic() - began < 30  # what the library itself waits, once
-    assert written.require(id).turns == 1  # reading goes on
+    assert time.monotonic() - began < 30  # the library's own timeout
+    assert written.require(id).turns == 1  # reading still works
     other.execute("ROLLBACK")
     other.close()
     assert written.add(id, {}, ANSWER, None) == 2
 
 
-# Beside the papers
+# Independence of the papers
 
 
 def test_a_conversation_changes_nothing_about_the_papers(library: Library, written: Conversations) -> None:
@@ -329,7 +329,7 @@ def test_a_conversation_changes_nothing_about_the_papers(library: Library, writt
 def test_a_store_that_is_not_there_yet(path: Path) -> None:
     with closing(Conversations(path)) as kept:
         id = kept.begin()
-        assert kept.listed() == ()
+        assert kept.summaries() == ()
         assert kept.clear() == 0
         for ask in (kept.require, kept.turns, kept.remove):
             with pytest.raises(NotKnown):
@@ -338,29 +338,29 @@ def test_a_store_that_is_not_there_yet(path: Path) -> None:
             kept.add(id, {}, ANSWER, None)
         assert not path.parent.exists()
         Library(path, create=True).close()
-        assert kept.listed() == ()
+        assert kept.summaries() == ()
         kept.add(id, {}, ANSWER, None)
-        assert [found.id for found in kept.listed()] == [id]
+        assert [found.id for found in kept.summaries()] == [id]
 
 
-def test_a_store_that_was_replaced_or_deleted_is_opened_anew(written: Conversations, path: Path) -> None:
+def test_a_replaced_or_deleted_store_is_reopened(written: Conversations, path: Path) -> None:
     id = written.begin()
     written.add(id, {}, ANSWER, None)
     shutil.move(path.parent, path.parents[1] / "away")
-    assert written.listed() == ()
+    assert written.summaries() == ()
     with pytest.raises(StoreMissing):
         written.add(id, {}, ANSWER, None)
     Library(path, create=True).close()
-    assert written.listed() == ()
+    assert written.summaries() == ()
     other = written.begin()
     written.add(other, {}, ANSWER, None)
-    assert [found.id for found in written.listed()] == [other]
+    assert [found.id for found in written.summaries()] == [other]
     shutil.rmtree(path.parent)
     shutil.move(path.parents[1] / "away", path.parent)
-    assert [found.id for found in written.listed()] == [id]
+    assert [found.id for found in written.summaries()] == [id]
 
 
-def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_of_the_previous_version_gets_the_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as before:
         before.setattr("folio.store.database.STEPS", STEPS[:3])
         old = Database(path, (("epoch", "of old"), ("generation", "7")), create=True)
@@ -374,7 +374,7 @@ def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch:
         assert QueryLog(library.database).last() == ENTRY
         with library.reading() as stamp:
             assert (stamp.epoch, stamp.generation) == ("of old", 7)
-        assert library.database.rows("PRAGMA user_version") == [(len(STEPS),)]
+        assert library.database.query("PRAGMA user_version") == [(len(STEPS),)]
         assert library.check() == []
 
 
@@ -383,7 +383,7 @@ def test_a_store_of_the_version_before_gains_the_tables(path: Path, monkeypatch:
 
 @pytest.fixture
 def talked(app: HashingApp) -> str:
-    """The id of a conversation about the papers: two turns, the second marked; before them one question in the log."""
+    """The id of a conversation of two turns, the second with feedback; the log has one question before them."""
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         QueryLog(library.database).add(ENTRY)
         id = kept.begin()
@@ -396,7 +396,7 @@ def talked(app: HashingApp) -> str:
 
 def assert_is_there(app: HashingApp, id: str) -> None:
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        assert [(found.id, found.turns) for found in kept.listed()] == [(id, 2)]
+        assert [(found.id, found.turns) for found in kept.summaries()] == [(id, 2)]
         first, second = kept.turns(id, library)
         assert first.reply == {"message": "What does a sponge do with its input?"}
         assert second.reply == {"message": "How are trees balanced after an insertion?", "feedback": "bad"}
@@ -404,11 +404,11 @@ def assert_is_there(app: HashingApp, id: str) -> None:
             "What does a sponge do with its input?",
             "How are trees balanced after an insertion?",
         ]
-        log = dict(library.database.rows("SELECT id, question FROM queries"))
+        log = dict(library.database.query("SELECT id, question FROM queries"))
         assert [log.get(turn.query) for turn in (first, second)] == [turn.reply["message"] for turn in (first, second)]
 
 
-def test_conversations_stay_when_the_store_is_made_again(app: HashingApp, talked: str, tmp_path: Path) -> None:
+def test_conversations_survive_a_rebuild(app: HashingApp, talked: str, tmp_path: Path) -> None:
     app.repair()
     assert_is_there(app, talked)
     other = hashing_app(tmp_path, HashingEmbedder(name="other"), LLM="builtin")
@@ -418,19 +418,19 @@ def test_conversations_stay_when_the_store_is_made_again(app: HashingApp, talked
 
 
 @pytest.mark.parametrize("damage", ["PRAGMA user_version = 99", "ALTER TABLE vectors RENAME TO lost"])
-def test_conversations_are_saved_from_a_library_that_is_set_aside(app: HashingApp, talked: str, damage: str) -> None:
+def test_conversations_are_saved_from_a_damaged_library(app: HashingApp, talked: str, damage: str) -> None:
     with sqlite3.connect(app.library_path) as tamper:
         tamper.execute(damage)
     tamper.close()
     notices: list[str] = []
     HashingApp(app.settings, notices.append, app.hashing).run(rebuild=True)
-    assert [notice for notice in notices if "set aside" in notice]
+    assert [notice for notice in notices if "was renamed" in notice]
     assert_is_there(app, talked)
     assert app.verify() == []
 
 
 @pytest.mark.parametrize(("lost", "left"), [("turns", (3, 0)), ("queries", (0, 1))])
-def test_of_log_and_conversations_one_is_saved_without_the_other(
+def test_log_and_conversations_are_saved_independently(
     app: HashingApp, talked: str, lost: str, left: tuple[int, int]
 ) -> None:
     with sqlite3.connect(app.library_path) as tamper:
@@ -438,23 +438,23 @@ def test_of_log_and_conversations_one_is_saved_without_the_other(
     tamper.close()
     HashingApp(app.settings, lambda notice: None, app.hashing).run(rebuild=True)
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        assert (QueryLog(library.database).counts().questions, len(kept.listed())) == left
+        assert (QueryLog(library.database).counts().questions, len(kept.summaries())) == left
         if left[1]:
             assert [turn.query for turn in kept.turns(talked)] == [None, None]
     assert app.verify() == []
 
 
-def test_conversations_that_cannot_be_read_are_not_taken_over(written: Conversations, tmp_path: Path) -> None:
+def test_unreadable_conversations_are_not_copied(written: Conversations, tmp_path: Path) -> None:
     id = written.begin()
     written.add(id, {}, ANSWER, None)
     none = tmp_path / "none.sqlite"
     sqlite3.connect(none).execute("CREATE TABLE bookmarks (url TEXT)").connection.close()
     with pytest.raises(StoreDamaged):
         written.take_over(none, None)
-    assert [found.id for found in written.listed()] == [id]
+    assert [found.id for found in written.summaries()] == [id]
 
 
-def test_questions_taken_over_keep_their_conversations(library: Library, written: Conversations, path: Path) -> None:
+def test_copied_questions_keep_their_conversations(library: Library, written: Conversations, path: Path) -> None:
     log = QueryLog(library.database)
     log.add(ENTRY)
     other = path.parents[1] / "other.sqlite"
@@ -464,4 +464,4 @@ def test_questions_taken_over_keep_their_conversations(library: Library, written
         theirs.add(id, {}, ANSWER, replace(ENTRY, question="theirs"))
     written.take_over(other, log.take_over(other))
     row = written.query(id, 1)
-    assert library.database.rows("SELECT question FROM queries WHERE id = ?", row) == [("theirs",)]
+    assert library.database.query("SELECT question FROM queries WHERE id = :row", row=row) == [("theirs",)]

@@ -1,4 +1,4 @@
-"""Segments: what is near in them, what has been taken out, and lists that find what a search of all would."""
+"""FAISS segments: search, removal, files, and the recall of IVF segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from folio.errors import IndexDamaged
-from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, flat, in_full
+from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, build_flat, full_precision_index
 from folio.types import Vectors
 from tests.helpers.fakes import overwrite
 
@@ -19,7 +19,7 @@ COUNT, DIMENSION = 4000, 96
 
 
 class VectorsById:
-    """Vectors by id, as a library has them, about a hundred subjects."""
+    """Vectors by id, as a library has them, in about a hundred clusters."""
 
     def __init__(self, count: int = COUNT, seed: int = 1) -> None:
         rng = np.random.default_rng(seed)
@@ -34,7 +34,7 @@ class VectorsById:
         return self.vectors[[self.place[chunk] for chunk in ids]]
 
     def questions(self, count: int = 100) -> Vectors:
-        """Near to what is there, and not made as the build makes its own."""
+        """Queries near the vectors, made differently from the synthetic queries of the build."""
         rng = np.random.default_rng(11)
         rows = self.vectors[rng.choice(len(self.vectors), size=(count, 2))]
         astray = rng.standard_normal((count, DIMENSION), dtype=np.float32) / DIMENSION**0.5
@@ -59,7 +59,7 @@ def listed(shelf: VectorsById) -> Segment:
 
 @pytest.fixture(scope="module")
 def plain(shelf: VectorsById) -> Segment:
-    return flat(np.sort(shelf.ids), shelf.read, DIMENSION)
+    return build_flat(np.sort(shelf.ids), shelf.read, DIMENSION)
 
 
 def test_the_kind_is_chosen_by_size(shelf: VectorsById) -> None:
@@ -68,13 +68,13 @@ def test_the_kind_is_chosen_by_size(shelf: VectorsById) -> None:
     assert kinds == ["flat", "lists"]
 
 
-def test_lists_find_what_a_search_of_all_finds(shelf: VectorsById, listed: Segment) -> None:
+def test_an_ivf_segment_reaches_its_recall(shelf: VectorsById, listed: Segment) -> None:
     assert listed.kind == "lists"
     assert listed.recall >= RECALL
     assert listed.probes <= listed.index.nlist // 2
     found = shared = 0
     for question in shelf.questions():
-        near = {chunk for chunk, _ in listed.near(question, 2 * BEST)}
+        near = {chunk for chunk, _ in listed.search(question, 2 * BEST)}
         shared += len(near.intersection(shelf.nearest(question)))
         found += BEST
     assert shared / found >= RECALL
@@ -83,12 +83,12 @@ def test_lists_find_what_a_search_of_all_finds(shelf: VectorsById, listed: Segme
 def test_a_flat_segment_misses_nothing(shelf: VectorsById, plain: Segment) -> None:
     assert (plain.kind, plain.probes, plain.recall) == ("flat", 0, 1.0)
     for question in shelf.questions(30):
-        near = [chunk for chunk, _ in plain.near(question, 2 * BEST)]
+        near = [chunk for chunk, _ in plain.search(question, 2 * BEST)]
         assert set(shelf.nearest(question)) <= set(near)
 
 
-def test_lists_that_would_not_serve_are_not_made() -> None:
-    """Vectors that lie in all directions alike have no neighbourhoods: most lists would be read."""
+def test_no_ivf_segment_is_built_if_it_does_not_pay_off() -> None:
+    """Uniformly distributed vectors have no clusters: most lists would have to be read."""
     rng = np.random.default_rng(3)
     vectors = rng.standard_normal((600, 256), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -97,12 +97,10 @@ def test_lists_that_would_not_serve_are_not_made() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "listed"])
-def test_scores_are_as_near_as_they_are_said_to_be(
-    shelf: VectorsById, request: pytest.FixtureRequest, kind: str
-) -> None:
+def test_scores_are_within_the_stated_error(shelf: VectorsById, request: pytest.FixtureRequest, kind: str) -> None:
     segment: Segment = request.getfixturevalue(kind)
     for question in shelf.questions(20):
-        pairs = segment.near(question, 200)
+        pairs = segment.search(question, 200)
         assert [score for _, score in pairs] == sorted((score for _, score in pairs), reverse=True)
         true = shelf.read([chunk for chunk, _ in pairs]) @ question
         assert np.abs(true - [score for _, score in pairs]).max() <= ERROR
@@ -113,13 +111,13 @@ def test_among_given_ids_nothing_is_missed(shelf: VectorsById, request: pytest.F
     segment: Segment = request.getfixturevalue(kind)
     chosen = np.random.default_rng(4).choice(shelf.ids, 300, replace=False).tolist()
     for question in shelf.questions(20):
-        near = [chunk for chunk, _ in segment.near(question, 300, frozenset([*chosen, 5]))]
+        near = [chunk for chunk, _ in segment.search(question, 300, frozenset([*chosen, 5]))]
         assert set(near) == set(chosen)
         assert near[0] == shelf.nearest(question, 1, chosen)[0]
 
 
 @pytest.mark.parametrize("up_to", [1000, 5000])
-def test_what_was_taken_out_is_not_found(up_to: int) -> None:
+def test_removed_vectors_are_not_found(up_to: int) -> None:
     shelf = VectorsById(1500)
     segment = build(np.sort(shelf.ids), shelf.read, DIMENSION, flat_up_to=up_to)
     question = shelf.questions(1)[0]
@@ -129,12 +127,15 @@ def test_what_was_taken_out_is_not_found(up_to: int) -> None:
     assert set(segment.ids().tolist()) == set(shelf.ids.tolist()) - gone
     stored = {chunk: row for ids, rows in segment.stored() for chunk, row in zip(ids.tolist(), rows, strict=True)}
     assert stored.keys() == set(segment.ids().tolist())
-    for near in (segment.near(question, 1500), segment.near(question, 1500, frozenset([*gone, *shelf.ids.tolist()]))):
+    for near in (
+        segment.search(question, 1500),
+        segment.search(question, 1500, frozenset([*gone, *shelf.ids.tolist()])),
+    ):
         assert near
         assert not gone.intersection(chunk for chunk, _ in near)
 
 
-def test_stored_vectors_are_the_ones_that_went_in(shelf: VectorsById, plain: Segment, listed: Segment) -> None:
+def test_stored_vectors_are_those_that_were_added(shelf: VectorsById, plain: Segment, listed: Segment) -> None:
     for segment in (plain, listed):
         seen = 0
         for ids, rows in segment.stored():
@@ -150,25 +151,23 @@ def test_a_file_is_mapped_and_finds_the_same(
 ) -> None:
     segment: Segment = request.getfixturevalue(kind)
     segment.write(tmp_path / "vectors-0-1.faiss")
-    facts = segment.facts
-    assert facts is not None
+    meta = segment.meta
+    assert meta is not None
     (path,) = tmp_path.iterdir()
-    assert (facts.file, facts.bytes) == (path.name, path.stat().st_size)
-    assert facts.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert (facts.count, facts.kind, facts.probes, facts.recall) == (
+    assert (meta.file, meta.bytes) == (path.name, path.stat().st_size)
+    assert meta.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (meta.count, meta.kind, meta.probes, meta.recall) == (
         COUNT, segment.kind, segment.probes, segment.recall,
     )  # fmt: skip
-    opened = Segment.open(tmp_path, facts, DIMENSION)
+    opened = Segment.open(tmp_path, meta, DIMENSION)
     for question in shelf.questions(20):
-        assert opened.near(question, BEST) == segment.near(question, BEST)
+        assert opened.search(question, BEST) == segment.search(question, BEST)
     assert opened.ids().tolist() == segment.ids().tolist() == np.sort(shelf.ids).tolist()
 
 
 @pytest.mark.parametrize("kind", ["plain", "listed"])
-def test_opening_a_file_does_not_bring_its_vectors_into_memory(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str
-) -> None:
-    """Bytes of the file in memory, by the kernel's own count: few after it was opened, more after a search."""
+def test_opening_a_file_does_not_load_its_vectors(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    """Few bytes are resident after opening, more after a search."""
     maps = Path("/proc/self/smaps")
     if not maps.exists():
         pytest.skip("needs Linux to tell what is in memory")
@@ -184,8 +183,8 @@ def test_opening_a_file_does_not_bring_its_vectors_into_memory(
     segment: Segment = request.getfixturevalue(kind)
     path = tmp_path / "vectors-0-1.faiss"
     segment.write(path)
-    assert segment.facts is not None
-    opened = Segment.open(tmp_path, segment.facts, DIMENSION)
+    assert segment.meta is not None
+    opened = Segment.open(tmp_path, segment.meta, DIMENSION)
     vectors = COUNT * DIMENSION * 2
     before = resident(path)
     for _ in opened.stored():
@@ -201,31 +200,29 @@ def test_the_same_vectors_give_the_same_file(shelf: VectorsById, listed: Segment
 
 @pytest.mark.parametrize("kind", ["plain", "listed"])
 @pytest.mark.parametrize("wrong", ["bytes", "count", "kind", "dimension", "content"])
-def test_a_file_that_is_not_what_was_written_is_not_opened(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str, wrong: str
-) -> None:
+def test_a_changed_file_is_not_opened(request: pytest.FixtureRequest, tmp_path: Path, kind: str, wrong: str) -> None:
     segment: Segment = request.getfixturevalue(kind)
     path = tmp_path / "vectors-0-1.faiss"
     segment.write(path)
-    facts, dimension = segment.facts, DIMENSION
-    assert facts is not None
+    meta, dimension = segment.meta, DIMENSION
+    assert meta is not None
     if wrong == "bytes":
         overwrite(path, path.read_bytes()[:-1])
     elif wrong == "count":
-        facts = replace(facts, count=facts.count - 1)
+        meta = replace(meta, count=meta.count - 1)
     elif wrong == "kind":
-        facts = replace(facts, kind="lists" if facts.kind == "flat" else "flat")
+        meta = replace(meta, kind="lists" if meta.kind == "flat" else "flat")
     elif wrong == "dimension":
         dimension += 1
     else:
         overwrite(path, bytes(len(path.read_bytes())))
     with pytest.raises((IndexDamaged, RuntimeError)):
-        Segment.open(tmp_path, facts, dimension)
+        Segment.open(tmp_path, meta, dimension)
 
 
-def test_an_index_in_full_holds_the_vectors_as_they_are(shelf: VectorsById) -> None:
+def test_a_full_precision_index_has_the_exact_vectors(shelf: VectorsById) -> None:
     batches = ((shelf.ids[first : first + 900].tolist(), shelf.vectors[first : first + 900]) for first in (0, 900))
-    index = in_full(DIMENSION, batches)
+    index = full_precision_index(DIMENSION, batches)
     assert index.ntotal == 1800
     scores, ids = index.search(shelf.vectors[:5], 1)
     assert ids[:, 0].tolist() == shelf.ids[:5].tolist()

@@ -1,4 +1,4 @@
-"""The store: whatever befalls its derived indexes, they are made good from the library, and readers see one state."""
+"""The derived indexes: repaired from the library after any damage; readers see one generation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ QUESTIONS = ("shortest vector in a lattice", "what does the gradient tell", "spo
 
 
 class Store:
-    """A folder with a library, filled without an ingest."""
+    """A folder with a library that is filled without an ingest."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,7 +94,7 @@ def _search(indexes: Indexes, embedder: HashingEmbedder) -> list[list[tuple[int,
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """What is in a folder; not SQLite's own side files, nor locks."""
+    """A folder's files except locks and SQLite's side files."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -108,7 +108,7 @@ def _assert_whole(made: Store, indexes: Indexes) -> None:
         assert indexes.vectors.ids() == indexes.lexical.ids() == made.library.chunk_ids()
 
 
-# Damage: what is done to the folder, and how the notice begins
+# Damage: a function that damages the folder, and how the notice begins
 
 
 def _vector_file(folder: Path) -> Path:
@@ -127,7 +127,7 @@ def _truncate(path: Path) -> None:
 
 
 def _foreign_manifest(folder: Path) -> None:
-    """An index of another store with as many chunks, whole in itself."""
+    """A valid index of another store with the same number of chunks."""
     manifest = json.loads((folder / "vectors.json").read_text())
     (folder / "vectors.json").write_text(json.dumps({**manifest, "epoch": "of another store"}))
 
@@ -138,13 +138,13 @@ def _foreign_bm25(folder: Path) -> None:
 
 
 def _emptied_bm25(folder: Path) -> None:
-    """Of the right stamp, but without its passages."""
+    """With the right stamp, but no passages."""
     stamp = TantivyIndex.load(folder / "lexical").stamp
     TantivyIndex.create(stamp, folder / "lexical").update((), (), stamp)
 
 
 def _wide_vectors(folder: Path) -> None:
-    """Of the right stamp and count, but of another dimension."""
+    """With the right stamp and count, but another dimension."""
     index = VectorIndex.load(folder, _wide)
     VectorIndex(65, index.stamp, _wide).update(index.ids(), (), index.stamp, folder)
 
@@ -154,7 +154,7 @@ def _wide(ids: Sequence[int]) -> Vectors:
 
 
 def _of_the_last_version(folder: Path) -> None:
-    """One file and a manifest without segments, as they were before there were segments."""
+    """A single file and a manifest without segments, the format before segments."""
     (manifest,) = [json.loads((folder / "vectors.json").read_text())]
     (segment,) = manifest.pop("segments")
     facts = {"file": segment["file"], "sha256": segment["sha256"]}
@@ -170,14 +170,14 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vectors truncated": (lambda folder: _truncate(_vector_file(folder)), VECTORS_GONE),
     "vectors of the last version": (_of_the_last_version, VECTORS_GONE),
     "vectors emptied": (lambda folder: overwrite(_vector_file(folder), b""), VECTORS_GONE),
-    "vectors foreign": (_foreign_manifest, "The vector index was of another state than the library: repaired"),
+    "vectors foreign": (_foreign_manifest, "The vector index did not match the library: repaired"),
     "vectors wide": (_wide_vectors, VECTORS_GONE),
     "BM25 missing": (lambda folder: shutil.rmtree(folder / "lexical"), BM25_GONE),
     "BM25 manifest missing": (lambda folder: (folder / "lexical" / "folio.json").unlink(), BM25_GONE),
     "BM25 truncated": (lambda folder: _truncate(next((folder / "lexical").glob("*.idx"))), BM25_GONE),
     "BM25 part missing": (lambda folder: next((folder / "lexical").glob("*.store")).unlink(), BM25_GONE),
-    "BM25 foreign": (_foreign_bm25, "The BM25 index was of another state than the library: repaired"),
-    "BM25 emptied": (_emptied_bm25, "The BM25 index was of another state than the library: repaired"),
+    "BM25 foreign": (_foreign_bm25, "The BM25 index did not match the library: repaired"),
+    "BM25 emptied": (_emptied_bm25, "The BM25 index did not match the library: repaired"),
 }
 
 
@@ -192,7 +192,7 @@ def test_a_damaged_index_is_repaired_with_one_notice_and_finds_the_same(filled: 
     indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
     assert len(notices) == 1
     assert notices[0].startswith(beginning)
-    assert notices[0].endswith("from the library, nothing was embedded again.")
+    assert notices[0].endswith("from the library without embedding anything again.")
     _assert_whole(filled, indexes)
     assert _search(indexes, filled.embedder) == before
     assert len(filled.embedder.passages) == embedded
@@ -208,7 +208,7 @@ def test_both_indexes_are_repaired_with_one_notice(filled: Store) -> None:
     assert _search(open_indexes(filled.folder, filled.library, "tantivy", notices), filled.embedder) == before
     assert notices == [
         "The vector index was missing or damaged and the BM25 index was missing or damaged: "
-        "repaired from the library, nothing was embedded again."
+        "repaired from the library without embedding anything again."
     ]
 
 
@@ -219,7 +219,7 @@ def test_an_ingest_repairs_what_is_damaged_too(filled: Store) -> None:
         assert verify(filled.folder, filled.library, "tantivy") == []
 
 
-def test_an_index_that_is_current_is_opened_and_nothing_is_written(filled: Store) -> None:
+def test_opening_a_current_index_writes_nothing(filled: Store) -> None:
     before = {path: path.stat().st_mtime_ns for path in filled.folder.rglob("*")}
     _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", pytest.fail))
     assert {path: path.stat().st_mtime_ns for path in filled.folder.rglob("*")} == before
@@ -227,7 +227,7 @@ def test_an_index_that_is_current_is_opened_and_nothing_is_written(filled: Store
 
 @pytest.mark.parametrize("which", ["vectors", "BM25", "both"])
 @pytest.mark.parametrize("change", ["added", "dropped", "replaced", "dropped and added again"])
-def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: str, change: str) -> None:
+def test_an_outdated_index_is_updated(filled: Store, tmp_path: Path, which: str, change: str) -> None:
     older = shutil.copytree(filled.folder, tmp_path / "older")
     if change == "added":
         filled.add("trees", LATER)
@@ -251,7 +251,7 @@ def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: s
     notices = Notices()
     indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
     assert len(notices) == 1
-    assert notices[0].count("of another state than the library") == (2 if which == "both" else 1)
+    assert notices[0].count("did not match the library") == (2 if which == "both" else 1)
     _assert_whole(filled, indexes)
     assert verify(filled.folder, filled.library, "tantivy") == []
     assert len(filled.embedder.passages) == embedded
@@ -264,9 +264,9 @@ def test_an_index_that_lags_is_caught_up(filled: Store, tmp_path: Path, which: s
         assert {i for i, _ in indexes.lexical.search(question, 99)} == {i for i, _ in anew.lexical.search(question, 99)}
 
 
-def test_an_index_of_another_library_in_the_same_place_is_made_again(filled: Store, tmp_path: Path) -> None:
+def test_an_index_of_another_library_is_rebuilt(filled: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    for name in ("sponges", "lattices", "gradients"):  # as many papers and chunks, at the same generation
+    for name in ("sponges", "lattices", "gradients"):  # the same number of papers and chunks, and the same generation
         other.add(name, TEXTS[name])
     other.update()
     other.library.close()
@@ -281,7 +281,7 @@ def test_an_index_of_another_library_in_the_same_place_is_made_again(filled: Sto
     assert len(notices) == 1
 
 
-def test_indexes_ahead_of_a_library_that_was_put_back_are_not_believed(filled: Store, tmp_path: Path) -> None:
+def test_indexes_ahead_of_a_restored_library_are_not_used(filled: Store, tmp_path: Path) -> None:
     filled.library.close()
     shutil.copy(filled.folder / LIBRARY, tmp_path / "kept.sqlite")
     filled.library = Library(filled.folder / LIBRARY)
@@ -318,7 +318,7 @@ def test_an_empty_library_can_be_opened(tmp_path: Path) -> None:
     made.library.close()
 
 
-def test_a_library_in_which_nothing_ever_landed_has_no_fault(tmp_path: Path) -> None:
+def test_an_empty_library_has_no_fault(tmp_path: Path) -> None:
     library = Library(tmp_path / LIBRARY, create=True)
     assert verify(tmp_path, library, "tantivy") == []
     library.close()
@@ -328,7 +328,7 @@ def test_a_library_in_which_nothing_ever_landed_has_no_fault(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["vectors missing", "BM25 missing", "vectors foreign", "BM25 truncated"])
-def test_a_reader_beside_a_writer_works_in_memory_and_writes_nothing(filled: Store, name: str) -> None:
+def test_a_reader_works_in_memory_while_another_process_writes(filled: Store, name: str) -> None:
     before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
     DAMAGE[name][0](filled.folder)
     files = _files(filled.folder)
@@ -338,11 +338,11 @@ def test_a_reader_beside_a_writer_works_in_memory_and_writes_nothing(filled: Sto
     _assert_whole(filled, indexes)
     assert _search(indexes, filled.embedder) == before
     assert len(notices) == 1
-    assert notices[0].endswith(": read from the library for now. Another ingest is running on this store.")
+    assert notices[0].endswith(": built in memory from the library for now. Another ingest is running on this store.")
     assert _files(filled.folder) == files
 
 
-def test_a_reader_keeps_its_generation_while_papers_land(filled: Store) -> None:
+def test_a_reader_keeps_its_generation_while_papers_are_added(filled: Store) -> None:
     reader = Library(filled.folder / LIBRARY)
     with reader.reading() as stamp:
         ids = reader.chunk_ids()
@@ -353,14 +353,14 @@ def test_a_reader_keeps_its_generation_while_papers_land(filled: Store) -> None:
         indexes = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
         assert indexes.stamp == stamp
         assert indexes.vectors.ids() == indexes.lexical.ids() == ids
-        assert _files(filled.folder) == files  # the newer indexes are left to newer readers
+        assert _files(filled.folder) == files  # newer readers still need the newer indexes
     newer = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
     _assert_whole(filled, newer)
     assert newer.stamp.generation == stamp.generation + 2
     reader.close()
 
 
-def test_indexes_that_were_opened_stay_as_they_are_while_papers_land(filled: Store) -> None:
+def test_open_indexes_do_not_change_while_papers_are_added(filled: Store) -> None:
     reader = Library(filled.folder / LIBRARY)
     with reader.reading():
         indexes = open_indexes(filled.folder, reader, "tantivy", pytest.fail)
@@ -399,7 +399,7 @@ def test_two_writers_in_two_processes(filled: Store) -> None:
         with pytest.raises(StoreBusy), writing(filled.folder):
             pytest.fail("both were let in")
         other.kill()
-    with writing(filled.folder):  # a killed writer keeps nobody out
+    with writing(filled.folder):  # a killed writer does not keep the lock
         pass
 
 
@@ -410,7 +410,7 @@ def test_the_same_fingerprint_passes_and_a_new_store_takes_any(filled: Store, tm
     require_fingerprint(filled.library, dict(FINGERPRINT))
     new = Library(tmp_path / "new.sqlite", create=True)
     require_fingerprint(new, FINGERPRINT)
-    assert new.fingerprint() == {}  # to ask is not to make
+    assert new.fingerprint() == {}  # checking does not set it
     new.close()
 
 
@@ -423,7 +423,7 @@ def test_the_same_fingerprint_passes_and_a_new_store_takes_any(filled: Store, tm
         ({"chunk_size": "9", "embedder": "x"}, "80 in the store and 9 now; embedder is hashing in the store and x now"),
     ],
 )
-def test_another_fingerprint_is_named_with_the_command_that_rebuilds(
+def test_a_different_fingerprint_is_reported_with_the_rebuild_command(
     filled: Store, change: dict[str, str], said: str
 ) -> None:
     with pytest.raises(StoreMismatch) as caught:
@@ -432,7 +432,7 @@ def test_another_fingerprint_is_named_with_the_command_that_rebuilds(
     assert "python ingest.py --rebuild" in caught.value.remedy
 
 
-def test_a_field_that_is_no_longer_known_is_named(filled: Store) -> None:
+def test_an_unknown_fingerprint_field_is_reported(filled: Store) -> None:
     with pytest.raises(StoreMismatch, match="chunk_size is 80 in the store and unknown now"):
         require_fingerprint(filled.library, {"embedder": "hashing", "dimension": "64"})
 
@@ -480,16 +480,16 @@ def _short_vector(filled: Store) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda made: _flip(_vector_file(made.folder)), ".faiss is not the file that was written."),
+        (lambda made: _flip(_vector_file(made.folder)), ".faiss has changed since it was written."),
         (lambda made: DAMAGE["vectors missing"][0](made.folder), "The vector index cannot be read"),
-        (lambda made: made.add("trees", LATER), "The vector index lags behind the library."),
-        (lambda made: made.add("trees", LATER), "The BM25 index lags behind the library."),
-        (_other_vectors, "1 vectors of the index are not the library's."),
-        (_other_chunk, "The vector index holds other chunks than the library."),
-        (lambda made: DAMAGE["vectors wide"][0](made.folder), "has vectors of another size"),
+        (lambda made: made.add("trees", LATER), "The vector index is not up to date with the library."),
+        (lambda made: made.add("trees", LATER), "The BM25 index is not up to date with the library."),
+        (_other_vectors, "1 vectors in the index differ from the library's."),
+        (_other_chunk, "The vector index and the library hold different chunks."),
+        (lambda made: DAMAGE["vectors wide"][0](made.folder), "differ in dimension"),
         (lambda made: DAMAGE["BM25 missing"][0](made.folder), "The BM25 index cannot be read"),
-        (lambda made: _flip(next((made.folder / "lexical").glob("*.store"))), "of the BM25 index is not the file"),
-        (_other_passage, "The BM25 index holds other chunks than the library."),
+        (lambda made: _flip(next((made.folder / "lexical").glob("*.store"))), "of the BM25 index has changed"),
+        (_other_passage, "The BM25 index and the library hold different chunks."),
     ],
 )
 def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callable[[Store], None], said: str) -> None:
@@ -503,14 +503,17 @@ def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callabl
 
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [(_tampered_text, "is not the text it was made from"), (_short_vector, "Some vectors do not have 64 numbers.")],
+    [
+        (_tampered_text, "does not match the text it was made from"),
+        (_short_vector, "Some vectors do not have 64 numbers."),
+    ],
 )
 def test_damage_to_the_library_is_found(filled: Store, damage: Callable[[Store], None], said: str) -> None:
     damage(filled)
     assert any(said in problem for problem in verify(filled.folder, filled.library, "tantivy"))
 
 
-def test_faults_are_seen_at_a_glance(filled: Store) -> None:
+def test_obvious_faults_are_reported(filled: Store) -> None:
     assert faults(filled.folder, filled.library, "tantivy") == []
     _vector_file(filled.folder).unlink()
     assert faults(filled.folder, filled.library, "tantivy") == ["The vector index was missing or damaged"]

@@ -1,4 +1,4 @@
-"""The library: what lands lands whole, snapshots hold still, and what is wrong with it is found."""
+"""The library: transactions, snapshots, checks, migrations and damaged files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.ingest.chunking import chunk_id
 from folio.store.database import STEPS
-from folio.store.library import _ABOUT, Library, text_hash
+from folio.store.library import _SELECT_PAPERS, Library, text_hash
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 from tests.helpers.paths import ROOT
 from tests.helpers.permissions import read_only
@@ -43,7 +43,7 @@ def _ids(paper: NewPaper) -> list[int]:
 
 
 def _vectors(paper: NewPaper) -> Vectors:
-    """One that can be told for each chunk."""
+    """A different vector for each chunk."""
     rows = [np.frombuffer(text_hash(paper.text[start:end]), dtype=np.uint8) for start, end in paper.spans]
     return np.asarray(np.stack(rows)[:, :4] / 255, dtype=np.float32)
 
@@ -72,7 +72,7 @@ def _generation(library: Library) -> int:
         return stamp.generation
 
 
-# Papers come and go
+# Adding and removing papers
 
 
 def test_a_new_library_is_empty(library: Library) -> None:
@@ -84,7 +84,7 @@ def test_a_new_library_is_empty(library: Library) -> None:
     assert library.check() == []
 
 
-def test_a_paper_lands_with_all_that_belongs_to_it(library: Library) -> None:
+def test_a_paper_is_added_with_all_its_data(library: Library) -> None:
     new = _add(library, "a.pdf", "a")
     (paper,) = library.papers()
     assert (paper.id, paper.file, paper.title, paper.authors) == (new.id, "a.pdf", "Title a", ("A. Uthor", "B. Writer"))
@@ -106,7 +106,7 @@ def test_a_paper_lands_with_all_that_belongs_to_it(library: Library) -> None:
     assert library.check() == []
 
 
-def test_characters_beyond_the_first_plane_keep_their_places(library: Library) -> None:
+def test_characters_beyond_the_bmp_keep_their_offsets(library: Library) -> None:
     text = "𝔽 over 🦀 and then\n\ncafé"
     paper = _paper("a", text, [(0, 8), (2, len(text))])
     library.add(paper, _file("a.pdf", "a"), _ids(paper), _vectors(paper))
@@ -114,7 +114,7 @@ def test_characters_beyond_the_first_plane_keep_their_places(library: Library) -
     assert library.check() == []
 
 
-def test_papers_are_in_the_order_of_their_names(library: Library) -> None:
+def test_papers_are_sorted_by_name(library: Library) -> None:
     for name, letter in (("c.pdf", "c"), ("a.pdf", "b"), ("b.pdf", "a")):
         _add(library, name, letter, TEXT + letter)
     assert [paper.file for paper in library.papers()] == ["a.pdf", "b.pdf", "c.pdf"]
@@ -122,14 +122,14 @@ def test_papers_are_in_the_order_of_their_names(library: Library) -> None:
     assert [paper.id[0] for paper in library.papers_by_id(["c" * 64, "9" * 64, "a" * 64])] == ["c", "a"]
 
 
-def test_what_is_not_there_is_left_out(library: Library) -> None:
+def test_unknown_ids_are_skipped(library: Library) -> None:
     new = _add(library, "a.pdf", "a")
     assert library.chunks([5, _ids(new)[0]]).keys() == {_ids(new)[0]}
     assert library.text("9" * 64, 0, 5) == ""
     assert library.chunk_ids_of(["9" * 64]) == []
 
 
-def test_a_changed_file_replaces_what_its_name_held(library: Library) -> None:
+def test_a_changed_file_replaces_its_paper(library: Library) -> None:
     old = _add(library, "a.pdf", "a")
     before = _generation(library)
     new = _add(library, "a.pdf", "b", TEXT.replace("second", "other"))
@@ -177,17 +177,17 @@ def test_a_paper_can_come_back(library: Library) -> None:
     assert set(library.removed(0)) == set(_ids(paper))
 
 
-def test_dropping_what_is_not_there_changes_nothing_but_the_generation(library: Library) -> None:
+def test_dropping_an_unknown_file_changes_only_the_generation(library: Library) -> None:
     _add(library, "a.pdf", "a")
     library.drop("/papers/none.pdf")
     assert [paper.file for paper in library.papers()] == ["a.pdf"]
 
 
-def test_what_cannot_land_leaves_nothing_behind(library: Library) -> None:
+def test_a_failed_add_leaves_nothing_behind(library: Library) -> None:
     old = _add(library, "a.pdf", "a")
     before, stamp = library.counts(), _generation(library)
     paper = _paper("b")
-    with pytest.raises(StoreDamaged):  # a chunk id that is taken
+    with pytest.raises(StoreDamaged):  # a chunk id that is in use
         library.add(paper, _file("a.pdf", "b"), [*_ids(paper)[:2], _ids(paper)[0]], _vectors(paper))
     with pytest.raises(ValueError, match="zip"):
         library.add(paper, _file("a.pdf", "b"), _ids(paper), _vectors(paper)[:2])
@@ -199,7 +199,7 @@ def test_what_cannot_land_leaves_nothing_behind(library: Library) -> None:
 # Generations
 
 
-def test_each_landing_raises_the_generation(library: Library) -> None:
+def test_each_write_increments_the_generation(library: Library) -> None:
     seen = [_generation(library)]
     _add(library, "a.pdf", "a")
     seen.append(_generation(library))
@@ -212,7 +212,7 @@ def test_each_landing_raises_the_generation(library: Library) -> None:
     assert seen == [0, 1, 2, 3, 3]
 
 
-def test_what_came_and_went_after_a_generation(library: Library) -> None:
+def test_chunks_added_and_removed_after_a_generation(library: Library) -> None:
     first = _add(library, "a.pdf", "a")
     second = _add(library, "b.pdf", "b", TEXT + "b")
     library.drop("/papers/a.pdf")
@@ -234,7 +234,7 @@ def test_vectors_are_read_by_id_in_the_order_asked_for(library: Library) -> None
         library.vectors_of([ids[0], 17])
 
 
-def test_chunks_are_counted_as_they_come_and_go(library: Library, tmp_path: Path) -> None:
+def test_chunks_are_counted_when_added_and_removed(library: Library, tmp_path: Path) -> None:
     counts = [library.chunk_count()]
     for change in (
         lambda: _add(library, "a.pdf", "a"),
@@ -254,35 +254,35 @@ def test_chunks_are_counted_as_they_come_and_go(library: Library, tmp_path: Path
     other.close()
     library.replace_with(tmp_path / "other.sqlite")
     assert library.chunk_count() == library.counts()["chunks"] == 9
-    library.database.rows("UPDATE meta SET value = 8 WHERE key = 'chunks'")
-    assert library.check() == ["There are not as many chunks as were counted."]
+    library.database.execute("UPDATE meta SET value = 8 WHERE key = 'chunks'")
+    assert library.check() == ["The number of chunks differs from the recorded count."]
 
 
-def test_no_text_is_read_to_tell_of_papers(library: Library) -> None:
-    """SQLite reads a row up to the column that is asked for, and the text lies before most."""
+def test_listing_papers_does_not_read_their_text(library: Library) -> None:
+    """SQLite reads a row up to the requested column, and the text comes before most of them."""
     plans = {
         "papers": "SELECT title, authors, starts, labels, length, problems, arxiv FROM papers INDEXED BY papers_about",
         "added": "SELECT id, added FROM papers",
     }
     for sql in plans.values():
-        ((*_, plan),) = library.database.rows(f"EXPLAIN QUERY PLAN {sql}")
+        ((*_, plan),) = library.database.query(f"EXPLAIN QUERY PLAN {sql}")
         assert "USING COVERING INDEX papers_about" in plan
-    ((*_, about), *_) = library.database.rows(f"EXPLAIN QUERY PLAN {_ABOUT} WHERE id = 'x'")
+    ((*_, about), *_) = library.database.query(f"EXPLAIN QUERY PLAN {_SELECT_PAPERS} WHERE id = 'x'")
     assert about == "SEARCH p USING COVERING INDEX papers_about (id=?)"
 
 
-def test_what_is_new_is_found_without_a_look_at_all(library: Library) -> None:
+def test_new_rows_are_found_without_a_full_scan(library: Library) -> None:
     seen: list[str] = []
     library.database._sqlite.set_trace_callback(seen.append)
     _add(library, "a.pdf", "a")
     list(library.passages(0)), library.chunk_ids(0), library.removed(0), library.chunk_count()
     library.database._sqlite.set_trace_callback(None)
     for sql in (sql for sql in seen if sql.startswith("SELECT")):
-        for *_, step in library.database.rows(f"EXPLAIN QUERY PLAN {sql}"):
+        for *_, step in library.database.query(f"EXPLAIN QUERY PLAN {sql}"):
             assert not step.startswith("SCAN "), (sql, step)
 
 
-def test_vectors_come_in_batches_in_the_order_of_their_ids(library: Library) -> None:
+def test_vectors_are_read_in_batches_sorted_by_id(library: Library) -> None:
     papers = [_add(library, f"{letter}.pdf", letter, TEXT + letter) for letter in "abcd"]
     batches = list(library.vectors(batch=5))
     assert [len(ids) for ids, _ in batches] == [5, 5, 2]
@@ -290,7 +290,7 @@ def test_vectors_come_in_batches_in_the_order_of_their_ids(library: Library) -> 
     assert all(vectors.shape == (len(ids), 4) for ids, vectors in batches)
 
 
-def test_a_snapshot_holds_still_while_another_connection_writes(library: Library, path: Path) -> None:
+def test_a_snapshot_does_not_change_while_another_connection_writes(library: Library, path: Path) -> None:
     old = _add(library, "a.pdf", "a")
     reader = Library(path)
     with reader.reading() as stamp:
@@ -317,7 +317,7 @@ def test_an_error_inside_a_snapshot_ends_it(library: Library) -> None:
 # Failures
 
 
-def test_failures_are_remembered_until_the_file_is_good(library: Library) -> None:
+def test_failures_are_recorded_until_the_file_can_be_read(library: Library) -> None:
     torn = Failure(_file("b.pdf", "b"), "It is torn.", "Glue it.")
     library.record_failure(torn)
     library.record_failure(Failure(_file("a.pdf", "a"), "It is wet.", "Dry it."))
@@ -338,10 +338,10 @@ def test_a_file_that_broke_keeps_its_paper(library: Library) -> None:
     assert (library.papers(), library.failures()) == ([], [])
 
 
-# Vectors on their way
+# Pending vectors
 
 
-def test_vectors_are_recalled_from_papers_and_from_those_on_their_way(library: Library) -> None:
+def test_vectors_are_recalled_from_papers_and_from_pending_ones(library: Library) -> None:
     paper = _add(library, "a.pdf", "a")
     landed = text_hash(TEXT[0:15])
     fresh = np.asarray([[1, 2, 3, 4], [5, 6, 7, 8]], dtype=np.float32)
@@ -356,7 +356,7 @@ def test_vectors_are_recalled_from_papers_and_from_those_on_their_way(library: L
     assert library.recall([landed]).keys() == {landed}
 
 
-def test_vectors_on_their_way_go_when_their_paper_lands(library: Library) -> None:
+def test_pending_vectors_are_deleted_when_their_paper_is_added(library: Library) -> None:
     paper = _paper("a")
     hashes = [text_hash(TEXT[start:end]) for start, end in paper.spans]
     library.remember([*hashes, text_hash("of another paper")], np.ones((4, 4), dtype=np.float32))
@@ -365,10 +365,10 @@ def test_vectors_on_their_way_go_when_their_paper_lands(library: Library) -> Non
     assert library.recall([*hashes, text_hash("of another paper")]).keys() == {text_hash("of another paper")}
 
 
-# The whole
+# The whole library
 
 
-def test_a_library_takes_over_another_whole_under_a_new_epoch(library: Library, path: Path) -> None:
+def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Library, path: Path) -> None:
     _add(library, "old.pdf", "e", TEXT + "e")
     library.remember([text_hash("on its way")], np.ones((1, 4), dtype=np.float32))
     other = Library(path.with_name("rebuild.sqlite"), create=True)
@@ -402,17 +402,17 @@ def test_a_library_takes_over_another_whole_under_a_new_epoch(library: Library, 
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
-        ("UPDATE papers SET text = replace(text, 'second', 'sekond')", "is not the text it was made from"),
-        ("UPDATE papers SET text = text || '.'", "another length than recorded"),
-        ("UPDATE chunks SET start = start + 1 WHERE start = 10", "is not the text it was made from"),
+        ("UPDATE papers SET text = replace(text, 'second', 'sekond')", "does not match the text it was made from"),
+        ("UPDATE papers SET text = text || '.'", "does not have its recorded length"),
+        ("UPDATE chunks SET start = start + 1 WHERE start = 10", "does not match the text it was made from"),
         ("UPDATE vectors SET data = x'00000000'", "do not have 4 numbers"),
         ("DELETE FROM vectors WHERE chunk = (SELECT min(chunk) FROM vectors)", "1 chunks have no vector"),
-        ("DELETE FROM files", "1 papers belong to no file"),
-        ("DELETE FROM papers", "belongs to nothing"),
-        ("INSERT INTO vectors VALUES (1, zeroblob(16))", "belongs to nothing"),
+        ("DELETE FROM files", "1 papers have no file"),
+        ("DELETE FROM papers", "refers to a missing row"),
+        ("INSERT INTO vectors VALUES (1, zeroblob(16))", "refers to a missing row"),
     ],
 )
-def test_a_check_finds_what_was_tampered_with(library: Library, path: Path, statement: str, fault: str) -> None:
+def test_a_check_finds_tampering(library: Library, path: Path, statement: str, fault: str) -> None:
     _add(library, "a.pdf", "a")
     assert library.check() == []
     with sqlite3.connect(path) as tamper:  # foreign keys are off here
@@ -437,7 +437,7 @@ def test_a_check_finds_a_flipped_page(library: Library, path: Path) -> None:
     assert problems
 
 
-def test_text_that_is_none_is_damage(library: Library, path: Path) -> None:
+def test_invalid_text_is_damage(library: Library, path: Path) -> None:
     paper = _add(library, "a.pdf", "a")
     with sqlite3.connect(path) as tamper:
         tamper.execute("UPDATE papers SET text = CAST(x'fffe00ff' AS TEXT)")
@@ -446,7 +446,7 @@ def test_text_that_is_none_is_damage(library: Library, path: Path) -> None:
         library.text(paper.id, 0, 5)
 
 
-# What is no library
+# Files that are not a library
 
 
 def test_no_library(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_no_library(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_library_cut_short_at_its_making_is_made_again(tmp_path: Path) -> None:
+def test_a_library_whose_creation_was_interrupted_is_created_again(tmp_path: Path) -> None:
     (tmp_path / "library.sqlite").touch()
     with pytest.raises(StoreMissing):
         Library(tmp_path / "library.sqlite")
@@ -466,7 +466,7 @@ def test_a_library_cut_short_at_its_making_is_made_again(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"This is a text and no database.\n" * 200, b"SQLite format 3\x00" + b"\x00" * 90])
-def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "library.sqlite").write_bytes(content)
     with pytest.raises(StoreDamaged) as caught:
         Library(tmp_path / "library.sqlite", create=True).papers()
@@ -479,7 +479,11 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     [
         (0, "was not written by Folio", "Move it away"),
         (-1, "was not written by Folio", "Move it away"),
-        (len(STEPS) + 1, rf"a newer version of Folio \(schema {len(STEPS) + 1}, this one knows", "Use that version"),
+        (
+            len(STEPS) + 1,
+            rf"a newer version of Folio \(schema {len(STEPS) + 1}; this version supports",
+            "Use that version",
+        ),
     ],
 )
 def test_a_database_of_another_program_or_of_a_newer_version_is_left_alone(
@@ -514,7 +518,7 @@ def test_a_database_without_our_tables(tmp_path: Path, version: int) -> None:
     other.close()
 
 
-def test_readers_may_look_while_a_library_is_made(tmp_path: Path) -> None:
+def test_readers_may_open_a_library_while_it_is_created(tmp_path: Path) -> None:
     errors: list[BaseException] = []
     for attempt in range(25):
         path, gate, made = tmp_path / f"{attempt}.sqlite", threading.Barrier(4), threading.Event()
@@ -542,9 +546,9 @@ def test_readers_may_look_while_a_library_is_made(tmp_path: Path) -> None:
     assert errors == []
 
 
-# A file of an older version
+# Migrations
 
-# As it was released. What is in the program now is not compared with itself.
+# As released: a copy, so that the current code is not compared with itself
 VERSION_1 = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE papers (
@@ -585,14 +589,14 @@ def _rows(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 def _columns(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Of every table: name, type and constraints, in their order."""
+    """Name, type and constraints of every table's columns, in order."""
     tables = [str(row[0]) for row in _rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
     return {table: _rows(path, f"PRAGMA table_info({table})") for table in tables}
 
 
 @pytest.fixture
 def old(path: Path) -> Path:
-    """A library of version 1 with a paper in it, and one that has gone."""
+    """A library of version 1 with one paper, and one that was removed."""
     path.parent.mkdir()
     paper = _paper("a")
     connection = sqlite3.connect(path)
@@ -620,7 +624,7 @@ def old(path: Path) -> Path:
     return path
 
 
-def _assert_holds_what_it_held(path: Path) -> None:
+def _assert_migrated(path: Path) -> None:
     paper = _paper("a")
     library = Library(path)
     with library.reading() as stamp:
@@ -646,16 +650,16 @@ def _assert_holds_what_it_held(path: Path) -> None:
     assert _rows(path, "PRAGMA user_version") == [(len(STEPS),)]
 
 
-def test_an_older_file_is_brought_up_to_date_when_it_is_opened(old: Path) -> None:
+def test_an_older_file_is_migrated_when_opened(old: Path) -> None:
     for _ in range(2):
-        _assert_holds_what_it_held(old)
+        _assert_migrated(old)
     library = Library(old)
     _add(library, "a.pdf", "b", TEXT.upper())
     assert [(paper.id[0], paper.arxiv) for paper in library.papers()] == [("b", "2301.01234v2")]
     library.close()
 
 
-def test_an_older_file_becomes_what_a_new_one_is(old: Path, tmp_path: Path) -> None:
+def test_a_migrated_file_has_the_schema_of_a_new_one(old: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.sqlite"
     for library in (Library(old), Library(new, create=True)):
         library.close()
@@ -665,7 +669,7 @@ def test_an_older_file_becomes_what_a_new_one_is(old: Path, tmp_path: Path) -> N
     assert _rows(old, indexes) == _rows(new, indexes)
 
 
-def test_an_older_library_takes_over_a_new_one_and_a_new_one_an_older(old: Path, tmp_path: Path) -> None:
+def test_older_and_new_libraries_replace_each_other(old: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.sqlite"
     made, older = Library(new, create=True), Library(old)
     _add(made, "b.pdf", "b", TEXT.upper())
@@ -683,7 +687,7 @@ def test_an_older_library_takes_over_a_new_one_and_a_new_one_an_older(old: Path,
 @pytest.mark.parametrize(
     "at", ["ALTER TABLE papers", "CREATE TABLE queries", "CREATE TABLE turns", "PRAGMA user_version =", "COMMIT"]
 )
-def test_a_kill_while_an_older_file_is_brought_up_to_date_leaves_it_as_it_was(old: Path, at: str) -> None:
+def test_a_kill_during_migration_leaves_the_file_unchanged(old: Path, at: str) -> None:
     columns = _columns(old)
     code = f"""
 import os, signal, sqlite3
@@ -703,10 +707,10 @@ Database(Path({str(old)!r}), (), create=False)
     assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
     assert _rows(old, "PRAGMA user_version") == [(1,)]
     assert _columns(old) == columns
-    _assert_holds_what_it_held(old)
+    _assert_migrated(old)
 
 
-def test_many_who_open_an_older_file_at_once_bring_it_up_to_date_once(old: Path, tmp_path: Path) -> None:
+def test_threads_that_open_an_older_file_at_once_migrate_it_once(old: Path, tmp_path: Path) -> None:
     errors: list[BaseException] = []
     for attempt in range(10):
         copy, gate = tmp_path / f"{attempt}.sqlite", threading.Barrier(4)
@@ -727,13 +731,13 @@ def test_many_who_open_an_older_file_at_once_bring_it_up_to_date_once(old: Path,
         for reader in readers:
             reader.join()
         assert errors == []
-        _assert_holds_what_it_held(copy)
+        _assert_migrated(copy)
 
 
 def test_two_processes_that_open_an_older_file_at_once(old: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from folio.store.database import Database; sys.stdin.readline()\n"
-        f"print(Database(Path({str(old)!r}), (), create=False).rows('SELECT count(*) FROM queries'))"
+        f"print(Database(Path({str(old)!r}), (), create=False).query('SELECT count(*) FROM queries'))"
     )
     command = [sys.executable, "-c", code]
     pipe = subprocess.PIPE
@@ -743,10 +747,10 @@ def test_two_processes_that_open_an_older_file_at_once(old: Path) -> None:
         opener.stdin.write("\n")
         opener.stdin.flush()
     assert [opener.communicate() for opener in both] == [("[(0,)]\n", "")] * 2
-    _assert_holds_what_it_held(old)
+    _assert_migrated(old)
 
 
-def test_a_reader_goes_on_while_an_older_file_is_brought_up_to_date(old: Path) -> None:
+def test_a_reader_continues_during_a_migration(old: Path) -> None:
     reader = sqlite3.connect(old, isolation_level=None)
     reader.execute("BEGIN")
     assert reader.execute("SELECT count(*) FROM papers").fetchone() == (1,)
@@ -758,25 +762,25 @@ def test_a_reader_goes_on_while_an_older_file_is_brought_up_to_date(old: Path) -
     reader.close()
 
 
-def test_an_older_file_that_another_program_holds(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("folio.store.database.PATIENCE_S", 0.05)
+def test_an_older_file_locked_by_another_program(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("folio.store.database.BUSY_TIMEOUT_S", 0.05)
     writer = sqlite3.connect(old, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy) as caught:
         Library(old)
     assert caught.value.happened == f"Another process is writing to the library {old}."
-    assert caught.value.remedy == "Wait until it has ended, then run the same command again."
+    assert caught.value.remedy == "Wait until it has finished, then run the same command again."
     writer.execute("ROLLBACK")
     writer.close()
-    _assert_holds_what_it_held(old)
+    _assert_migrated(old)
 
 
-def test_an_older_file_that_may_only_be_read(old: Path) -> None:
+def test_an_older_file_that_is_read_only(old: Path) -> None:
     with read_only(old), pytest.raises(StoreMismatch, match="made by an older version of Folio") as caught:
         Library(old)
     assert f"{old} cannot be written" in caught.value.happened
     assert caught.value.remedy.startswith("Make its folder and every file in it writable")
-    _assert_holds_what_it_held(old)
+    _assert_migrated(old)
 
 
 def test_an_older_file_on_a_disk_that_cannot_be_written(old: Path, tmp_path: Path) -> None:
@@ -784,7 +788,7 @@ def test_an_older_file_on_a_disk_that_cannot_be_written(old: Path, tmp_path: Pat
     place.mkdir()
     (place / "library.sqlite").write_bytes(old.read_bytes())
     with read_only(place), pytest.raises(StoreError, match="cannot be used now") as caught:
-        Library(place / "library.sqlite")  # nor could one of this version be opened there
+        Library(place / "library.sqlite")  # nor can one of the current version be opened there
     assert type(caught.value) is StoreError
     assert "permissions" in caught.value.remedy
-    _assert_holds_what_it_held(place / "library.sqlite")
+    _assert_migrated(place / "library.sqlite")

@@ -1,4 +1,4 @@
-"""The log of questions: what is written down comes back, outlives changes of the papers, and is forgotten for good."""
+"""The query log: entries, feedback, statistics, deletion, and rebuilds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def log(library: Library) -> QueryLog:
 
 
 def _questions(path: Path) -> list[tuple[str, str]]:
-    """What the file holds: each question with its feedback."""
+    """Each question in the file with its feedback."""
     connection = sqlite3.connect(path)
     try:
         return connection.execute("SELECT question, feedback FROM queries ORDER BY id").fetchall()
@@ -47,7 +47,7 @@ def _questions(path: Path) -> list[tuple[str, str]]:
         connection.close()
 
 
-# What is written down comes back
+# Entries
 
 
 def test_a_new_log_is_empty(log: QueryLog) -> None:
@@ -56,7 +56,7 @@ def test_a_new_log_is_empty(log: QueryLog) -> None:
 
 
 @pytest.mark.parametrize("entry", [ENTRY, REFUSAL, replace(ENTRY, timings_ms={}, feedback="bad")])
-def test_an_entry_comes_back_as_it_was(log: QueryLog, path: Path, entry: LogEntry) -> None:
+def test_an_entry_is_returned_unchanged(log: QueryLog, path: Path, entry: LogEntry) -> None:
     log.add(entry)
     assert log.last() == entry
     again = Library(path)
@@ -77,7 +77,7 @@ def test_an_entry_comes_back_as_it_was(log: QueryLog, path: Path, entry: LogEntr
     ],
     ids=["beyond ASCII", "SQL", "NUL", "empty", "long", "lone surrogates", "a pair of surrogates"],
 )
-def test_any_text_can_be_written_down(log: QueryLog, text: str, kept: str) -> None:
+def test_any_text_can_be_logged(log: QueryLog, text: str, kept: str) -> None:
     def with_text(of: str) -> LogEntry:
         source = LoggedSource(of, of, 1, of)
         return LogEntry(ENTRY.asked, of, of, (1,), of, (source, source), {of: 1.0}, of)
@@ -103,7 +103,7 @@ def test_feedback_is_on_the_last_question(log: QueryLog, path: Path) -> None:
     assert log.mark("good") == replace(ENTRY, question="0?", feedback="good")
     log.add(replace(ENTRY, question="1?"))
     log.mark("good")
-    assert log.mark("bad").feedback == "bad"  # who errs may say so
+    assert log.mark("bad").feedback == "bad"  # feedback can be changed
     assert log.last() == replace(ENTRY, question="1?", feedback="bad")
     assert _questions(path) == [("0?", "good"), ("1?", "bad")]
 
@@ -126,14 +126,14 @@ def test_each_process_marks_its_own_question_and_a_new_one_the_last_of_all(log: 
         library.close()
 
 
-def test_feedback_on_a_question_that_could_not_be_written_down_is_for_no_other(
+def test_feedback_on_a_question_that_could_not_be_logged_goes_to_no_other(
     library: Library, log: QueryLog, path: Path
 ) -> None:
     log.add(ENTRY)
-    library.database.rows("PRAGMA query_only = ON")
+    library.database.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):
         log.add(REFUSAL)
-    library.database.rows("PRAGMA query_only = OFF")
+    library.database.execute("PRAGMA query_only = OFF")
     with pytest.raises(UsageError):
         log.mark("bad")
     assert _questions(path) == [(ENTRY.question, "")]
@@ -148,12 +148,12 @@ def test_any_question_can_be_marked_by_its_row(log: QueryLog, path: Path) -> Non
     log.mark_row(first, "good")
     assert _questions(path) == [("0?", "good"), ("1?", "bad")]
     other = Library(path)
-    QueryLog(other.database).mark_row(first, "bad")  # whoever added it
+    QueryLog(other.database).mark_row(first, "bad")  # whichever process added it
     other.close()
     assert _questions(path) == [("0?", "bad"), ("1?", "bad")]
 
 
-def test_a_question_that_was_forgotten_cannot_be_marked(log: QueryLog, path: Path) -> None:
+def test_a_deleted_question_cannot_be_marked(log: QueryLog, path: Path) -> None:
     row = log.add(ENTRY)
     with pytest.raises(UsageError, match="no longer in the log"):
         log.mark_row(row + 1, "good")
@@ -163,7 +163,7 @@ def test_a_question_that_was_forgotten_cannot_be_marked(log: QueryLog, path: Pat
     assert _questions(path) == []
 
 
-# Numbers
+# Statistics
 
 
 def test_counts(log: QueryLog) -> None:
@@ -176,7 +176,7 @@ def test_counts(log: QueryLog) -> None:
     assert log.counts() == LogCounts(questions=5, refused=2, good=3, bad=1, median_ms=400.0)
 
 
-# Beside the papers
+# Independence of the papers
 
 
 def test_a_question_changes_nothing_about_the_papers(library: Library, log: QueryLog, path: Path) -> None:
@@ -215,18 +215,18 @@ def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryL
 def test_a_question_does_not_wait_for_a_long_one(
     library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.store.query_log.PATIENCE_S", 0.1)
+    monkeypatch.setattr("folio.store.query_log.BUSY_TIMEOUT_S", 0.1)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     for write in (lambda: log.add(ENTRY), lambda: log.mark("good"), log.clear):
         with pytest.raises(StoreBusy, match="Another process is writing to the library") as caught:
             write()
-        assert caught.value.remedy.startswith("Wait until it has ended")
-    assert time.monotonic() - began < 30  # what the library itself waits, once
+        assert caught.value.remedy.startswith("Wait until it has finished")
+    assert time.monotonic() - began < 30  # the library's own timeout
     other.execute("ROLLBACK")
     other.close()
-    assert library.database.rows("PRAGMA busy_timeout") == [(30_000,)]  # the library is as patient as before
+    assert library.database.query("PRAGMA busy_timeout") == [(30_000,)]  # the library's timeout is restored
     log.add(ENTRY)
     assert log.last() == ENTRY
 
@@ -234,11 +234,9 @@ def test_a_question_does_not_wait_for_a_long_one(
 @pytest.mark.parametrize(
     ("pragma", "error"), [("PRAGMA query_only = ON", StoreError), ("PRAGMA max_page_count = 1", DiskFull)]
 )
-def test_where_nothing_can_be_written_an_error_says_so(
-    library: Library, log: QueryLog, path: Path, pragma: str, error: type[FolioError]
-) -> None:
+def test_failed_writes_raise(library: Library, log: QueryLog, path: Path, pragma: str, error: type[FolioError]) -> None:
     log.add(ENTRY)
-    library.database.rows(pragma)  # as on a disk that is read-only, or full
+    library.database.execute(pragma)  # as on a disk that is read-only, or full
     with pytest.raises(error) as caught:
         log.add(replace(ENTRY, answer="x" * 300_000))
     assert type(caught.value) is error
@@ -247,10 +245,10 @@ def test_where_nothing_can_be_written_an_error_says_so(
     assert library.check() == []
 
 
-# Forgotten
+# Deletion
 
 
-def test_questions_are_forgotten(library: Library, log: QueryLog, path: Path) -> None:
+def test_questions_are_deleted(library: Library, log: QueryLog, path: Path) -> None:
     for _ in range(50):
         log.add(replace(ENTRY, question="Is the merger with Nordwand private?", answer="Nordwand " * 2000))
         log.mark("bad")
@@ -312,7 +310,7 @@ def test_the_log_stays_when_the_papers_change(app: HashingApp, tmp_path: Path) -
         ("DROP TABLE queries", False),
     ],
 )
-def test_the_log_is_saved_from_a_library_that_is_set_aside(app: HashingApp, damage: str, kept: bool) -> None:
+def test_the_log_is_saved_from_a_damaged_library(app: HashingApp, damage: str, kept: bool) -> None:
     with sqlite3.connect(app.library_path) as tamper:
         tamper.execute(damage)
     tamper.close()
@@ -320,12 +318,12 @@ def test_the_log_is_saved_from_a_library_that_is_set_aside(app: HashingApp, dama
     again = HashingApp(app.settings, notices.append, app.hashing)
     again.run(rebuild=True)
     assert len(notices) == 1
-    assert "set aside" in notices[0]
+    assert "was renamed" in notices[0]
     assert _questions(app.library_path) == (HELD if kept else [])
     assert again.verify() == []
 
 
-def test_a_log_that_cannot_be_read_is_not_taken_over(log: QueryLog, tmp_path: Path) -> None:
+def test_an_unreadable_log_is_not_copied(log: QueryLog, tmp_path: Path) -> None:
     log.add(ENTRY)
     none, torn = tmp_path / "none.sqlite", tmp_path / "torn.sqlite"
     sqlite3.connect(none).execute("CREATE TABLE bookmarks (url TEXT)").connection.close()

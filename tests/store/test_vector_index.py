@@ -1,4 +1,4 @@
-"""The vectors' index: searched, updated in place and on disk, merged as it grows, and noticed when it is not whole."""
+"""The vector index: search, updates, merging, concurrent readers and damage."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _unit(*rows: tuple[float, ...]) -> Vectors:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
 
-class PaperFiles(dict[int, tuple[float, ...]]):
-    """Vectors by id, as a library has them; remembers which were read."""
+class VectorsById(dict[int, tuple[float, ...]]):
+    """Vectors by id, as a library has them; records which were read."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -38,7 +38,7 @@ class PaperFiles(dict[int, tuple[float, ...]]):
         return _unit(*[self[chunk] for chunk in ids])
 
     def scattered(self, ids: Sequence[int]) -> None:
-        """Vectors for these ids, each in a direction of its own."""
+        """Different vectors for these ids."""
         rng = np.random.default_rng(min(ids))
         self.update(zip(ids, map(tuple, rng.standard_normal((len(ids), 8)).tolist()), strict=True))
 
@@ -48,19 +48,19 @@ VECTORS = {10: (1.0, 0.0), 20: (3.0, 1.0), 30: (0.0, 1.0), 40: (-1.0, 0.0), 7: (
 
 
 @pytest.fixture
-def shelf() -> PaperFiles:
-    return PaperFiles(VECTORS)
+def shelf() -> VectorsById:
+    return VectorsById(VECTORS)
 
 
 @pytest.fixture
-def index(shelf: PaperFiles) -> VectorIndex:
+def index(shelf: VectorsById) -> VectorIndex:
     made = VectorIndex(2, STAMP, shelf.read)
     made.update(VECTORS, (), STAMP)
     return made
 
 
 @pytest.fixture
-def saved(shelf: PaperFiles, tmp_path: Path) -> VectorIndex:
+def saved(shelf: VectorsById, tmp_path: Path) -> VectorIndex:
     made = VectorIndex(2, STAMP, shelf.read)
     made.update(VECTORS, (), STAMP, tmp_path)
     return made
@@ -87,7 +87,7 @@ def test_the_nearest_come_first_and_ties_by_id(index: VectorIndex) -> None:
 
 def test_ties_at_the_cut_go_to_the_lowest_ids() -> None:
     ids = [105, 101, 109, 100, 104, 102, 108, 103, 107, 106]
-    shelf = PaperFiles(dict.fromkeys(ids, (1.0, 2.0)))
+    shelf = VectorsById(dict.fromkeys(ids, (1.0, 2.0)))
     index = VectorIndex(2, STAMP, shelf.read)
     for part in (ids[:4], ids[4:]):  # in two segments
         index.update(part, (), STAMP)
@@ -96,24 +96,24 @@ def test_ties_at_the_cut_go_to_the_lowest_ids() -> None:
     assert [chunk for chunk, _ in index.search(EAST, 99)] == sorted(ids)
 
 
-def test_what_half_precision_cannot_tell_apart_is_told_apart() -> None:
-    """Forty vectors that are one in half precision: the nearest is found by the library's."""
+def test_vectors_equal_in_half_precision_are_ranked_exactly() -> None:
+    """Forty vectors that are equal in half precision; the library's vectors decide."""
     angles = np.linspace(0.6, 0.6001, 40)
-    shelf = PaperFiles({100 + place: (float(np.cos(a)), float(np.sin(a))) for place, a in enumerate(angles)})
+    shelf = VectorsById({100 + place: (float(np.cos(a)), float(np.sin(a))) for place, a in enumerate(angles)})
     index = VectorIndex(2, STAMP, shelf.read)
     index.update(shelf, (), STAMP)
     true = sorted(shelf, key=lambda chunk: (-float((shelf.read([chunk]) * EAST).sum()), chunk))
     assert [chunk for chunk, _ in index.search(EAST, 3)] == true[:3]
 
 
-def test_a_search_stays_among_the_ids_that_are_given(index: VectorIndex) -> None:
+def test_a_search_among_given_ids(index: VectorIndex) -> None:
     assert [chunk for chunk, _ in index.search(EAST, 10, [40, 20, 30])] == [20, 30, 40]
     assert [chunk for chunk, _ in index.search(EAST, 1, [40, 30])] == [30]
     assert index.search(EAST, 10, [999]) == []
     assert index.search(EAST, 10, []) == []
 
 
-def test_nothing_is_found_in_nothing(index: VectorIndex, shelf: PaperFiles) -> None:
+def test_an_empty_index_finds_nothing(index: VectorIndex, shelf: VectorsById) -> None:
     assert VectorIndex(2, STAMP, shelf.read).search(EAST, 5) == []
     assert index.search(EAST, 0) == []
 
@@ -125,7 +125,7 @@ def test_a_score_does_not_depend_on_how_a_chunk_was_found(index: VectorIndex) ->
     assert index.cosines([], EAST) == []
 
 
-def test_a_search_reads_the_vectors_of_few(shelf: PaperFiles) -> None:
+def test_a_search_reads_the_vectors_of_few(shelf: VectorsById) -> None:
     shelf.scattered(range(100, 5100))
     index = VectorIndex(8, STAMP, shelf.read)
     index.update(range(100, 5100), (), STAMP)
@@ -134,11 +134,11 @@ def test_a_search_reads_the_vectors_of_few(shelf: PaperFiles) -> None:
     assert 40 <= len(shelf.asked) <= 120
 
 
-# Taking in and out
+# Adding and removing
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_chunks_come_and_go(index: VectorIndex, shelf: PaperFiles, tmp_path: Path, on_disk: bool) -> None:
+def test_chunks_are_added_and_removed(index: VectorIndex, shelf: VectorsById, tmp_path: Path, on_disk: bool) -> None:
     folder = tmp_path if on_disk else None
     shelf |= {20: (0.0, -1.0), 50: (1.0, 1.0)}
     index.update([20, 50], [20, 30, 40, 999], _later(4), folder)
@@ -151,22 +151,22 @@ def test_chunks_come_and_go(index: VectorIndex, shelf: PaperFiles, tmp_path: Pat
         assert VectorIndex.load(tmp_path, shelf.read).search(EAST, 9) == index.search(EAST, 9)
 
 
-def test_what_was_saved_is_loaded(saved: VectorIndex, index: VectorIndex, shelf: PaperFiles, tmp_path: Path) -> None:
+def test_a_saved_index_is_loaded(saved: VectorIndex, index: VectorIndex, shelf: VectorsById, tmp_path: Path) -> None:
     loaded = VectorIndex.load(tmp_path, shelf.read)
     assert (loaded.stamp, loaded.dimension, loaded.ids()) == (STAMP, 2, set(VECTORS))
     assert loaded.search(EAST, 10) == saved.search(EAST, 10) == index.search(EAST, 10)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["vectors-01234567-3.faiss", MANIFEST]
-    assert (loaded.damage(tmp_path), loaded.unlike()) == ([], 0)
+    assert (loaded.damaged_files(tmp_path), loaded.count_mismatches()) == ([], 0)
 
 
-def test_an_empty_index_is_saved_and_loaded_too(shelf: PaperFiles, tmp_path: Path) -> None:
+def test_an_empty_index_is_saved_and_loaded_too(shelf: VectorsById, tmp_path: Path) -> None:
     VectorIndex(8, STAMP, shelf.read).update((), (), STAMP, tmp_path)
     loaded = VectorIndex.load(tmp_path, shelf.read)
     assert (len(loaded), loaded.dimension, loaded.search(np.ones(8, np.float32), 3)) == (0, 8, [])
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
 
 
-def test_an_update_writes_what_is_new_and_touches_nothing_else(shelf: PaperFiles, tmp_path: Path) -> None:
+def test_an_update_writes_only_new_vectors(shelf: VectorsById, tmp_path: Path) -> None:
     shelf.scattered(range(1000, 3000))
     shelf.scattered(range(3000, 3020))
     VectorIndex(8, STAMP, shelf.read).update(range(1000, 3000), (), STAMP, tmp_path)
@@ -185,8 +185,8 @@ def test_an_update_writes_what_is_new_and_touches_nothing_else(shelf: PaperFiles
     assert VectorIndex.load(tmp_path, shelf.read).ids() == set(range(1000, 3020))
 
 
-def test_files_that_are_there_are_not_hashed_again(
-    shelf: PaperFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_existing_files_are_not_hashed_again(
+    shelf: VectorsById, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.scattered(range(1000, 1300))
     VectorIndex(8, STAMP, shelf.read).update(range(1000, 1200), (), STAMP, tmp_path)
@@ -201,11 +201,11 @@ def test_files_that_are_there_are_not_hashed_again(
     loaded = VectorIndex.load(tmp_path, shelf.read)
     loaded.update(range(1200, 1250), (), _later(4), tmp_path)
     assert hashed == []
-    assert loaded.damage(tmp_path) == []
+    assert loaded.damaged_files(tmp_path) == []
     assert sorted(hashed) == sorted(tmp_path.glob("*.faiss"))
 
 
-def test_segments_are_merged_as_they_grow_and_stay_few(shelf: PaperFiles, tmp_path: Path) -> None:
+def test_segments_are_merged_as_they_grow_and_stay_few(shelf: VectorsById, tmp_path: Path) -> None:
     paper, papers = 5, 64
     index = VectorIndex(8, Stamp(STAMP.epoch, 0), shelf.read)
     shelf.scattered(range(1, 1 + paper * papers))
@@ -217,12 +217,12 @@ def test_segments_are_merged_as_they_grow_and_stay_few(shelf: PaperFiles, tmp_pa
         assert sum(sizes) == paper * (number + 1)
         assert all(size > sum(sizes[place + 1 :]) for place, size in enumerate(sizes))
         assert len(list(tmp_path.glob("*.faiss"))) == len(sizes) == (number + 1).bit_count()
-    # Each vector has been written once in each size that its segments have had: 1, 2, 4, .. 64 papers.
+    # Each vector was written once per segment size: 1, 2, 4, .. 64 papers.
     assert len(shelf.asked) == paper * papers * (1 + 6) / 2 + paper * papers / 2
     assert index.ids() == set(range(1, 1 + paper * papers))
 
 
-def test_a_segment_from_which_much_was_taken_is_written_again(shelf: PaperFiles, tmp_path: Path) -> None:
+def test_a_segment_with_many_removed_vectors_is_rewritten(shelf: VectorsById, tmp_path: Path) -> None:
     shelf.scattered(range(1000, 1100))
     VectorIndex(8, STAMP, shelf.read).update(range(1000, 1100), (), STAMP, tmp_path)
     for generation, upto, kept in ((4, 1025, 100), (5, 1026, 74)):
@@ -233,7 +233,7 @@ def test_a_segment_from_which_much_was_taken_is_written_again(shelf: PaperFiles,
         assert VectorIndex.load(tmp_path, shelf.read).ids() == set(range(upto, 1100))
 
 
-def test_what_was_all_taken_out_leaves_no_file(saved: VectorIndex, shelf: PaperFiles, tmp_path: Path) -> None:
+def test_an_emptied_segment_leaves_no_file(saved: VectorIndex, shelf: VectorsById, tmp_path: Path) -> None:
     saved.update((), list(VECTORS), _later(4), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
     assert len(VectorIndex.load(tmp_path, shelf.read)) == 0
@@ -243,7 +243,7 @@ def test_lists_and_flat_segments_are_searched_together(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     centres = 4 * rng.standard_normal((30, 8))
     rows = (centres[rng.integers(30, size=900)] + 0.4 * rng.standard_normal((900, 8))).tolist()
-    shelf = PaperFiles({chunk: tuple(row) for chunk, row in enumerate(rows, 1)})
+    shelf = VectorsById({chunk: tuple(row) for chunk, row in enumerate(rows, 1)})
     VectorIndex(8, STAMP, shelf.read, flat_up_to=300).update(range(1, 801), (), STAMP, tmp_path)
     index = VectorIndex.load(tmp_path, shelf.read, flat_up_to=300)
     index.update(range(801, 901), [5], _later(4), tmp_path)
@@ -261,12 +261,10 @@ def test_lists_and_flat_segments_are_searched_together(tmp_path: Path) -> None:
     assert found / 600 >= 0.99
 
 
-# Readers beside a writer, and kills
+# Concurrent readers, and kills
 
 
-def test_an_update_leaves_neither_its_forerunner_nor_what_was_broken_off(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path
-) -> None:
+def test_an_update_deletes_old_and_partial_files(saved: VectorIndex, shelf: VectorsById, tmp_path: Path) -> None:
     for left in ("vectors-01234567-2.faiss.new", "vectors-01234567-4.faiss.new", "vectors-ffffffff-9.faiss"):
         (tmp_path / left).write_bytes(b"half")
     (tmp_path / f"{MANIFEST}.new").write_text("{")
@@ -277,8 +275,8 @@ def test_an_update_leaves_neither_its_forerunner_nor_what_was_broken_off(
     assert VectorIndex.load(tmp_path, shelf.read).ids() == {*VECTORS, 60}
 
 
-def test_an_open_index_is_what_it_was_after_its_files_have_gone(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path
+def test_an_open_index_works_after_its_files_were_deleted(
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path
 ) -> None:
     reader = VectorIndex.load(tmp_path, shelf.read)
     before = reader.search(EAST, 10)
@@ -288,10 +286,10 @@ def test_an_open_index_is_what_it_was_after_its_files_have_gone(
     assert reader.search(EAST, 10) == before
 
 
-def test_a_writer_that_is_faster_than_a_reader_is_followed(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_reader_retries_if_a_writer_replaced_the_manifest(
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It drops the file that the manifest named which the reader has just read."""
+    """The writer deletes a file listed in the manifest that the reader has just read."""
     shelf |= dict.fromkeys(range(60, 70), (1.0, 2.0))
     read_text, written = Path.read_text, list[Path]()
 
@@ -311,9 +309,7 @@ def test_a_writer_that_is_faster_than_a_reader_is_followed(
 
 
 @pytest.mark.parametrize("at", [60, -1])
-def test_one_flipped_byte_is_noticed_by_a_look_inside(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, at: int
-) -> None:
+def test_a_flipped_byte_is_noticed(saved: VectorIndex, shelf: VectorsById, tmp_path: Path, at: int) -> None:
     (path,) = tmp_path.glob("*.faiss")
     content = bytearray(path.read_bytes())
     content[at] ^= 1
@@ -322,24 +318,26 @@ def test_one_flipped_byte_is_noticed_by_a_look_inside(
         loaded = VectorIndex.load(tmp_path, shelf.read)
     except IndexDamaged:
         return
-    assert loaded.damage(tmp_path) == [path.name]
+    assert loaded.damaged_files(tmp_path) == [path.name]
 
 
-def test_vectors_that_are_not_the_librarys_are_counted(saved: VectorIndex, shelf: PaperFiles, tmp_path: Path) -> None:
-    assert saved.unlike() == 0
+def test_vectors_that_differ_from_the_librarys_are_counted(
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path
+) -> None:
+    assert saved.count_mismatches() == 0
     shelf |= {30: (0.0, -1.0), 40: (-1.0, 0.01)}
-    assert VectorIndex.load(tmp_path, shelf.read).unlike() == 2
+    assert VectorIndex.load(tmp_path, shelf.read).count_mismatches() == 2
 
 
 @pytest.mark.parametrize(
     "wrong", [{"count": 4}, {"dimension": 3}, {"segments": 5}, {"segments": [{}]}, {"epoch": None}]
 )
-def test_a_manifest_that_does_not_fit_is_noticed(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, wrong: dict[str, object]
+def test_a_wrong_manifest_is_noticed(
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, wrong: dict[str, object]
 ) -> None:
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps({**manifest, **wrong}))
-    if wrong == {"epoch": None}:  # of no library
+    if wrong == {"epoch": None}:  # without a library
         assert VectorIndex.load(tmp_path, shelf.read).stamp != STAMP
         return
     with pytest.raises(IndexDamaged):
@@ -353,8 +351,8 @@ def test_a_manifest_that_does_not_fit_is_noticed(
         {"file": ""}, {"file": "../library.sqlite"}, {"removed": 5}, {"removed": [10]}, {"more": 1},
     ],
 )  # fmt: skip
-def test_a_segment_that_does_not_fit_its_entry_is_noticed(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, wrong: dict[str, object]
+def test_a_segment_that_does_not_match_its_entry_is_noticed(
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, wrong: dict[str, object]
 ) -> None:
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     manifest["segments"][0] |= wrong
@@ -365,7 +363,7 @@ def test_a_segment_that_does_not_fit_its_entry_is_noticed(
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"{}"])
 def test_a_manifest_that_cannot_be_read_is_noticed(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, content: bytes
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / MANIFEST).write_bytes(content)
     with pytest.raises(IndexDamaged):
@@ -373,7 +371,7 @@ def test_a_manifest_that_cannot_be_read_is_noticed(
 
 
 @pytest.mark.parametrize("pattern", ["*.faiss", MANIFEST])
-def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, pattern: str) -> None:
+def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: VectorsById, tmp_path: Path, pattern: str) -> None:
     for path in tmp_path.glob(pattern):
         path.unlink()
     with pytest.raises(IndexDamaged, match="cannot be read"):
@@ -381,10 +379,10 @@ def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: PaperFiles, tmp_pa
 
 
 @pytest.mark.parametrize("size", [0, 1, 40, 100])
-def test_a_truncated_file_that_its_manifest_vouches_for_is_noticed(
-    saved: VectorIndex, shelf: PaperFiles, tmp_path: Path, size: int
+def test_a_truncated_file_with_a_matching_manifest_is_noticed(
+    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, size: int
 ) -> None:
-    # What a full disk could leave, were the size taken of what came through.
+    # As a full disk would leave it if the manifest recorded the size actually written.
     (path,) = tmp_path.glob("*.faiss")
     overwrite(path, path.read_bytes()[:size])
     manifest = json.loads((tmp_path / MANIFEST).read_text())

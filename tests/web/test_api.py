@@ -322,7 +322,7 @@ def test_without_a_log_conversations_are_not_written_down(opened: Open) -> None:
 def test_an_answer_that_cannot_be_kept_stands_and_says_so(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.store.conversations.PATIENCE_S", 0.1)
+    monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
     said(client, LENGTH)
     writer = sqlite3.connect(tmp_path / "store" / "library.sqlite", isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")

@@ -62,13 +62,13 @@ def papers(app: HashingApp) -> list[str]:
 
 
 def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    watch = RecordedProgress()
+    progress = RecordedProgress()
     upload = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
-    outcome, file = shelf.ingest(upload, watch), upload.file
+    outcome, file = shelf.ingest(upload, progress), upload.file
     assert (outcome.status, outcome.pages, outcome.file.name) == ("added", 2, "otters.pdf")
     assert names(app) == ["otters.pdf"]
     assert Path(file.path).read_bytes() == pdf(tmp_path)
-    assert watch.chunks == {"otters.pdf": outcome.chunks}
+    assert progress.chunks == {"otters.pdf": outcome.chunks}
     assert papers(app) == ["otters.pdf"]
     library = app.open_library()
     assert app.retriever(library).search("What do otters eat?", 1).hits[0].paper.title == "On Sea Otters"
