@@ -1,8 +1,12 @@
-"""HTTP that is given up while the server is still silent: a model may load for minutes before its first word."""
+"""An httpx transport whose requests can be cancelled while the server is silent.
+
+A model may load for minutes before its first word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from ssl import SSLContext
 from time import monotonic
 from typing import Any
@@ -12,22 +16,72 @@ import httpx
 
 from folio.models.ollama import tls_context
 
-LOOK_S = 0.25  # between looks whether anybody still waits
+POLL_S = 0.25  # between two calls of check_cancelled while nothing arrives
 
 
-def transport(check_cancelled: Callable[[], None]) -> httpx.HTTPTransport:
-    """An httpx transport for a client of one server, whose requests can be cancelled while the server is silent.
+class CancellableTransport(httpx.BaseTransport):
+    """Sends each request over a connection of its own, without proxies, and can be cancelled while it reads.
 
-    check_cancelled: called before every read, and repeatedly while there is nothing to read; an exception that it
-    raises ends the request and closes its connection.
+    httpx.HTTPTransport cannot be given a network backend, so this wraps an httpcore.ConnectionPool, which can.
     """
-    context = tls_context()
-    made = httpx.HTTPTransport(verify=context)
-    # httpx has no way to say over what it reads. Its own pool has not been used yet.
-    made._pool = httpcore.ConnectionPool(
-        ssl_context=context, max_keepalive_connections=0, network_backend=_Backend(check_cancelled)
-    )
-    return made
+
+    def __init__(self, check_cancelled: Callable[[], None]) -> None:
+        """check_cancelled: called before every read, and every POLL_S seconds while nothing arrives.
+
+        An exception that it raises ends the request and closes the connection.
+        """
+        self._connections = httpcore.ConnectionPool(
+            ssl_context=tls_context(),
+            max_keepalive_connections=0,
+            network_backend=_Backend(check_cancelled),
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        assert isinstance(request.stream, httpx.SyncByteStream)
+        url = request.url
+        with _httpx_errors():
+            response = self._connections.handle_request(
+                httpcore.Request(
+                    request.method,
+                    httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        return httpx.Response(
+            response.status, headers=response.headers, stream=_Body(response), extensions=response.extensions
+        )
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _httpx_errors():
+            yield from self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+@contextmanager
+def _httpx_errors() -> Iterator[None]:
+    """Raise httpcore's errors as httpx's errors of the same names."""
+    try:
+        yield
+    except (
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.ProxyError,
+        httpcore.UnsupportedProtocol,
+    ) as error:
+        raise getattr(httpx, type(error).__name__)(str(error)) from error
 
 
 class _Backend(httpcore.SyncBackend):
@@ -55,7 +109,7 @@ class _Stream(httpcore.NetworkStream):
         while True:
             self._check_cancelled()
             try:
-                return self._stream.read(max_bytes, min(LOOK_S, max(0.001, end - monotonic())))
+                return self._stream.read(max_bytes, min(POLL_S, max(0.001, end - monotonic())))
             except httpcore.ReadTimeout:
                 if monotonic() >= end:
                     raise

@@ -1,7 +1,7 @@
 """The Ollama server: its address, its models, and how it is called.
 
-Chat goes through langchain-ollama (ollama_chat.py), embedding through Ollama's client (ollama_embedder.py). Both get
-`client_kwargs`, so that only the configured host is contacted; what they raise goes through ollama_errors.translate.
+Chat uses langchain-ollama (ollama_chat.py), embedding uses Ollama's client (ollama_embedder.py). Both get
+`client_kwargs`, so that only the configured host is contacted; ollama_errors.translate translates what they raise.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     import httpx
 
 DEFAULT_PORT = 11434
-PROBE_S = 1.0  # to connect, when the question is only whether a server is there
-PROBE_READ_S = 5.0  # a server that is loading a model is slow to say even its version
+PROBE_S = 1.0  # to connect, when only checking whether a server is there
+PROBE_READ_S = 5.0  # a server that is loading a model is slow to answer even this
 CONNECT_S = 5.0
-METADATA_S = 30.0  # lists and descriptions need no model to be loaded
+METADATA_S = 30.0  # lists and descriptions do not need a loaded model
 
 
 def base_url(host: str) -> str:
-    """OLLAMA_HOST as a URL with scheme, host and port and without a slash at its end.
+    """OLLAMA_HOST as a URL with scheme, host and port, without a trailing slash.
 
-    As Ollama reads it: the port is 11434, or 80 or 443 where http:// or https:// is written out; a path is kept;
-    a listening address (0.0.0.0, [::]) means this computer. Raises UsageError.
+    Follows Ollama's own rules: the default port is 11434, or 80 or 443 if http:// or https:// is given; a path is
+    kept; a listening address (0.0.0.0, [::]) means this computer. Raises UsageError.
     """
     value = host.strip().strip("\"'")
     if _is_ipv6(value):
@@ -65,18 +65,19 @@ def base_url(host: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Whether a URL from `base_url` names this computer's loopback, so that no text leaves it."""
+    """Whether a URL from `base_url` is a loopback address, so that no text leaves this computer."""
     return is_loopback(urlsplit(url).hostname or "")
 
 
 def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, Any]:
-    """What the clients of ollama, sync and async, are made with: they speak to the configured host and no other.
+    """Arguments for Ollama's clients, sync and async, that keep them to the configured host.
 
-    timeout_s is how many seconds the server may be silent, connect_s how many it may take to accept a connection.
-    trust_env=False: no proxy and no .netrc from the environment, and no SSL_CERT_FILE either. The Ollama client follows
-    redirects unless told not to. It also sends OLLAMA_API_KEY, a key for ollama.com, to whatever host it is given; the
-    auth hook takes it out again. The hook also asks the server not to cut what is too long, which neither package can.
-    No connection is kept between requests, where it could go stale while a person thinks, or stay unclosed.
+    timeout_s: seconds that the server may be silent. connect_s: seconds that it may take to accept a connection.
+
+    trust_env=False: no proxy, .netrc or SSL_CERT_FILE from the environment. Redirects are off, which the Ollama client
+    follows by default. The auth hook removes OLLAMA_API_KEY, a key for ollama.com that the client sends to any host,
+    and asks the server not to truncate long texts, for which neither package has an option. Connections are not kept
+    between requests, where they could go stale or stay open.
     """
     import httpx
 
@@ -84,7 +85,7 @@ def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, A
         "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),
         "trust_env": False,
         "follow_redirects": False,
-        "auth": _as_we_ask,
+        "auth": _adapt_request,
         "verify": tls_context(),
         "limits": httpx.Limits(max_keepalive_connections=0),
     }
@@ -92,7 +93,7 @@ def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, A
 
 @cache
 def tls_context() -> SSLContext:
-    """The certificates for https, read once: each client would read them again, which takes 0.1 s."""
+    """The certificates for https. Cached, because reading them takes 0.1 s."""
     import httpx
 
     return httpx.create_ssl_context(trust_env=False)
@@ -100,25 +101,25 @@ def tls_context() -> SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model as the server describes it; None where it does not say."""
+    """A model as the server describes it; None for what it does not say."""
 
-    name: str  # with its tag
-    digest: str  # SHA-256 in hex: another one means other weights
-    context_length: int | None  # tokens that the model can take
-    embedding_length: int | None  # numbers in its vectors
-    remote: str  # the host that a cloud model runs on; "" where Ollama runs it itself
-    num_ctx: int | None = None  # tokens that its Modelfile sets as the context
+    name: str  # with the tag
+    digest: str  # SHA-256 in hex; changes with the weights
+    context_length: int | None  # tokens that the model can read
+    embedding_length: int | None  # dimension of its vectors
+    remote: str  # the host that runs a cloud model; "" for a local one
+    num_ctx: int | None = None  # context length that its Modelfile sets, in tokens
 
 
 @dataclass(frozen=True)
 class OllamaServer:
-    """An Ollama server; url comes from `base_url`, timeout_s is how many seconds it may be silent."""
+    """An Ollama server. url: from `base_url`. timeout_s: seconds that it may be silent."""
 
     url: str
     timeout_s: float = 300.0
 
     def version(self) -> str | None:
-        """The server's version; None when no Ollama answers there within about a second."""
+        """The server's version; None if no Ollama server answers."""
         import httpx
 
         try:
@@ -129,20 +130,20 @@ class OllamaServer:
         return version if isinstance(version, str) else None
 
     def models(self) -> dict[str, str]:
-        """Name, with its tag, to digest of every model that the server has. Raises OllamaError."""
+        """The digest of every model on the server, by name with tag. Raises OllamaError."""
         self._require_listening()
         with self._errors("the list of models"):
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
     def chat_models(self) -> list[str]:
-        """The names of its models that write, as far as names tell: none that embeds, none that runs elsewhere.
+        """The names of its chat models, judged by name: no embedding models, no cloud models.
 
         Raises OllamaError.
         """
         return sorted(name for name in self.models() if "embed" not in name.casefold() and not _is_cloud(name))
 
     def _require_listening(self) -> None:
-        """Raises OllamaError where nothing listens on this computer, before httpx, which takes 0.1 s to import."""
+        """Raises OllamaError if nothing listens on this computer, before importing httpx, which takes 0.1 s."""
         place = urlsplit(self.url)
         if is_local(self.url):
             try:
@@ -152,9 +153,9 @@ class OllamaServer:
                 raise not_listening(self.url) from error
 
     def resolve(self, model: str) -> tuple[str, str]:
-        """A model's full name and digest. Raises OllamaError when the server is down, ModelMissing."""
+        """A model's full name and digest. Raises OllamaError if the server is down, ModelMissing."""
         models = self.models()
-        # Ollama itself tells names apart without regard to case.
+        # Ollama ignores case in names.
         names = {name.casefold(): name for name in models}
         name = names.get(_tagged(model).casefold())
         if name is None:
@@ -162,24 +163,24 @@ class OllamaServer:
         return name, models[name]
 
     def describe(self, model: str) -> ModelInfo:
-        """What the server says about a model. Raises OllamaError, ModelMissing."""
+        """The server's description of a model. Raises OllamaError, ModelMissing."""
         name, digest = self.resolve(model)
         with self._errors(model):
             shown = self._json("POST", "/api/show", {"model": name})
-            facts: dict[str, Any] = shown.get("model_info") or {}
-            architecture = facts.get("general.architecture", "")
+            details: dict[str, Any] = shown.get("model_info") or {}
+            architecture = details.get("general.architecture", "")
             num_ctx = re.search(r"^num_ctx\s+(\d+)", shown.get("parameters") or "", re.MULTILINE)
             return ModelInfo(
                 name=name,
                 digest=digest,
-                context_length=facts.get(f"{architecture}.context_length") or None,
-                embedding_length=facts.get(f"{architecture}.embedding_length") or None,
+                context_length=details.get(f"{architecture}.context_length") or None,
+                embedding_length=details.get(f"{architecture}.embedding_length") or None,
                 remote=str(shown.get("remote_host") or ""),
                 num_ctx=int(num_ctx[1]) if num_ctx else None,
             )
 
     def require_local(self, model: str) -> ModelInfo:
-        """The model's description, when the server runs it itself. Raises CloudModel, OllamaError, ModelMissing."""
+        """The description of a model that the server runs itself. Raises CloudModel, OllamaError, ModelMissing."""
         _refuse_cloud_name(model)
         info = self.describe(model)
         if info.remote:
@@ -187,9 +188,9 @@ class OllamaServer:
         return info
 
     def pull(self, model: str, progress: Progress) -> None:
-        """Have the server download a model. progress gets what is being done, bytes so far, and bytes in all or 0.
+        """Have the server download a model. progress gets the current step, bytes so far, and total bytes or 0.
 
-        Raises CloudModel, OllamaError, and ModelError when the server cannot get it.
+        Raises CloudModel, OllamaError, and ModelError if the server cannot get it.
         """
         _refuse_cloud_name(model)
         with (
@@ -212,10 +213,10 @@ class OllamaServer:
                     return
         raise broke_off(model, self.url)
 
-    def _client(self, silent_s: float, connect_s: float = CONNECT_S) -> httpx.Client:
+    def _client(self, read_s: float, connect_s: float = CONNECT_S) -> httpx.Client:
         import httpx
 
-        kwargs = client_kwargs(min(silent_s, self.timeout_s), connect_s)
+        kwargs = client_kwargs(min(read_s, self.timeout_s), connect_s)
         return httpx.Client(base_url=self.url, **kwargs)
 
     def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -244,13 +245,13 @@ def _refuse_cloud_name(model: str) -> None:
 
 def _bad_host(host: str) -> UsageError:
     return UsageError(
-        f"OLLAMA_HOST is {host!r}, which is not an address of a server.",
+        f"OLLAMA_HOST is {host!r}, which is not a server address.",
         "Set it to a host, host:port or a URL without a password, for example 127.0.0.1:11434.",
     )
 
 
 def _tagged(model: str) -> str:
-    """A model's name with its tag; a colon before the last slash belongs to a registry's port."""
+    """A model's name with a tag. A colon before the last slash belongs to a registry's port."""
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
 
@@ -261,18 +262,18 @@ def _is_ipv6(name: str) -> bool:
         return False
 
 
-def _as_we_ask(request: httpx.Request) -> httpx.Request:
-    """The request without a key, and with the wish that a text which is too long be an error instead of being cut.
+def _adapt_request(request: httpx.Request) -> httpx.Request:
+    """The request without an API key, and with options that make a text that is too long an error.
 
-    Ollama takes `truncate` and `shift` beside the model's options; a version that does not know them ignores them.
+    `truncate` and `shift` are fields of the request and not model options; older versions of Ollama ignore them.
     """
     import httpx
 
     request.headers.pop("Authorization", None)
-    uncut = {"/api/chat": {"truncate": False, "shift": False}, "/api/embed": {"truncate": False}}
-    wishes = next((wish for path, wish in uncut.items() if request.url.path.endswith(path)), None)
-    if wishes is None:
+    by_path = {"/api/chat": {"truncate": False, "shift": False}, "/api/embed": {"truncate": False}}
+    fields = next((fields for path, fields in by_path.items() if request.url.path.endswith(path)), None)
+    if fields is None:
         return request
-    body = json.dumps({**json.loads(request.content), **wishes}).encode()
+    body = json.dumps({**json.loads(request.content), **fields}).encode()
     headers = {name: value for name, value in request.headers.items() if name.lower() != "content-length"}
     return httpx.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)

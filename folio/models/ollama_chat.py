@@ -1,4 +1,4 @@
-"""A chat model that Ollama serves, as it is asked: at temperature 0, by the configured host alone, its errors told."""
+"""A chat model on Ollama: called at temperature 0, on the configured host only, its errors translated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatModel:
-    """One model of one server; name: with its tag."""
+    """One model on one server; name includes the tag."""
 
     server: OllamaServer
     name: str
@@ -31,25 +31,25 @@ class ChatModel:
         shape: dict[str, Any] | None = None,
         check_cancelled: Callable[[], None] = lambda: None,
     ) -> Iterator[AIMessageChunk]:
-        """What the model says, in pieces as they come; the last one has "done_reason" in its metadata.
+        """The model's reply, piece by piece as it arrives; the last piece has "done_reason" in its metadata.
 
-        rules: the system's message; none where it is empty. context: tokens that the model is loaded with. longest:
-        tokens of the reply. shape: the JSON Schema that the reply is held to. check_cancelled: called often, also while
-        the model loads and says nothing; what it raises ends the reply, and the server's work on it. Raises ModelError,
-        and OllamaError where the reply breaks off.
+        rules: the system message; not sent if empty. context: the context length to load the model with, in tokens.
+        longest: the most tokens in a reply. shape: a JSON Schema that the reply must follow. check_cancelled: called
+        often, also while the model loads and sends nothing; an exception that it raises ends the reply and the
+        server's work on it. Raises ModelError, and OllamaError if the reply breaks off.
         """
         from langchain_core.messages import HumanMessage, SystemMessage
         from langchain_ollama import ChatOllama
 
-        from folio.models.cancellable_http import transport
+        from folio.models.cancellable_http import CancellableTransport
 
-        left: list[Exception] = []
+        cancellations: list[Exception] = []
 
-        def still_goes_on() -> None:
+        def check() -> None:
             try:
                 check_cancelled()
             except Exception as error:
-                left.append(error)
+                cancellations.append(error)
                 raise
 
         model = ChatOllama(
@@ -60,7 +60,7 @@ class ChatModel:
             num_predict=longest,
             format=shape,
             client_kwargs=client_kwargs(self.server.timeout_s),
-            sync_client_kwargs={"transport": transport(still_goes_on)},
+            sync_client_kwargs={"transport": CancellableTransport(check)},
         )
         ended = False
         try:
@@ -69,8 +69,8 @@ class ChatModel:
                 yield piece
         except ModelError:
             raise
-        except Exception as error:  # whatever the client meets on the way is told in our words
-            if error in left:
+        except Exception as error:  # from langchain-ollama, ollama or httpx
+            if error in cancellations:
                 raise
             raise translate(error, self.name, self.server.url) from error
         if not ended:

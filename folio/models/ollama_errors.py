@@ -1,4 +1,4 @@
-"""What the errors of an Ollama server, of httpx and of Ollama's client mean to a person."""
+"""Errors of an Ollama server, of httpx and of Ollama's client, turned into messages for people."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from contextlib import suppress
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError
 
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})  # 500: Ollama starts a fresh runner for the next request
-
-
 _OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
-
-
 _CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
 
 
 def translate(error: Exception, model: str, url: str) -> ModelError:
-    """What an error of httpx, ollama or langchain-ollama, raised by a call for a model, means to a person."""
+    """The message for an error that httpx, ollama or langchain-ollama raised while calling a model."""
     import httpx
 
     if isinstance(error, ModelError):
@@ -30,20 +26,20 @@ def translate(error: Exception, model: str, url: str) -> ModelError:
             f"Ollama at {url} was silent for too long while working with {model}.",
             "Try again when the computer is less busy, set OLLAMA_TIMEOUT_S higher, or choose a smaller model.",
         )
-    # The Ollama client turns a refused connection into ConnectionError, but not where it streams.
+    # The Ollama client turns a refused connection into ConnectionError, except when it streams.
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) or type(error) is ConnectionError:
         return not_listening(url)
     if isinstance(error, httpx.TransportError | ConnectionError):
         return broke_off(model, url)
     if isinstance(error, ValueError | TypeError | LookupError | AttributeError):
-        # Broken JSON, or JSON of another shape: the Ollama client unpacks what comes without looking.
+        # Broken JSON, or JSON of another shape: the Ollama client unpacks replies without checking them.
         return OllamaError(
-            f"What {url} answered for {model} is not what an Ollama server says.",
+            f"{url} did not answer like an Ollama server when called for {model}.",
             "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
         )
     return OllamaError(
         f"The call to Ollama at {url} for {model} failed: {type(error).__name__}: {shorten(str(error))}.",
-        "Look into the log of the Ollama server, then try again.",
+        "Look at the log of the Ollama server, then try again.",
     )
 
 
@@ -57,16 +53,16 @@ def not_listening(url: str) -> OllamaError:
 def broke_off(model: str, url: str) -> OllamaError:
     """The error for an answer that ended early. langchain-ollama says nothing when a stream ends without `done`."""
     return OllamaError(
-        f"Ollama at {url} broke off in the middle of its answer with {model}.",
-        "Try again; if it happens again, look into the log of the Ollama server.",
+        f"Ollama at {url} broke off in the middle of an answer from {model}.",
+        "Try again; if it happens again, look at the log of the Ollama server.",
     )
 
 
 def is_transient(error: Exception) -> bool:
     """Whether the same call may succeed a moment later.
 
-    Yes where the server is restarting, is busy, or lost its runner. No where it was silent for the whole timeout,
-    where the request is at fault, or where the answer cannot be read.
+    True if the server is restarting, is busy, or lost its runner. False if it was silent for the whole timeout, if
+    the request is at fault, or if the answer cannot be read.
     """
     import httpx
 
@@ -77,7 +73,7 @@ def is_transient(error: Exception) -> bool:
 
 
 def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
-    """status is -1 for an error that came in the middle of a stream."""
+    """status: of the HTTP response; -1 for an error in the middle of a stream."""
     if _CONTEXT_EXCEEDED.search(text):
         return ContextTooSmall(
             f"The text is longer than the context of {model}: {shorten(text)}.",
@@ -87,7 +83,7 @@ def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
         return model_missing(model, url)
     if 300 <= status < 400:
         return OllamaError(
-            f"{url} redirects to another address, and Folio contacts only the host it was told.",
+            f"{url} redirects to another address, and Folio contacts only the configured host.",
             "Set OLLAMA_HOST to the address of the Ollama server itself.",
         )
     if status == 503:
@@ -103,24 +99,24 @@ def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
     answered = f"answered {status}" if status > 0 else "reported an error"
     return OllamaError(
         f"Ollama at {url} {answered} for {model}: {shorten(text)}.",
-        "Check that OLLAMA_HOST points to Ollama, and look into the log of the Ollama server.",
+        "Check that OLLAMA_HOST points to Ollama, and look at the log of the Ollama server.",
     )
 
 
 def _refusal(error: Exception) -> tuple[int, str] | None:
-    """The status and the server's words in httpx's HTTPStatusError or ollama's ResponseError; None for other errors."""
+    """The status and message in httpx's HTTPStatusError or ollama's ResponseError; None for other errors."""
     source = getattr(error, "response", error)
     status = getattr(source, "status_code", None)
     if not isinstance(status, int):
         return None
     text = str(getattr(source, "text", None) or getattr(source, "error", ""))
-    with suppress(ValueError, LookupError, TypeError):  # words without JSON around them
+    with suppress(ValueError, LookupError, TypeError):  # plain text instead of JSON
         text = str(json.loads(text)["error"])
     return status, text
 
 
 def shorten(text: object) -> str:
-    """Words of the server as a part of one sentence: one line, 160 characters at most, no full stop."""
+    """A message of the server as part of a sentence: one line, at most 160 characters, no full stop."""
     line = " ".join(str(text).split()).rstrip(".")
     return (line if len(line) <= 160 else f"{line[:159]}…") or "no reason given"
 

@@ -307,8 +307,8 @@ def test_a_second_ingest(kept: CliRunner, arguments: list[str]) -> None:
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"first_byte_s": 3.0}, "silent for too long", "OLLAMA_TIMEOUT_S"),
-    ({"garbage": "html"}, "not what an Ollama server says", "OLLAMA_HOST"),
-    ({"garbage": "json"}, "not what an Ollama server says", "OLLAMA_HOST"),
+    ({"garbage": "html"}, "did not answer like an Ollama server", "OLLAMA_HOST"),
+    ({"garbage": "json"}, "did not answer like an Ollama server", "OLLAMA_HOST"),
 ]
 ANSWERING: list[tuple[dict[str, Any], str, str]] = [
     *FAULTS,

@@ -205,9 +205,9 @@ CASES: list[tuple[str, Break, type[ModelError], str, bool]] = [
     ("dropped", lambda s: setattr(s.faults, "dropped", 1), OllamaError, "broke off in the middle", True),
     ("slow", lambda s: setattr(s.faults, "first_byte_s", 5), OllamaError, "was silent for too long", False),
     ("missing", lambda s: s.models.clear(), ModelMissing, "does not have the model llama3.1:8b", False),
-    ("html", lambda s: setattr(s.faults, "garbage", "html"), OllamaError, "is not what an Ollama server says", False),
-    ("json", lambda s: setattr(s.faults, "garbage", "json"), OllamaError, "is not what an Ollama server says", False),
-    ("list", lambda s: setattr(s.faults, "garbage", "list"), OllamaError, "is not what an Ollama server says", False),
+    ("html", lambda s: setattr(s.faults, "garbage", "html"), OllamaError, "did not answer like an Ollama", False),
+    ("json", lambda s: setattr(s.faults, "garbage", "json"), OllamaError, "did not answer like an Ollama", False),
+    ("list", lambda s: setattr(s.faults, "garbage", "list"), OllamaError, "did not answer like an Ollama", False),
 ]
 
 

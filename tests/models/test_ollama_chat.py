@@ -1,4 +1,4 @@
-"""A chat model as it is asked: what is sent, and what its failures are told as."""
+"""The chat model on Ollama: what is sent, and what its failures are translated to."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.helpers.ollama_server import OllamaStandIn, closed_url
 LLAMA = "llama3.1:8b"
 
 
-def says(url: str, rules: str = "", shape: Json | None = None) -> str:
+def reply(url: str, rules: str = "", shape: Json | None = None) -> str:
     pieces = ChatModel(OllamaServer(url, 5.0), LLAMA).stream(rules, "Why?", context=4096, longest=32, shape=shape)
     return "".join(str(piece.content) for piece in pieces)
 
 
-def test_what_is_sent() -> None:
+def test_request_body() -> None:
     shape = {"type": "object", "properties": {"question": {"type": "string"}}}
     with OllamaStandIn(reply=lambda messages: "Because it is so.") as server:
-        assert says(server.url, "Be brief.", shape) == "Because it is so."
-        assert says(server.url) == "Because it is so."
+        assert reply(server.url, "Be brief.", shape) == "Because it is so."
+        assert reply(server.url) == "Because it is so."
         first, second = server.bodies("/api/chat")
     assert [(message["role"], message["content"]) for message in first["messages"]] == [
         ("system", "Be brief."),
@@ -40,21 +40,21 @@ def test_what_is_sent() -> None:
     assert not second.get("format")
 
 
-def test_reply_that_breaks_off_is_an_error() -> None:
+def test_a_reply_that_breaks_off_is_an_error() -> None:
     with OllamaStandIn(reply=lambda messages: "Because it is so.") as server:
         for fault in ("break_after", "end_after"):
             setattr(server.faults, fault, 2)
-            with pytest.raises(OllamaError, match="broke off in the middle of its answer"):
-                says(server.url)
+            with pytest.raises(OllamaError, match="broke off in the middle of an answer"):
+                reply(server.url)
             setattr(server.faults, fault, None)
 
 
-def test_reply_may_be_left_before_its_end() -> None:
+def test_a_reply_can_be_abandoned() -> None:
     with OllamaStandIn(reply=lambda messages: "Because it is so.") as server:
         model = ChatModel(OllamaServer(server.url, 5.0), LLAMA)
         assert str(next(model.stream("", "Why?", context=4096, longest=32)).content) != ""
 
 
-def test_server_that_is_down_is_told() -> None:
+def test_a_server_that_is_down_is_reported() -> None:
     with pytest.raises(OllamaError, match="No Ollama server answers at"):
-        says(closed_url())
+        reply(closed_url())

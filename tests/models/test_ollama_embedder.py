@@ -192,9 +192,9 @@ def test_a_failed_batch_ends_the_work(ollama_server: OllamaStandIn, make: Make) 
 @pytest.mark.parametrize(
     ("garbage", "happened"),
     [
-        ("html", "is not what an Ollama server says"),
-        ("json", "is not what an Ollama server says"),
-        ("list", "is not what an Ollama server says"),
+        ("html", "did not answer like an Ollama server"),
+        ("json", "did not answer like an Ollama server"),
+        ("list", "did not answer like an Ollama server"),
         ("count", "answered 1 vectors for 2 texts"),
         ("dimension", "answered a vector of 63 numbers where the model has 64"),
         ("nan", "answered a vector with a number that is not finite"),
