@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.errors import ModelMissing, OllamaError, with_commands
-from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.models.cross_encoder import CrossEncoderReranker, find_model
 from folio.models.ollama import OllamaServer, base_url, is_local
 from folio.models.onnx_cache import GRAPHS
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
@@ -162,7 +162,7 @@ class ModelChoice:
 
     def cross_encoder_files(self) -> Path | None:
         """The folder that holds the cross-encoder; None when it is not on this computer."""
-        return local_files(self.settings.CROSS_ENCODER, self.settings.MODELS_DIR)
+        return find_model(self.settings.CROSS_ENCODER, self.settings.MODELS_DIR)
 
     def reranker(self) -> Reranker | None:
         """The reranker; None if the settings switch it off. Raises ModelMissing for a named cross-encoder."""

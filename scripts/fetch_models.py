@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings
 from folio.errors import FolioError, ModelError, UsageError
-from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.models.cross_encoder import CrossEncoderReranker, find_model
 from folio.models.minilm import BuiltinEmbedder
 from folio.models.ollama import OllamaServer, base_url
 from folio.models.onnx_cache import GRAPHS
@@ -79,7 +79,7 @@ def make_graphs(name: str, models: Path) -> None:
     """Build the ONNX graphs of the models on this computer, so that no question waits for it. Raises FolioError."""
     graphs = models / GRAPHS
     BuiltinEmbedder(cache=graphs).embed_query("ready?")
-    if folder := local_files(name, models):
+    if folder := find_model(name, models):
         CrossEncoderReranker(folder, name, graphs).load()
 
 
@@ -92,7 +92,7 @@ def fetch(settings: Settings) -> list[FolioError]:
         (f"{embed}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, embed)),
         (f"{llm}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, llm)),
     ]
-    if local_files(cross_encoder, settings.MODELS_DIR):
+    if find_model(cross_encoder, settings.MODELS_DIR):
         console.print(f"{cross_encoder}: is here already")
     else:
         what = f"{cross_encoder}: Folio downloads it from the Hugging Face hub into {folder}"

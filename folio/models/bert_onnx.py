@@ -1,14 +1,14 @@
-"""BERT-type models as ONNX graphs: the encoder of all-MiniLM-L6-v2, and cross-encoders with their classifier.
+"""Builds ONNX graphs of BERT-type models: the encoder of all-MiniLM-L6-v2, and cross-encoders with their classifier.
 
-Architecture: BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805). A graph reads one text at a time: nothing is
-padded, so no text's states depend on what is read beside it, and the attention needs no mask, which is its faster way.
+Architecture: BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805). A graph reads one text at a time. There is no
+padding, so a text's hidden states depend on that text alone, and attention needs no mask, which is faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,25 +18,33 @@ from folio.types import Vectors
 if TYPE_CHECKING:
     from onnx import NodeProto
 
-# Which way of making graphs this is: one that was kept from another is made anew, and vectors of another do not match.
+# Version of the graphs. A change rebuilds cached graphs, and stored vectors of another version no longer match.
 VERSION = "int8-1"
 
-# The largest whole number of a rounded weight. Eight bits would have 127, but processors without VNNI add two products
-# in 16 bits and overflow there (onnxruntime's "reduce_range"): the vectors would depend on the processor.
-LARGEST = 63
-# A rounded input is divided by its token's largest number, and is then a whole number of these: (step, zero, least
-# that it is divided by). What comes out of GELU is never below -0.17, so that nearly all of the 256 numbers are free
-# for what is above 0.
-SIGNED = (1 / 127, 128, 1e-6)
-AFTER_GELU = (1 / 235, 20, 2.0)
+# The largest quantised weight. Eight bits would allow 127, but processors without VNNI add two products in 16 bits and
+# overflow (onnxruntime's "reduce_range"), so the vectors would depend on the processor.
+MAX_WEIGHT = 63
 
-# The tables of embeddings, by what they are of.
+# The embedding tables, as safetensors files name them.
 TABLES = ("word", "position", "token_type")
+
+
+class _InputRange(NamedTuple):
+    """How an input is quantised to eight bits, after each token's values are divided by the largest of them."""
+
+    step: float
+    zero: int  # the quantised 0
+    min_divisor: float
+
+
+SIGNED = _InputRange(1 / 127, 128, 1e-6)
+# GELU never returns less than -0.17, so nearly all of the 256 values are free for positive numbers.
+AFTER_GELU = _InputRange(1 / 235, 20, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a model's config.json says of its network."""
+    """A model's dimensions, from its config.json."""
 
     layers: int
     heads: int
@@ -45,47 +53,47 @@ class Sizes:
 
 
 class _Graph:
-    """An ONNX graph in the making. Operators of com.microsoft are onnxruntime's fused ones."""
+    """An ONNX graph under construction. The com.microsoft operators are onnxruntime's fused ones."""
 
     def __init__(self, tensors: Mapping[str, Vectors], sizes: Sizes, terms: int) -> None:
         self.tensors = tensors
         self.sizes = sizes
         self.terms = terms
-        self.held: dict[str, npt.NDArray[Any]] = {}  # the weights and constants that the nodes refer to
+        self.constants: dict[str, npt.NDArray[Any]] = {}  # the weights and constants that nodes refer to
         self.nodes: list[NodeProto] = []
 
     def weight(self, name: str) -> str:
         return self.constant(name, self.tensors[name])
 
     def constant(self, name: str, value: npt.NDArray[Any]) -> str:
-        self.held[name] = value
+        self.constants[name] = value
         return name
 
     def add(self, operator: str, inputs: Sequence[str], name: str, domain: str = "", **attributes: Any) -> str:
-        """One node; returns the name of its output."""
+        """Add a node; returns the name of its output."""
         from onnx import helper
 
         self.nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
         return name
 
-    def normed(self, x: str, module: str) -> str:
+    def layer_norm(self, x: str, module: str) -> str:
         norm = [self.weight(f"{module}.{part}") for part in ("weight", "bias")]
         return self.add("LayerNormalization", [x, *norm], f"{module}.normed", axis=-1, epsilon=self.sizes.epsilon)
 
-    def exact(self, x: str, module: str, *, bias: bool = True) -> str:
-        """x W^T, and the bias unless the operator that follows adds it."""
+    def float_linear(self, x: str, module: str, *, bias: bool = True) -> str:
+        """x W^T, plus the bias unless the next operator adds it."""
         inputs = [x, self.weight(f"{module}.weight"), *([self.weight(f"{module}.bias")] if bias else [])]
         return self.add("Gemm", inputs, f"{module}.product", transB=1)
 
-    def linear(self, x: str, module: str, kind: tuple[float, int, float] = SIGNED, *, bias: bool = True) -> str:
-        """The same, rounded where the graph is. kind: of the input, SIGNED or AFTER_GELU."""
+    def linear(self, x: str, module: str, input_range: _InputRange = SIGNED, *, bias: bool = True) -> str:
+        """The same, quantised if the graph is."""
         if not self.terms:
-            return self.exact(x, module, bias=bias)
-        steps, zero, largest, rounded = self.quantised(x, kind)
+            return self.float_linear(x, module, bias=bias)
+        steps, zero, largest, rounded = self.quantise(x, input_range)
         rest = self.tensors[f"{module}.weight"]
         products = []
         for term in range(self.terms):
-            step = (np.abs(rest).max(axis=1) / LARGEST).astype(np.float32)  # of each output
+            step = (np.abs(rest).max(axis=1) / MAX_WEIGHT).astype(np.float32)  # one for each output
             step[step == 0] = 1
             whole = np.rint(rest / step[:, None])
             rest = rest - whole * step[:, None]
@@ -97,34 +105,34 @@ class _Graph:
         product = self.add("Mul", [product, largest], f"{module}.product")
         return self.add("Add", [product, self.weight(f"{module}.bias")], f"{module}.biased") if bias else product
 
-    def quantised(self, x: str, kind: tuple[float, int, float]) -> tuple[str, str, str, str]:
-        """The names of x's step, its zero, the number that each token was divided by, and x in eight bits.
+    def quantise(self, x: str, input_range: _InputRange) -> tuple[str, str, str, str]:
+        """The names of x's step, its zero point, each token's divisor, and x in eight bits.
 
-        Each token has its own scale: a few tokens of a text have numbers ten times as large as all others.
+        Each token has its own scale, since a few tokens of a text have values ten times as large as the others.
         """
-        step, zero, least = kind
+        step, zero, min_divisor = input_range
         steps = self.constant(f"step.{zero}", np.array(step, np.float32))
         zeros = self.constant(f"zero.{zero}", np.array(zero, np.uint8))
         if not any(f"{x}.rounded" in node.output for node in self.nodes):  # queries and keys share one
-            sizes = self.add("Abs", [x], f"{x}.sizes") if kind == SIGNED else x
+            sizes = self.add("Abs", [x], f"{x}.sizes") if input_range == SIGNED else x
             largest = self.add("ReduceMax", [sizes], f"{x}.most", axes=[1], keepdims=1)
-            floor = self.constant(f"least.{zero}", np.array([[least]], np.float32))
+            floor = self.constant(f"least.{zero}", np.array([[min_divisor]], np.float32))
             largest = self.add("Max", [largest, floor], f"{x}.largest")
             scaled = self.add("Div", [x, largest], f"{x}.scaled")
             self.add("QuantizeLinear", [scaled, steps, zeros], f"{x}.rounded")
         return steps, zeros, f"{x}.largest", f"{x}.rounded"
 
-    def attention(self, asking: str, x: str, module: str) -> str:
-        """Multi-head attention of the tokens that ask to those of x; (tokens that ask, dimension).
+    def attention(self, queries: str, x: str, module: str) -> str:
+        """Multi-head attention from the tokens of `queries` to those of x; shape (query tokens, dimension).
 
-        The values' product is exact in any case: the errors of its weights are the same in every token and do not
-        average out, so that a tenth of the time buys a third of the accuracy.
+        The value projection is never quantised: errors in its weights are the same in every token and do not average
+        out. This costs a tenth of the time and removes a third of the error.
         """
         parts = [f"{module}.{part}" for part in ("query", "key", "value")]
         products = [
-            self.linear(asking, parts[0], bias=False),
+            self.linear(queries, parts[0], bias=False),
             self.linear(x, parts[1], bias=False),
-            self.exact(x, parts[2], bias=False),
+            self.float_linear(x, parts[2], bias=False),
         ]
         bias = np.concatenate([self.tensors[f"{part}.bias"] for part in parts])
         heads = [self.add("Unsqueeze", [product, "first"], f"{product}.heads") for product in products]
@@ -133,58 +141,59 @@ class _Graph:
         context = self.add("MultiHeadAttention", inputs, f"{module}.out", domain="com.microsoft", num_heads=count)
         return self.add("Squeeze", [context, "first"], f"{module}.flat")
 
-    def layer(self, x: str, module: str, *, first_alone: bool = False) -> str:
-        """One transformer layer. BiasGelu is the exact GELU, by the error function, as in training.
+    def layer(self, x: str, module: str, *, only_first: bool = False) -> str:
+        """One transformer layer. BiasGelu is the exact GELU, with the error function, as in training.
 
-        first_alone: of the first token only, which is all that a classifier looks at.
+        only_first: compute only the first token's state, which is all that a classifier needs.
         """
-        asking = self.add("Gather", [x, "first"], "first_token", axis=0) if first_alone else x
-        attended = self.attention(asking, x, f"{module}.attention.self")
+        queries = self.add("Gather", [x, "first"], "first_token", axis=0) if only_first else x
+        attended = self.attention(queries, x, f"{module}.attention.self")
         attended = self.linear(attended, f"{module}.attention.output.dense")
-        attended = self.add("Add", [attended, asking], f"{module}.attention.sum")
-        x = self.normed(attended, f"{module}.attention.output.LayerNorm")
+        attended = self.add("Add", [attended, queries], f"{module}.attention.sum")
+        x = self.layer_norm(attended, f"{module}.attention.output.LayerNorm")
         inner = self.linear(x, f"{module}.intermediate.dense", bias=False)
         inputs = [inner, self.weight(f"{module}.intermediate.dense.bias")]
         inner = self.add("BiasGelu", inputs, f"{module}.gelu", domain="com.microsoft")
         output = self.linear(inner, f"{module}.output.dense", AFTER_GELU)
         output = self.add("Add", [output, x], f"{module}.sum")
-        return self.normed(output, f"{module}.output.LayerNorm")
+        return self.layer_norm(output, f"{module}.output.LayerNorm")
 
-    def classified(self, x: str) -> str:
+    def classify(self, x: str) -> str:
         """The classifier's logits, shape (1, labels), from the state of the first token."""
-        pooled = self.add("Tanh", [self.exact(x, "pooler.dense")], "pooled")
-        return self.exact(pooled, "classifier")
+        pooled = self.add("Tanh", [self.float_linear(x, "pooler.dense")], "pooled")
+        return self.float_linear(pooled, "classifier")
 
 
-def graph(tensors: Mapping[str, Vectors], sizes: Sizes, terms: int, *, classifier: bool = False) -> bytes:
-    """A serialised ONNX model with the weights that it needs; the tables of embeddings are not among them.
+def build_graph(tensors: Mapping[str, Vectors], sizes: Sizes, terms: int, *, classifier: bool = False) -> bytes:
+    """A serialised ONNX model with its weights, but without the embedding tables.
 
-    "embedded" (tokens, dimension) float32, the sum of a text's word, position and type embeddings -> "out": the last
-    hidden states (tokens, dimension), or with a classifier its logits (1, labels). The same weights, the same bytes.
+    Input "embedded": float32 (tokens, dimension), the sum of a text's word, position and type embeddings. Output "out":
+    the last hidden states (tokens, dimension), or with a classifier its logits (1, labels). The same weights always
+    give the same bytes.
 
-    terms: of how many whole numbers of eight bits most weights are the sum; each token then has a scale of its own. 0
-    leaves everything exact. 1 takes under half of the time, and the vectors of all-MiniLM-L6-v2 then have a cosine of
-    0.998 to the exact ones in the mean. 2 takes three quarters of the time; what is left is the rounding of the tokens,
-    small enough for a cross-encoder, whose best passages often lie close together. See LOG.md.
+    terms: how many 8-bit integers are added up to represent most weights; 0 quantises nothing. 1 takes less than half
+    the time, and the vectors of all-MiniLM-L6-v2 then have a mean cosine of 0.998 to the exact ones. 2 takes three
+    quarters of the time and leaves only the quantisation of the inputs: accurate enough for a cross-encoder, whose best
+    passages often score close together. See LOG.md.
     """
     import onnx
     from onnx import helper, numpy_helper
 
-    made = _Graph(tensors, sizes, terms)
-    made.constant("first", np.array([0], dtype=np.int64))
-    x = made.normed("embedded", "embeddings.LayerNorm")
+    builder = _Graph(tensors, sizes, terms)
+    builder.constant("first", np.array([0], dtype=np.int64))
+    x = builder.layer_norm("embedded", "embeddings.LayerNorm")
     for layer in range(sizes.layers):
-        x = made.layer(x, f"encoder.layer.{layer}", first_alone=classifier and layer == sizes.layers - 1)
-    made.add("Identity", [made.classified(x) if classifier else x], "out")
+        x = builder.layer(x, f"encoder.layer.{layer}", only_first=classifier and layer == sizes.layers - 1)
+    builder.add("Identity", [builder.classify(x) if classifier else x], "out")
     floats = onnx.TensorProto.FLOAT
     proto = helper.make_graph(
-        made.nodes,
+        builder.nodes,
         "bert",
         [helper.make_tensor_value_info("embedded", floats, ["tokens", sizes.dimension])],
         [helper.make_tensor_value_info("out", floats, ["rows", None])],
-        [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in made.held.items()],
+        [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in builder.constants.items()],
     )
-    # Fixed versions: newer ones of the onnx package would otherwise write what an older onnxruntime cannot read.
+    # Fixed versions: the defaults of a newer onnx package may be too new for an older onnxruntime.
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     content: bytes = helper.make_model(proto, opset_imports=opsets, ir_version=8).SerializeToString(deterministic=True)
     return content

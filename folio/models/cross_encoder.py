@@ -1,8 +1,8 @@
-"""A cross-encoder from files on this computer: question and passage read together, by a model trained for it.
+"""A cross-encoder from local files: a model that reads question and passage together and scores the pair.
 
-A BERT-type model runs on onnxruntime, as a graph that is built once and cached (bert_onnx.py, onnx_cache.py). The new
-graph is compared with what sentence-transformers computes from the same files. A model whose graph disagrees, or of
-another type, is run by sentence-transformers.
+A BERT-type model runs on onnxruntime, as a graph that is built once and cached (bert_onnx.py, onnx_cache.py). A new
+graph is compared with sentence-transformers on the same files. If they disagree, or the model is of another type,
+sentence-transformers runs it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ from typing import Any
 import numpy as np
 
 from folio.errors import ModelMissing
-from folio.models.bert_onnx import TABLES, VERSION, Sizes, graph
+from folio.models.bert_onnx import TABLES, VERSION, Sizes, build_graph
 from folio.models.onnx_cache import OnnxCache
 from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
 from folio.protocols import TermWeights
 from folio.types import Hit, Vectors
 
 Pair = tuple[str, str]  # a question and a passage
-Scorer = Callable[[Sequence[Pair]], Vectors]  # -> a logit for each
+Scorer = Callable[[Sequence[Pair]], Vectors]  # one logit for each pair
 
-CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG = (
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-)
-# One of these must be there: without them transformers makes up a tokenizer that knows no word, and says nothing.
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+# One of these must exist: without them transformers silently creates a tokenizer with an empty vocabulary.
 TOKENIZERS = (TOKENIZER, "vocab.txt")
 
-# What a new graph is tried on: passages that answer, that do not, that are empty and that are too long.
+# A new graph is checked with these: passages that answer, that do not, that are empty and that are too long.
 _QUESTIONS = ("What do sea otters eat?", "How thick is the ice of a glacier?")
 _PASSAGES = (
     "Sea otters eat urchins, clams and crabs, which they open with stones.",
@@ -46,16 +44,18 @@ _PASSAGES = (
     "",
     "Sea otters float in kelp, and where they are hunted the urchins eat it. " * 60,
 )
-TRIED = tuple((question, passage) for question in _QUESTIONS for passage in _PASSAGES)
-# How far the exact graph's logits may lie from those of sentence-transformers, of the largest; and the root of the mean
-# square by which the rounded one's may, of their standard deviation. Otherwise the exact graph is kept.
-AS_EXACT, AS_ROUNDED = 1e-3, 0.05
+CHECK_PAIRS = tuple((question, passage) for question in _QUESTIONS for passage in _PASSAGES)
+# The exact graph's logits may differ from those of sentence-transformers by this share of the largest.
+EXACT_TOLERANCE = 1e-3
+# The root mean square difference of the quantised graph's logits may be this share of their standard deviation.
+# Otherwise the exact graph is used.
+QUANTISED_TOLERANCE = 0.05
 
 
-def local_files(name: str, models: Path) -> Path | None:
-    """The folder that holds a cross-encoder: named outright, below `models`, or in Hugging Face's cache; else None.
+def find_model(name: str, models: Path) -> Path | None:
+    """The folder of a cross-encoder: `name` as a path, in `models`, or in Hugging Face's cache. None if not found.
 
-    No network is asked, and not Hugging Face's package either, which takes a quarter of a second to import.
+    Uses no network, and not Hugging Face's package, which takes a quarter of a second to import.
     """
     folders = [Path(name), models / name.rpartition("/")[2]]
     try:
@@ -63,7 +63,7 @@ def local_files(name: str, models: Path) -> Path | None:
         if (cached / "refs" / "main").is_file():
             folders.append(cached / "snapshots" / (cached / "refs" / "main").read_text(encoding="utf-8").strip())
         return next((folder for folder in folders if (folder / CONFIG).is_file()), None)
-    except (OSError, ValueError):  # a name that can be none of a file
+    except (OSError, ValueError):  # a name that no file can have
         return None
 
 
@@ -76,9 +76,9 @@ def _hub_cache() -> Path:
 
 
 class CrossEncoderReranker:
-    """A cross-encoder with one label. Making one is free; the first question loads the model.
+    """A cross-encoder with one label. The first question loads the model.
 
-    folder: where its files are. cache: where its graph is kept; None for nowhere. threads: as in OnnxEncoder.
+    folder: the model's files. cache: the folder for its graph; None for no cache. threads: see OnnxEncoder.
     """
 
     reads: int | None = 20  # each costs a run of the model
@@ -91,63 +91,68 @@ class CrossEncoderReranker:
         self._scorer: Scorer | None = None
 
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
-        """The model's logits through a sigmoid, so that a score reads as a degree of relevance. Raises ModelMissing."""
+        """A relevance from 0 to 1 for each hit: the sigmoid of the model's logit. Raises ModelMissing."""
         self.load()
         assert self._scorer is not None
-        # PDFs hold halves of surrogate pairs, which tokenizers refuse; each gives way to one other character.
+        # PDFs contain lone surrogates, which tokenizers refuse; each is replaced by one character, so offsets stay.
         pairs = [(question, hit.text.encode("utf-8", "replace").decode("utf-8")) for hit in hits]
         return [1 / (1 + math.exp(-float(logit))) for logit in self._scorer(pairs)] if pairs else []
 
     def load(self) -> None:
-        """Load the model, and make and keep its graph where that was not done before. Raises ModelMissing."""
+        """Load the model; build and cache its graph if it is not cached. Raises ModelMissing."""
         if self._scorer is None:
-            self._scorer = self._kept_or_made()
+            self._scorer = self._load_scorer()
 
-    def _kept_or_made(self) -> Scorer:
-        where = os.path.abspath(self._folder)
-        kept = OnnxCache.read(self._cache, f"{self._folder.name}-{hashlib.sha256(where.encode()).hexdigest()[:8]}")
+    def _load_scorer(self) -> Scorer:
+        """The model on onnxruntime if its graph is right, else on sentence-transformers. Raises ModelMissing."""
+        path_hash = hashlib.sha256(os.path.abspath(self._folder).encode()).hexdigest()[:8]
+        cached = OnnxCache.read(self._cache, f"{self._folder.name}-{path_hash}")
         names = (CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG)
         try:
-            sources = kept.examined([self._folder / name for name in names])
-        except OSError:  # sentence-transformers may know other names, and says what is wrong where it does not
-            return self._by_torch()
-        same = kept.is_of(VERSION, sources)
-        content = kept.content() if same else None
-        if content is None and not (same and not kept.graph):
-            reference = self._by_torch()
-            content = self._agreeing(reference(TRIED))
-            kept.keep(VERSION, sources, content)
-            return _scorer(self._folder, content, self._threads) if content else reference
-        return _scorer(self._folder, content, self._threads) if content else self._by_torch()
+            sources = cached.hash_sources([self._folder / name for name in names])
+        except OSError:  # sentence-transformers accepts other file names, and reports what is wrong if it cannot
+            return self._torch_scorer()
+        if cached.matches(VERSION, sources):
+            if content := cached.load():
+                return _onnx_scorer(self._folder, content, self._threads)
+            if not cached.digest:
+                return self._torch_scorer()
+        reference = self._torch_scorer()
+        content = self._build_graph(reference(CHECK_PAIRS))
+        cached.save(VERSION, sources, content)
+        return _onnx_scorer(self._folder, content, self._threads) if content else reference
 
-    def _agreeing(self, expected: Vectors) -> bytes:
-        """A graph whose logits for TRIED are the expected ones, rounded where that does; empty where none is."""
+    def _build_graph(self, expected: Vectors) -> bytes:
+        """A graph with the expected logits for CHECK_PAIRS, quantised if that is accurate enough; b"" if there is none.
+
+        expected: the logits of sentence-transformers.
+        """
         try:
-            sizes, tensors = _read(self._folder)
-            exact = graph(tensors, sizes, 0, classifier=True)
-            apart = _scorer(self._folder, exact, self._threads)(TRIED) - expected
-            if not np.abs(apart).max() <= AS_EXACT * max(1.0, float(np.abs(expected).max())):
+            sizes, tensors = _read_model(self._folder)
+            exact = build_graph(tensors, sizes, 0, classifier=True)
+            error = _onnx_scorer(self._folder, exact, self._threads)(CHECK_PAIRS) - expected
+            if not np.abs(error).max() <= EXACT_TOLERANCE * max(1.0, float(np.abs(expected).max())):
                 return b""
-            rounded = graph(tensors, sizes, 2, classifier=True)
-            apart = _scorer(self._folder, rounded, self._threads)(TRIED) - expected
-            return rounded if np.sqrt((apart**2).mean()) <= AS_ROUNDED * expected.std() else exact
-        except Exception:  # it is not of BERT's kind, in whatever way: the packages have errors of their own for it
+            quantised = build_graph(tensors, sizes, 2, classifier=True)
+            error = _onnx_scorer(self._folder, quantised, self._threads)(CHECK_PAIRS) - expected
+            return quantised if np.sqrt((error**2).mean()) <= QUANTISED_TOLERANCE * expected.std() else exact
+        except Exception:  # not a BERT-type model; each package has errors of its own for that
             return b""
 
-    def _by_torch(self) -> Scorer:
+    def _torch_scorer(self) -> Scorer:
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging
 
         logging.disable_progress_bar()
-        logging.set_verbosity(logging.CRITICAL)  # what goes wrong is told below, in one sentence
+        logging.set_verbosity(logging.CRITICAL)  # errors are reported below, in one sentence
         try:
             if not any((self._folder / name).is_file() for name in TOKENIZERS):
                 raise FileNotFoundError(f"it has none of {', '.join(TOKENIZERS)}")
             model = CrossEncoder(
                 str(self._folder), device="cpu", local_files_only=True, activation_fn=torch.nn.Identity()
             )
-        except Exception as error:  # each of the packages below has errors of its own for files it cannot read
+        except Exception as error:  # each package has errors of its own for files it cannot read
             reason = " ".join(str(error).split()).rstrip(".")
             raise ModelMissing(
                 f"The cross-encoder in {self._folder} cannot be loaded: {reason[:160]}.",
@@ -156,12 +161,12 @@ class CrossEncoderReranker:
         return lambda pairs: np.asarray(model.predict(list(pairs), show_progress_bar=False), dtype=np.float32)
 
 
-def _read(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
-    """A model's sizes and weights. Raises ValueError, KeyError, OSError for one that is not of BERT's kind."""
+def _read_model(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
+    """A model's sizes and weights. Raises ValueError, KeyError or OSError if it is not of BERT's type."""
     config = _json(folder / CONFIG)
-    known = {"model_type": "bert", "hidden_act": "gelu", "architectures": ["BertForSequenceClassification"]}
-    if any(config[key] != value for key, value in known.items()):
-        raise ValueError("another kind of network")
+    required = {"model_type": "bert", "hidden_act": "gelu", "architectures": ["BertForSequenceClassification"]}
+    if any(config[key] != value for key, value in required.items()):
+        raise ValueError("not a BERT-type model")
     sizes = Sizes(
         config["num_hidden_layers"],
         config["num_attention_heads"],
@@ -174,30 +179,30 @@ def _read(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
     return sizes, tensors
 
 
-def _scorer(folder: Path, content: bytes, threads: int) -> Scorer:
+def _onnx_scorer(folder: Path, content: bytes, threads: int) -> Scorer:
     from tokenizers import Tokenizer
 
     tensors = read_tensors(folder / WEIGHTS)
     words, positions, types = (tensors[f"bert.embeddings.{table}_embeddings.weight"] for table in TABLES)
-    network = OnnxEncoder(content, words, positions, types, threads)
+    encoder = OnnxEncoder(content, words, positions, types, threads)
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-    longest = min(
+    max_tokens = min(
         _json(folder / CONFIG)["max_position_embeddings"], _json(folder / TOKENIZER_CONFIG)["model_max_length"]
     )
-    tokenizer.enable_truncation(longest, strategy="longest_first")
+    tokenizer.enable_truncation(max_tokens, strategy="longest_first")
     tokenizer.no_padding()
 
     def run(row: tuple[Ids, Ids]) -> float:
-        return float(network.run(*row)[0, 0])
+        return float(encoder.run(*row)[0, 0])
 
     def score(pairs: Sequence[Pair]) -> Vectors:
-        read = tokenizer.encode_batch(list(pairs))
-        rows = [(np.array(one.ids, dtype=np.int32), np.array(one.type_ids, dtype=np.int32)) for one in read]
-        return np.fromiter(network.each(run, rows), dtype=np.float32, count=len(rows))
+        encodings = tokenizer.encode_batch(list(pairs))
+        rows = [(np.array(one.ids, dtype=np.int32), np.array(one.type_ids, dtype=np.int32)) for one in encodings]
+        return np.fromiter(encoder.map(run, rows), dtype=np.float32, count=len(rows))
 
     return score
 
 
 def _json(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value

@@ -1,4 +1,4 @@
-"""Texts to vectors of unit length. Queries and passages are different calls."""
+"""An embedding model on Ollama: queries and passages to vectors of unit length."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from folio.types import Vectors
 if TYPE_CHECKING:
     from ollama import Client
 
-# nomic-embed-text is trained with these; without them its vectors rank worse (its model card says which).
+# nomic-embed-text is trained with these prefixes and ranks worse without them (see its model card).
 NOMIC_PREFIXES = ("search_document: ", "search_query: ")
 
-# Ollama cuts the end of a long text unless it is asked not to (ollama.py), and an old one in any case. So no text is
-# sent that could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
-MAX_WINDOW = 2048  # tokens; what nomic-embed-text takes, and no passage needs more
-UNKNOWN_WINDOW = 512  # tokens, for a model that does not say: what BERT takes
-RESERVE = 48  # tokens kept for the prefix and the model's own marks at both ends
+# Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no text is sent that
+# could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
+MAX_WINDOW = 2048  # tokens: the limit of nomic-embed-text, and enough for any passage
+UNKNOWN_WINDOW = 512  # tokens, for a model that does not state its context length: BERT's limit
+RESERVE = 48  # tokens kept free for the prefix and the special tokens at both ends
 MAX_WAIT_S = 8.0
 
 
 class OllamaEmbedder:
-    """An embedding model that Ollama serves.
+    """An embedding model on Ollama.
 
-    A text longer than the model's window is not cut: it is split into parts that surely fit, and its vector is the
-    mean of theirs, weighted by their length. With nomic-embed-text a part is 2,000 bytes, which is more than a passage
-    has unless its script takes several bytes a letter; with all-minilm, whose window is 256 tokens, 208.
+    A text longer than the model's window is not truncated: it is split into parts that certainly fit, and its vector is
+    the mean of theirs, weighted by length. A part has at most 2,000 bytes with nomic-embed-text, more than most
+    passages, and 208 bytes with all-minilm, whose window is 256 tokens.
     """
 
     def __init__(
         self, server: OllamaServer, model: str, batch: int, retries: int = 4, first_wait_s: float = 0.5
     ) -> None:
-        """batch: passages in one request at most. retries: further tries after a passing error.
+        """Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel, ContextTooSmall.
 
-        The wait before a further try begins at first_wait_s seconds, doubles, and stays below MAX_WAIT_S.
-        Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel, ContextTooSmall.
+        batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
+        before the first retry; each further wait is twice as long, up to MAX_WAIT_S.
         """
         self._server = server
         self._batch = batch
@@ -58,7 +58,7 @@ class OllamaEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Numbers in a vector; asked for with one embedding where the server does not say. Raises ModelError."""
+        """Dimension of the vectors, from a test embedding if the server does not state it. Raises ModelError."""
         if self._model.embedding_length:
             return self._model.embedding_length
         vectors = self._request(["dimension"])
@@ -91,22 +91,22 @@ class OllamaEmbedder:
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        split = [list(_parts(text, self._part_bytes)) for text in texts]
-        parts = [part for own in split for part in own]
+        parts_by_text = [list(_parts(text, self._part_bytes)) for text in texts]
+        parts = [part for of_text in parts_by_text for part in of_text]
         rows = np.concatenate(
             [
-                self._checked(self._request([prefix + part for part in some]), len(some))
-                for some in (parts[at : at + self._batch] for at in range(0, len(parts), self._batch))
+                self._unit_rows(self._request([prefix + part for part in batch]), len(batch))
+                for batch in (parts[start : start + self._batch] for start in range(0, len(parts), self._batch))
             ]
         )
         if len(parts) == len(texts):
             return rows.astype(np.float32)
         weights = np.array([max(1, len(part.encode())) for part in parts], dtype=np.float64)
-        firsts = [0, *accumulate(len(own) for own in split)][:-1]
+        firsts = [0, *accumulate(len(of_text) for of_text in parts_by_text)][:-1]
         return _unit(np.add.reduceat(rows * weights[:, None], firsts, axis=0)).astype(np.float32)
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        """One request, tried again after passing errors. Raises ModelError."""
+        """Send one request, with retries after transient errors. Raises ModelError."""
         from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
         retrying = Retrying(
@@ -116,25 +116,25 @@ class OllamaEmbedder:
             reraise=True,
         )
         try:
-            vectors: list[list[float]] = retrying(self._embedded, texts)
-        except Exception as error:  # whatever the three packages below raise; the call itself is all that stands here
+            vectors: list[list[float]] = retrying(self._request_once, texts)
+        except Exception as error:  # from tenacity, ollama or httpx
             raise translate(error, self._model.name, self._server.url) from error
         return vectors
 
-    def _embedded(self, texts: list[str]) -> list[list[float]]:
-        # A server may be set to a smaller context than the model has, and would cut there.
+    def _request_once(self, texts: list[str]) -> list[list[float]]:
+        # A server may be set to a smaller context than the model has, and would truncate there.
         response = self._client.embed(self._model.name, texts, options={"num_ctx": self._window})
         return [list(vector) for vector in response.embeddings]
 
     @cached_property
     def _client(self) -> Client:
-        # The client that langchain-ollama's OllamaEmbeddings has too, which would take half a second more to import.
+        # OllamaEmbeddings of langchain-ollama uses this client too, but takes half a second more to import.
         from ollama import Client
 
         return Client(self._server.url, **client_kwargs(self._server.timeout_s))
 
-    def _checked(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
-        """The server's vectors as unit rows. Raises OllamaError where they cannot be vectors of these texts."""
+    def _unit_rows(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
+        """The vectors as rows of unit length. Raises OllamaError if they cannot be the vectors of `count` texts."""
         if len(vectors) != count:
             raise self._unusable(f"{len(vectors)} vectors for {count} texts")
         lengths = {len(vector) for vector in vectors}
@@ -156,7 +156,7 @@ class OllamaEmbedder:
 
 
 def _window(model: ModelInfo) -> int:
-    """Tokens that a model surely reads of a text. Raises ContextTooSmall."""
+    """How many tokens of a text a model certainly reads. Raises ContextTooSmall."""
     window = min(model.context_length or UNKNOWN_WINDOW, model.num_ctx or MAX_WINDOW, MAX_WINDOW)
     if window <= RESERVE:
         raise ContextTooSmall(
@@ -167,8 +167,8 @@ def _window(model: ModelInfo) -> int:
 
 
 def _parts(text: str, limit: int) -> Iterator[str]:
-    """The text in parts of at most limit bytes of UTF-8 each, cut between words where one ends in time."""
-    # A lone surrogate, which a broken PDF can hold, has no bytes in UTF-8 and could not be sent.
+    """The text in parts of at most `limit` bytes of UTF-8, split between words where possible."""
+    # A broken PDF can contain lone surrogates, which UTF-8 cannot encode.
     rest = text.encode(errors="replace")
     while len(rest) > limit:
         cut = max(rest.rfind(mark, 0, limit) for mark in (b" ", b"\n")) + 1
@@ -182,6 +182,6 @@ def _parts(text: str, limit: int) -> Iterator[str]:
 
 
 def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Rows scaled to length 1. No row may be zero."""
+    """Rows scaled to unit length. No row may be all zeros."""
     scaled: npt.NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return scaled

@@ -1,9 +1,9 @@
-"""Graphs that were made from a model's weights, kept in a folder so that the next start only reads them.
+"""A folder of ONNX graphs built from model weights, so that the next start only reads them.
 
-Beside a graph stands what it was made from: the way of making it, and the size, time and SHA-256 of each source. A
-source is hashed again only when its size or time has changed; the graph is hashed whenever it is read. What is missing,
-damaged or of something else counts as not there. Files are replaced whole, so any number of processes may share the
-folder; where it cannot be written, nothing is kept.
+Next to each graph, a JSON record says how it was built and gives the size, time and SHA-256 of each source file. A
+source is hashed again only if its size or time has changed; a graph is hashed whenever it is read. A graph that is
+missing, damaged or built from other sources counts as absent. Files are replaced atomically, so any number of processes
+may share the folder. If it is not writable, nothing is cached.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 
 from folio.files import sha256_file, sync
 
-# The folder for them, below MODELS_DIR.
+# The folder for graphs, in MODELS_DIR.
 GRAPHS = "onnx"
-# Seconds after which a file that is not yet renamed is what a killed process left behind.
-_LEFT_BEHIND = 600
+# A temporary file older than this many seconds was left behind by a killed process.
+_STALE_S = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a graph was made from, as it was when it was hashed."""
+    """A file that a graph was built from, as it was when it was hashed."""
 
     path: str  # absolute
     size: int
@@ -39,17 +39,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OnnxCache:
-    """What a folder has of the graph with this name. folder None: nothing, and nothing is kept."""
+    """The cached graph of this name. folder None: nothing is cached."""
 
     folder: Path | None
     name: str
     version: str = ""
-    graph: str = ""  # its SHA-256; "" where the makers said that none can be made
+    digest: str = ""  # SHA-256 of the graph; "" if none can be built from these sources
     sources: tuple[Source, ...] = ()
 
     @classmethod
     def read(cls, folder: Path | None, name: str) -> OnnxCache:
-        """Never raises: a record that cannot be read is none."""
+        """Never raises: a record that cannot be read counts as absent."""
         if folder is None:
             return cls(None, name)
         try:
@@ -59,67 +59,67 @@ class OnnxCache:
         except (OSError, ValueError, TypeError, KeyError):
             return cls(folder, name)
 
-    def examined(self, paths: Sequence[Path]) -> tuple[Source, ...]:
-        """These files as they are now; those that have the size and time that they had are not read. Raises OSError."""
+    def hash_sources(self, paths: Sequence[Path]) -> tuple[Source, ...]:
+        """These files as they are now. A file with the recorded size and time is not hashed again. Raises OSError."""
         known = {(source.path, source.size, source.mtime_ns): source for source in self.sources}
-        found = []
+        hashed = []
         for path in paths:
             status = path.stat()
-            now = (os.path.abspath(path), status.st_size, status.st_mtime_ns)
-            found.append(known.get(now) or Source(*now, sha256_file(path)))
-        return tuple(found)
+            key = (os.path.abspath(path), status.st_size, status.st_mtime_ns)
+            hashed.append(known.get(key) or Source(*key, sha256_file(path)))
+        return tuple(hashed)
 
-    def is_of(self, version: str, sources: Sequence[Source]) -> bool:
-        """Whether it was made in this way from files with these bytes."""
+    def matches(self, version: str, sources: Sequence[Source]) -> bool:
+        """Whether the graph was built by this version from files with these contents."""
         return self.version == version and [s.sha256 for s in self.sources] == [s.sha256 for s in sources]
 
-    def content(self) -> bytes | None:
-        """The graph, whole and as it was made; else None."""
-        if self.folder is None or not self.graph:
+    def load(self) -> bytes | None:
+        """The graph; None if it is absent or its SHA-256 differs."""
+        if self.folder is None or not self.digest:
             return None
         try:
-            content = self._file(self.graph).read_bytes()
+            content = self._file(self.digest).read_bytes()
         except OSError:
             return None
-        return content if hashlib.sha256(content).hexdigest() == self.graph else None
+        return content if hashlib.sha256(content).hexdigest() == self.digest else None
 
-    def keep(self, version: str, sources: Sequence[Source], content: bytes) -> None:
-        """Put a graph and its record in place of what was there; empty content: none can be made of these sources.
+    def save(self, version: str, sources: Sequence[Source], content: bytes) -> None:
+        """Replace the cached graph and its record. Empty content records that none can be built from these sources.
 
-        The record comes last, and names the graph by its hash, so that the two always fit. Never raises OSError.
+        The record is written last and names the graph by its hash, so the two always match. Never raises OSError.
         """
         if self.folder is None:
             return
         digest = hashlib.sha256(content).hexdigest() if content else ""
-        made_of = [{field: getattr(source, field) for field in Source.__slots__} for source in sources]
-        record = json.dumps({"version": version, "graph": digest, "sources": made_of}, indent=1)
+        entries = [{field: getattr(source, field) for field in Source.__slots__} for source in sources]
+        record = json.dumps({"version": version, "graph": digest, "sources": entries}, indent=1)
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             if content:
                 self._replace(self._file(digest), content)
             self._replace(self.folder / f"{self.name}.json", record.encode())
-            self._sweep(self._file(digest))
+            self._remove_stale(self._file(digest))
 
     def _file(self, digest: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{self.name}.{digest[:16]}.onnx"
 
     def _replace(self, path: Path, content: bytes) -> None:
-        beside = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")  # of this thread alone
+        temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")  # unique to this thread
         try:
-            beside.write_bytes(content)
-            sync(beside)
-            os.replace(beside, path)
+            temporary.write_bytes(content)
+            sync(temporary)
+            os.replace(temporary, path)
         except OSError:
             with suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise
 
-    def _sweep(self, current: Path) -> None:
-        """Remove the graphs that this one took the place of, and what killed processes left behind."""
+    def _remove_stale(self, current: Path) -> None:
+        """Remove replaced graphs and the temporary files of killed processes."""
         assert self.folder is not None
         for path in self.folder.glob(f"{self.name}.*"):
-            stale = path.suffix == ".onnx" and path != current
-            left = path.suffix == ".new" and path.stat().st_mtime < time() - _LEFT_BEHIND
-            if stale or left:
+            is_replaced = path.suffix == ".onnx" and path != current
+            is_abandoned = path.suffix == ".new" and path.stat().st_mtime < time() - _STALE_S
+            if is_replaced or is_abandoned:
                 path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A graph of bert_onnx.py at work: token ids in, numbers out, texts side by side on the processor's cores."""
+"""Runs the graphs of bert_onnx.py on onnxruntime: token ids in, numbers out, several texts at once."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ResultT = TypeVar("ResultT")
 
 
 def read_tensors(path: Path) -> dict[str, Vectors]:
-    """The float32 tensors of a safetensors file by name: read-only views of the mapped file, nothing is copied.
+    """The float32 tensors of a safetensors file by name, as read-only views of the memory-mapped file.
 
-    Format: 8 bytes of header length, a JSON header, the data (https://github.com/huggingface/safetensors#format). The
-    library's own reader would copy all 90 MB, of which a query needs a few rows. Raises OSError, ValueError.
+    The safetensors package would copy all 90 MB, of which a query needs a few rows. Format: 8 bytes of header length, a
+    JSON header, the data (https://github.com/huggingface/safetensors#format). Raises OSError, ValueError.
     """
     mapped = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
     begin = 8 + int(mapped[:8].view("<u8")[0])
@@ -37,49 +37,49 @@ def read_tensors(path: Path) -> dict[str, Vectors]:
 
 
 class OnnxEncoder:
-    """A loaded graph with its tables of embeddings. Nothing in it changes, so any number of threads may use it.
+    """A loaded graph and its embedding tables. It never changes, so any number of threads may share it.
 
-    Embeddings are looked up here and not in the graph, so that of the table of words, half of a model, only the rows
-    in use are ever read from the disk.
+    Embeddings are looked up here and not in the graph: the word table is half of a model, and only the rows in use
+    are read from disk.
     """
 
     def __init__(self, graph: bytes, words: Vectors, positions: Vectors, types: Vectors, threads: int = 0) -> None:
         """words: (vocabulary, dimension). positions: (positions, dimension). types: (types, dimension).
 
-        threads: texts that are worked on at once; 0 for one on each core.
+        threads: how many texts to run at once; 0 for one per core.
         """
-        # Its builds report their use to Microsoft unless they are told not to before they are imported.
+        # Some builds of onnxruntime report usage to Microsoft unless this is set before the import.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime as ort  # type: ignore[import-untyped]
 
         options = ort.SessionOptions()
-        # Texts run side by side, each on one thread: threads that share one text mostly wait for each other.
+        # Texts run in parallel, each on one thread: threads that share one text mostly wait for each other.
         options.intra_op_num_threads = 1
-        options.enable_mem_pattern = False  # it plans memory for every new length of text, and keeps it
-        # The fused operators are in the graph; of more, one that is slower than what it replaces (LayerNormalization).
+        options.enable_mem_pattern = False  # it would plan and keep memory for every new text length
+        # The graph already has the fused operators; a higher level adds a slower fused LayerNormalization.
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         self._session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         self._words = words
         self._positions = positions
         self._types = types
         self._threads = threads or _cores()
-        self._pool = ThreadPoolExecutor(self._threads, "network") if self._threads > 1 else None
+        self._pool = ThreadPoolExecutor(self._threads, "onnx") if self._threads > 1 else None
 
     def run(self, ids: Ids, types: Ids | None = None) -> Vectors:
-        """What the graph makes of one text: (tokens, dimension) or (1, labels). types: 0 and 1 in a pair of texts."""
-        kinds = self._types[0] if types is None else self._types[types]
-        embedded = self._words[ids] + self._positions[: len(ids)] + kinds
+        """The graph's output for one text: (tokens, dimension) or (1, labels). types: 0 or 1 for each token."""
+        type_embeddings = self._types[0] if types is None else self._types[types]
+        embedded = self._words[ids] + self._positions[: len(ids)] + type_embeddings
         (out,) = self._session.run(["out"], {"embedded": embedded})
-        found: Vectors = out
-        return found
+        output: Vectors = out
+        return output
 
-    def each(self, function: Callable[[ItemT], ResultT], items: Sequence[ItemT]) -> Iterator[ResultT]:
-        """The function's results in order, worked out side by side."""
+    def map(self, function: Callable[[ItemT], ResultT], items: Sequence[ItemT]) -> Iterator[ResultT]:
+        """The function's results in order, computed in parallel."""
         if self._pool is None or len(items) < 2:
             return map(function, items)
         return self._pool.map(function, items)
 
 
 def _cores() -> int:
-    """Of the processor, those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,5 +1,5 @@
-"""A PDF file to pages of text, metadata and pictures of its pages.
+"""Reads PDF files: the text of their pages, metadata, and pictures of pages.
 
-In: the path of a file. Out: pages with what a reader can see on them, in reading order, and the paper's own data.
-Only mupdf.py imports PyMuPDF. May import the root modules alone.
+In: the path of a file. Out: the text that a reader can see, page by page in reading order, and the paper's metadata.
+Only mupdf.py imports PyMuPDF. May import only the root modules.
 """

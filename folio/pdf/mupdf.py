@@ -1,4 +1,4 @@
-"""PyMuPDF, quiet and light. The only room that imports it."""
+"""Loads PyMuPDF, quietly and without its layout models. The only module that imports it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 @cache
 def pymupdf() -> Any:
-    """The module, told to keep MuPDF's messages to itself. Imported when needed: it takes 0.2 s."""
-    # Its import tries to load the models of its layout analyser, which only layout_parser() uses: another 0.5 s and
-    # 270 MB of address space in every worker. None in sys.modules makes an import fail, and this one is allowed to.
+    """The pymupdf module, with MuPDF's messages turned off. Imported on first use, which takes 0.2 s."""
+    # The import tries to load the layout models, which only layout_parser() needs: another 0.5 s and 270 MB of address
+    # space in every worker. None in sys.modules makes that import fail, which PyMuPDF tolerates.
     modules: dict[str, Any] = sys.modules
     modules.setdefault("pymupdf.layout", None)
     try:
@@ -26,7 +26,7 @@ def pymupdf() -> Any:
 
 @cache
 def layout_parser() -> Any:
-    """pymupdf4llm's parse_document, with the models of the layout analyser loaded. Both come with PyMuPDF 2."""
+    """pymupdf4llm's parse_document, with the layout models loaded. Both come with PyMuPDF 2."""
     pymupdf()
     import pymupdf4llm
     from pymupdf4llm.helpers.document_layout import parse_document

@@ -1,6 +1,6 @@
-"""A page without a text layer to lines of text: Tesseract through PyMuPDF, or RapidOCR, whichever is installed.
+"""OCR of pages without a text layer: by Tesseract through PyMuPDF, or by RapidOCR, whichever is installed.
 
-Nothing is downloaded: Tesseract's language files come with its package, RapidOCR's models lie in its wheel.
+Nothing is downloaded: Tesseract's language files come with its package, and RapidOCR's models are in its wheel.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from folio.pdf.reading_order import Box
 
 HOW_TO_INSTALL = "install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or `pip install rapidocr`"
 
-# Both engines read ordinary print at this resolution as well as at 300 dpi, in two thirds of the time.
+# Both engines read ordinary print as well at this resolution as at 300 dpi, in two thirds of the time.
 _DPI = 200
-# At that resolution a page of A4 has 3.9 million pixels; one of a poster gets fewer to the inch.
+# An A4 page has 3.9 million pixels at that resolution. Larger pages, such as posters, get a lower one.
 _MAX_PIXELS = 12_000_000
 _POINTS_PER_INCH = 72
-# With more languages than this installed, as the packages of some systems bring them all, only the first is read.
-_FEW_LANGUAGES = 3
-# Pictures without writing give an engine specks of one or two letters. Longer words have so many letters at least.
-_WORD, _LETTERS = re.compile(r"[^\W_]{3,}"), 16
-# RapidOCR is asked to leave out a line that it is less sure of than this, of 1.
-_SURE = 0.5
-# Lines that are no farther apart than this share of a line's height are of one paragraph.
-_LEADING = 0.8
+# Some systems install every language. With more than this, only the first is used.
+_MAX_LANGUAGES = 3
+# In pictures without text an engine finds specks of one or two letters. Text has this many letters in longer words.
+_WORD, _MIN_LETTERS = re.compile(r"[^\W_]{3,}"), 16
+# RapidOCR leaves out lines that it is less confident of than this, from 0 to 1.
+_MIN_CONFIDENCE = 0.5
+# Lines closer than this share of a line's height belong to one paragraph.
+_MAX_LEADING = 0.8
 
 Blocks = list[list[Box]]
 
 
 class Engine(NamedTuple):
-    """What reads pages, and the name by which people know it."""
+    """An OCR engine and its display name."""
 
     name: str
-    read: Callable[[Any], Blocks]  # a page of PyMuPDF -> its lines by paragraph, placed on the page as it is shown
+    read: Callable[[Any], Blocks]  # a PyMuPDF page -> its lines by paragraph, in the coordinates of the page as shown
 
 
 @cache
 def engine() -> Engine | None:
-    """The engine that is installed; None where there is none. Looked for once a process: Tesseract's takes 0.2 s."""
+    """The installed engine; None if there is none. Cached, since looking for Tesseract takes 0.2 s."""
     languages = _tesseract_languages()
     if languages:
-        return Engine("Tesseract", partial(_tesseract, *languages))
+        return Engine("Tesseract", partial(_read_tesseract, *languages))
     models = _rapidocr_models()
-    return Engine("RapidOCR", partial(_rapidocr, models)) if models else None
+    return Engine("RapidOCR", partial(_read_rapidocr, models)) if models else None
 
 
-def is_writing(text: str) -> bool:
-    """Whether what an engine read is writing, and not what it saw in a picture without any."""
-    return sum(map(len, _WORD.findall(text))) >= _LETTERS
+def is_text(text: str) -> bool:
+    """Whether an engine's output is text, and not noise from a picture without text."""
+    return sum(map(len, _WORD.findall(text))) >= _MIN_LETTERS
 
 
 def _pixmap(page: Any) -> Any:
-    """A page as it is shown, in colour."""
+    """The page as shown, in colour."""
     mupdf = pymupdf()
     area = page.rect.width * page.rect.height / _POINTS_PER_INCH**2
     dpi = max(1, int(min(_DPI, (_MAX_PIXELS / area) ** 0.5)))
@@ -73,22 +73,22 @@ def _pixmap(page: Any) -> Any:
 
 
 def _tesseract_languages() -> tuple[str, str] | None:
-    """The folder of Tesseract's languages, and those to read with, as it names them: "eng+deu". None without any."""
+    """The folder of Tesseract's language files, and the languages to use, such as "eng+deu"; None if there are none."""
     try:
         folder = Path(pymupdf().get_tessdata())
-    except Exception:  # it is not installed, which it says by more than one kind of exception
+    except Exception:  # Tesseract is not installed; more than one kind of exception says so
         return None
     names = sorted(path.stem for path in folder.glob("*.traineddata") if path.stem != "osd")
     names.sort(key=lambda name: name != "eng")
     if not names:
         return None
-    return str(folder), "+".join(names if len(names) <= _FEW_LANGUAGES else names[:1])
+    return str(folder), "+".join(names if len(names) <= _MAX_LANGUAGES else names[:1])
 
 
-def _tesseract(folder: str, languages: str, page: Any) -> Blocks:
+def _read_tesseract(folder: str, languages: str, page: Any) -> Blocks:
     mupdf = pymupdf()
     pixmap = _pixmap(page)
-    with _nothing_said():
+    with _stderr_silenced():
         read = mupdf.open("pdf", pixmap.pdfocr_tobytes(compress=False, language=languages, tessdata=folder))
     try:
         blocks = read[0].get_textpage(flags=mupdf.TEXTFLAGS_TEXT).extractDICT()["blocks"]
@@ -108,27 +108,27 @@ def _tesseract(folder: str, languages: str, page: Any) -> Blocks:
 
 
 @contextmanager
-def _nothing_said() -> Iterator[None]:
-    """Keeps what C code writes to standard error to itself: Tesseract's remarks on every speck of a scan."""
+def _stderr_silenced() -> Iterator[None]:
+    """Discard what C code writes to standard error: Tesseract comments on every speck of a scan."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    silent = os.open(os.devnull, os.O_WRONLY)
+    saved = os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(silent, 2)
+        os.dup2(null, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(silent)
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
 
 
 # RapidOCR
 
 
 def _rapidocr_models() -> dict[str, str]:
-    """The paths of the models in RapidOCR's package by the settings that name them; {} where one is not there.
+    """The settings that name the models in RapidOCR's package, with their paths; {} if one is missing.
 
-    They are named to it, as it would download what it does not find.
+    RapidOCR gets them by name, because it downloads what it does not find.
     """
     package = find_spec("rapidocr")
     if package is None or package.origin is None:
@@ -141,21 +141,21 @@ def _rapidocr_models() -> dict[str, str]:
 
 
 @cache
-def _loaded(models: tuple[tuple[str, str], ...]) -> Any:
+def _load_rapidocr(models: tuple[tuple[str, str], ...]) -> Any:
     import logging
 
     from rapidocr import RapidOCR
 
-    reader = RapidOCR(params={"Global.log_level": "critical", "Global.text_score": _SURE, **dict(models)})
+    reader = RapidOCR(params={"Global.log_level": "critical", "Global.text_score": _MIN_CONFIDENCE, **dict(models)})
     logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
     return reader
 
 
-def _rapidocr(models: dict[str, str], page: Any) -> Blocks:
+def _read_rapidocr(models: dict[str, str], page: Any) -> Blocks:
     pixmap = _pixmap(page)
     pixels = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
     picture = pixels[:, : 3 * pixmap.width].reshape(pixmap.height, pixmap.width, 3)
-    read = _loaded(tuple(models.items()))(np.ascontiguousarray(picture[:, :, ::-1]))  # it takes blue first
+    read = _load_rapidocr(tuple(models.items()))(np.ascontiguousarray(picture[:, :, ::-1]))  # RGB to BGR
     if read.boxes is None:
         return []
     scale = page.rect.width / pixmap.width
@@ -167,14 +167,14 @@ def _rapidocr(models: dict[str, str], page: Any) -> Blocks:
 
 
 def paragraphs(lines: Sequence[Box]) -> Blocks:
-    """Lines, from top to bottom, each put to the paragraph that ends right above it."""
+    """Group lines, given from top to bottom, into paragraphs: each joins the one that ends right above it."""
     found: Blocks = []
     for line in lines:
         height = line.y1 - line.y0
         above = (
             block
             for block in reversed(found)
-            if -0.5 * height < line.y0 - block[-1].y1 < _LEADING * height
+            if -0.5 * height < line.y0 - block[-1].y1 < _MAX_LEADING * height
             and min(line.x1, block[-1].x1) > max(line.x0, block[-1].x0)
         )
         block = next(above, None)

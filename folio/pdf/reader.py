@@ -165,7 +165,7 @@ class _Reader:
         except Exception as error:  # whatever an engine makes of a page, it must not cost the others
             return text, f"{NOT_READ}, and {engine.name} failed: {_reason(error)}"
         read = page_text(blocks)
-        if not ocr.is_writing(read):
+        if not ocr.is_text(read):
             return text, "" if text else f"no text (image only, in which {engine.name} finds none)"
         return read, f"read by OCR ({engine.name})"
 

@@ -1,4 +1,4 @@
-"""Cross-encoders: loaded from files, run as ONNX graphs; a small one with random weights is made here."""
+"""Cross-encoders: loaded from files, run as ONNX graphs. Tests build a small one with random weights."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from config import Settings
 from folio.errors import ModelMissing
 from folio.model_choice import ModelChoice
 from folio.models import cross_encoder as module
-from folio.models.bert_onnx import graph
-from folio.models.cross_encoder import CrossEncoderReranker, local_files
+from folio.models.bert_onnx import build_graph
+from folio.models.cross_encoder import CrossEncoderReranker, find_model
 from folio.protocols import Reranker
 from folio.search.retriever import reranked
 from tests.helpers.factories import one_page_hits
@@ -73,9 +73,9 @@ def test_a_cross_encoder_scores_as_sentence_transformers_does(
     reranker: Reranker = CrossEncoderReranker(cross_encoder, NAME)
     hits = one_page_hits(*TEXTS)
     scores = reranker.scores(QUESTION, hits, {})
-    assert capfd.readouterr() == ("", "")  # no progress bar of the loading, nor anything else
+    assert capfd.readouterr() == ("", "")  # no progress bar, nor anything else
     model = CrossEncoder(str(cross_encoder), device="cpu", local_files_only=True)
-    expected = model.predict([(QUESTION, text) for text in TEXTS])  # of one label: through a sigmoid
+    expected = model.predict([(QUESTION, text) for text in TEXTS])  # with one label: through a sigmoid
     np.testing.assert_allclose(scores, expected, atol=1e-6)
     assert len({round(score, 4) for score in scores}) == 4
     assert all(0 <= score <= 1 for score in scores)
@@ -85,7 +85,7 @@ def test_a_cross_encoder_scores_as_sentence_transformers_does(
     assert reranker.name == NAME
 
 
-def test_its_graph_is_made_once_and_then_needs_no_torch(cross_encoder: Path, tmp_path: Path) -> None:
+def test_its_graph_is_built_once_and_then_needs_no_torch(cross_encoder: Path, tmp_path: Path) -> None:
     hits = one_page_hits(*TEXTS)
     expected = CrossEncoderReranker(cross_encoder, NAME, tmp_path).scores(QUESTION, hits, {})
     code = (
@@ -112,18 +112,18 @@ def test_its_graph_is_made_once_and_then_needs_no_torch(cross_encoder: Path, tmp
     assert json.loads(ran.stdout) == [expected, []]
 
 
-def test_the_rounded_graph_is_kept_where_it_agrees_and_the_exact_one_where_it_does_not(
+def test_the_quantised_graph_is_used_if_it_is_accurate_and_the_exact_one_if_not(
     cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reranker = CrossEncoderReranker(cross_encoder, NAME)
-    expected = reranker._by_torch()(module.TRIED)
-    sizes, tensors = module._read(cross_encoder)
-    exact, rounded = (graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
-    monkeypatch.setattr(module, "AS_ROUNDED", 0.5)
-    assert reranker._agreeing(expected) == rounded
-    monkeypatch.setattr(module, "AS_ROUNDED", 0.0)
-    assert reranker._agreeing(expected) == exact
-    assert reranker._agreeing(expected + 0.1) == b""  # of another model
+    expected = reranker._torch_scorer()(module.CHECK_PAIRS)
+    sizes, tensors = module._read_model(cross_encoder)
+    exact, quantised = (build_graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
+    monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.5)
+    assert reranker._build_graph(expected) == quantised
+    monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.0)
+    assert reranker._build_graph(expected) == exact
+    assert reranker._build_graph(expected + 0.1) == b""  # of another model
 
 
 def another_activation(folder: Path) -> None:
@@ -147,29 +147,29 @@ def test_a_model_of_another_kind_is_run_by_sentence_transformers(
     expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(
         [(QUESTION, text) for text in TEXTS]
     )
-    for _ in range(2):  # the second time it is known that there is no graph
+    for _ in range(2):  # the second time the cache says that there is no graph
         scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, hits, {})
         assert scores == pytest.approx(expected.tolist(), abs=1e-6)
     assert list(tmp_path.glob("onnx/*.onnx")) == []
 
 
-def test_half_a_character_is_no_error(cross_encoder: Path) -> None:
+def test_a_lone_surrogate_is_no_error(cross_encoder: Path) -> None:
     (score,) = CrossEncoderReranker(cross_encoder, NAME).scores(QUESTION, one_page_hits("half \ud835 a pair"), {})
     assert 0 <= score <= 1
 
 
-def test_the_hubs_cache_is_looked_into_without_its_package(
+def test_hugging_face_cache_is_searched_without_its_package(
     cross_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cached = tmp_path / "hub" / "models--cross-encoder--ms-marco-MiniLM-L-6-v2"
     (cached / "refs").mkdir(parents=True)
     (cached / "refs" / "main").write_text("abc123")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    assert local_files(NAME, tmp_path / "models") is None
+    assert find_model(NAME, tmp_path / "models") is None
     shutil.copytree(cross_encoder, cached / "snapshots" / "abc123")
-    assert local_files(NAME, tmp_path / "models") == cached / "snapshots" / "abc123"
+    assert find_model(NAME, tmp_path / "models") == cached / "snapshots" / "abc123"
     for name in ("", "a/b/c", "x" * 5000, "\0", "../.."):
-        assert local_files(name, tmp_path / "models") is None
+        assert find_model(name, tmp_path / "models") is None
 
 
 def cut_short(folder: Path) -> None:
@@ -200,7 +200,7 @@ def without_words(folder: Path) -> None:
         lambda folder: (folder / "tokenizer.json").write_text("{"),
     ],
 )
-def test_damaged_files_are_told_in_one_line(
+def test_damaged_files_are_reported_in_one_line(
     cross_encoder: Path, tmp_path: Path, damage: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(cross_encoder, tmp_path / "model")
@@ -214,7 +214,7 @@ def test_damaged_files_are_told_in_one_line(
     assert capfd.readouterr() == ("", "")
 
 
-def test_where_a_cross_encoder_is_looked_for(
+def test_where_a_cross_encoder_is_searched(
     cross_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -1,4 +1,4 @@
-"""The built-in embedder: vectors near those of sentence-transformers, and nothing loaded that it does not name."""
+"""The built-in embedder: vectors close to those of sentence-transformers, and no heavy library loaded."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from folio.errors import ModelError, ModelMissing
 from folio.files import sha256_file
 from folio.models import onnx_cache
 from folio.models.minilm import (
+    CACHED_TOKENS,
     CLS,
-    RECENT,
     SEP,
     STRIDE,
     TOKENIZER,
@@ -41,7 +41,7 @@ ENERGY = "Mitochondria produce most of the cell's ATP."
 ENERGY_ASKED = "Where do cells get their energy from?"
 PLAIN = "The committee met on Tuesday and talked about the budget of the coming year. "
 
-# Of many lengths up to the window, with what papers hold: accents, Greek, Chinese, formulas, ligatures, special tokens.
+# Many lengths up to the window, with accents, Greek, Chinese, formulas, ligatures and special tokens.
 VARIED = [
     "",
     " \n\t ",
@@ -63,7 +63,7 @@ def embedder() -> BuiltinEmbedder:
 
 @pytest.fixture(scope="module")
 def exact() -> BuiltinEmbedder:
-    """With the same weights, not rounded."""
+    """With the same weights, not quantised."""
     embedder = BuiltinEmbedder()
     embedder._loaded = _Model.load(model_folder(), None, terms=0)
     return embedder
@@ -150,7 +150,7 @@ def test_identity_needs_no_model(tmp_path: Path) -> None:
     }
 
 
-def test_no_text_no_row(tmp_path: Path) -> None:
+def test_no_texts_give_no_rows(tmp_path: Path) -> None:
     vectors = BuiltinEmbedder(tmp_path / "nowhere").embed_passages([])
     assert vectors.shape == (0, 384)
     assert vectors.dtype == np.float32
@@ -173,7 +173,7 @@ def test_a_vector_depends_on_its_text_alone(embedder: BuiltinEmbedder) -> None:
 
 
 def test_the_end_of_a_long_text_counts(embedder: BuiltinEmbedder) -> None:
-    filler = PLAIN * 25  # 375 tokens: the fact stands past the first window
+    filler = PLAIN * 25  # 375 tokens, so the fact is beyond the first window
     query = embedder.embed_query(EIFFEL_ASKED)
     without, with_fact, cut = embedder.embed_passages([filler, filler + EIFFEL, PLAIN * 16])
     assert float(without @ cut) == pytest.approx(1, abs=0.02)  # more of the same changes little
@@ -203,7 +203,7 @@ def test_windows(tokens: int, lengths: list[int]) -> None:
     assert np.array_equal(np.unique(np.concatenate([piece[1:-1] for piece in pieces])), ids)
 
 
-# Token by token
+# Token embeddings
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ def test_windows(tokens: int, lengths: list[int]) -> None:
         ("\u4e2d\u6587 text", ["\u4e2d", "\u6587", "text"]),
     ],
 )
-def test_a_token_is_known_by_where_it_stands(embedder: BuiltinEmbedder, text: str, read: list[str]) -> None:
+def test_each_token_has_its_span(embedder: BuiltinEmbedder, text: str, read: list[str]) -> None:
     (found,) = embedder.tokens([text])
     assert [text[start:end] for start, end in found.spans] == read
     assert found.states.shape == (len(read), 384)
 
 
 @pytest.mark.parametrize("text", [*VARIED, PLAIN * 40, "\x00\x85", "\ud835\udc00 \u2028\u200b"])
-def test_a_token_has_a_unit_state_and_stands_on_a_letter_or_sign(embedder: BuiltinEmbedder, text: str) -> None:
+def test_tokens_have_unit_states_and_start_with_visible_characters(embedder: BuiltinEmbedder, text: str) -> None:
     (found,) = embedder.tokens([text])
     assert found.states.dtype == np.float32
     assert found.states.shape == (len(found.spans), 384)
@@ -238,7 +238,7 @@ def test_a_text_without_words_has_no_token(embedder: BuiltinEmbedder) -> None:
         assert (found.states.shape, found.spans) == ((0, 384), ())
 
 
-def test_what_two_windows_share_is_read_twice(embedder: BuiltinEmbedder) -> None:
+def test_tokens_in_two_windows_appear_twice(embedder: BuiltinEmbedder) -> None:
     words = ["ice", "sun", "tree", "house", "river"] * 60
     text = " ".join(words)
     (found,) = embedder.tokens([text])
@@ -250,16 +250,14 @@ def test_what_two_windows_share_is_read_twice(embedder: BuiltinEmbedder) -> None
 
 
 @pytest.mark.parametrize("text", [EIFFEL_ASKED, "", PLAIN * 13])
-def test_a_vector_is_the_mean_of_the_states_before_they_are_brought_to_unit_length(
-    embedder: BuiltinEmbedder, text: str
-) -> None:
+def test_a_vector_is_the_mean_of_the_states_before_normalisation(embedder: BuiltinEmbedder, text: str) -> None:
     model = embedder._model()
-    mean = model.network.run(*windows(model.read(text)[0])).mean(axis=0)
+    mean = model.encoder.run(*windows(model.tokenize(text)[0])).mean(axis=0)
     assert np.abs(mean / np.linalg.norm(mean) - embedder.embed_query(text)).max() < 1e-6
 
 
 @pytest.mark.parametrize("text", [EIFFEL_ASKED, ENERGY * 9, PLAIN * 13])
-def test_the_rounded_states_point_where_the_exact_ones_do(
+def test_quantised_states_are_close_to_the_exact_ones(
     embedder: BuiltinEmbedder, exact: BuiltinEmbedder, text: str
 ) -> None:
     (found,), (expected,) = embedder.tokens([text]), exact.tokens([text])
@@ -269,7 +267,7 @@ def test_the_rounded_states_point_where_the_exact_ones_do(
     assert cosines.min() > 0.98
 
 
-def test_a_text_has_the_same_states_whatever_is_read_beside_it(embedder: BuiltinEmbedder) -> None:
+def test_a_text_has_the_same_states_in_any_batch(embedder: BuiltinEmbedder) -> None:
     texts = [*VARIED, PLAIN * 60, *reversed(VARIED)]
     alone = BuiltinEmbedder(threads=1)
     for text, found in zip(texts, embedder.tokens(texts), strict=True):
@@ -278,33 +276,33 @@ def test_a_text_has_the_same_states_whatever_is_read_beside_it(embedder: Builtin
         assert np.array_equal(found.states, same.states)
 
 
-def test_what_was_read_of_late_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_texts_are_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = BuiltinEmbedder(threads=1)
-    network = embedder._model().network
+    encoder = embedder._model().encoder
     read: list[int] = []
-    run = network.run
+    run = encoder.run
 
     def counted(ids: Ids, types: Ids | None = None) -> Vectors:
         read.append(len(ids))
         return run(ids, types)
 
-    monkeypatch.setattr(network, "run", counted)
+    monkeypatch.setattr(encoder, "run", counted)
     first = embedder.embed_query(EIFFEL_ASKED)
     found = embedder.tokens([EIFFEL_ASKED, EIFFEL, EIFFEL])
-    assert read == [11, 12]  # the question was embedded, and a text that comes twice is read once
+    assert read == [11, 12]  # the question was embedded before, and a repeated text is encoded once
     assert np.array_equal(found[1].states, embedder.tokens([EIFFEL])[0].states)
     assert np.array_equal(first, embedder.embed_query(EIFFEL_ASKED))
     assert read == [11, 12]
-    embedder.tokens([f"{number} {PLAIN * 16}" for number in range(RECENT // 200)])
+    embedder.tokens([f"{number} {PLAIN * 16}" for number in range(CACHED_TOKENS // 200)])
     read.clear()
     embedder.embed_query(EIFFEL_ASKED)
-    assert read == [11]  # what was read long ago is forgotten
+    assert read == [11]  # old texts are forgotten
 
 
-# The graph, made once
+# The cached graph
 
 
-def test_the_graph_is_made_once_and_then_read(tmp_path: Path) -> None:
+def test_the_graph_is_built_once_and_then_loaded(tmp_path: Path) -> None:
     first = BuiltinEmbedder(cache=tmp_path / "models" / "onnx").embed_query(EIFFEL_ASKED)
     code = (
         "import builtins, sys\n"
@@ -325,7 +323,7 @@ def test_the_graph_is_made_once_and_then_read(tmp_path: Path) -> None:
     assert kept.stat().st_size < 15_000_000
 
 
-def test_the_weights_are_hashed_again_only_when_they_have_changed(
+def test_the_weights_are_hashed_again_only_if_they_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shutil.copytree(model_folder(), tmp_path / "model")
@@ -352,24 +350,26 @@ def test_the_weights_are_hashed_again_only_when_they_have_changed(
         BuiltinEmbedder(folder, tmp_path / "onnx").embed_query("text")
 
 
-def test_where_the_graph_cannot_be_kept_it_is_made_in_memory(tmp_path: Path) -> None:
+def test_without_a_writable_cache_the_graph_is_built_in_memory(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("a file where the folder should be")
     vector = BuiltinEmbedder(cache=tmp_path / "models" / "onnx").embed_query("text")
     assert np.array_equal(vector, BuiltinEmbedder().embed_query("text"))
 
 
-# A word in other words
+# Late interaction
 
 
-def test_a_word_is_nearest_to_what_says_it_in_other_words(embedder: BuiltinEmbedder) -> None:
-    asked, told = embedder.tokens(["What does the animal eat?", "It feeds on urchins, which live on the sea floor."])
-    told_words = ["It", "feeds", "on", "ur", "chin", "s", ",", "which", "live", "on", "the", "sea", "floor", "."]
-    eat = asked.states[4]
-    assert told_words[int((told.states @ eat).argmax())] == "feeds"
+def test_a_word_is_closest_to_its_paraphrase(embedder: BuiltinEmbedder) -> None:
+    question, passage = embedder.tokens(
+        ["What does the animal eat?", "It feeds on urchins, which live on the sea floor."]
+    )
+    words = ["It", "feeds", "on", "ur", "chin", "s", ",", "which", "live", "on", "the", "sea", "floor", "."]
+    eat = question.states[4]
+    assert words[int((passage.states @ eat).argmax())] == "feeds"
 
 
 def test_threads_share_one_embedder(embedder: BuiltinEmbedder) -> None:
-    fresh = BuiltinEmbedder(threads=1)  # all of them meet it not yet loaded
+    fresh = BuiltinEmbedder(threads=1)  # not yet loaded when all threads start
     with ThreadPoolExecutor(8) as pool:
         vectors = np.stack(list(pool.map(fresh.embed_query, VARIED * 3)))
     assert np.abs(vectors - embedder.embed_passages(VARIED * 3)).max() < 1e-6
@@ -391,7 +391,7 @@ def test_a_missing_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER])
-def test_a_flipped_bit_is_found_and_a_repair_is_seen(tmp_path: Path, name: str) -> None:
+def test_a_flipped_bit_is_detected_and_a_repaired_file_loads(tmp_path: Path, name: str) -> None:
     folder = shutil.copytree(model_folder(), tmp_path / "model")
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1

@@ -1,4 +1,4 @@
-"""What is made once and kept: read back whole or not at all, and made anew when what it was made of has changed."""
+"""The cache of ONNX graphs: loaded whole or not at all, and rebuilt when the sources have changed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def weights(tmp_path: Path) -> Path:
     return path
 
 
-def keep(folder: Path, weights: Path, content: bytes = CONTENT, version: str = "1") -> OnnxCache:
-    kept = OnnxCache.read(folder, "model")
-    kept.keep(version, kept.examined([weights]), content)
+def save(folder: Path, weights: Path, content: bytes = CONTENT, version: str = "1") -> OnnxCache:
+    cached = OnnxCache.read(folder, "model")
+    cached.save(version, cached.hash_sources([weights]), content)
     return OnnxCache.read(folder, "model")
 
 
@@ -32,38 +32,38 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name.partition(".")[0] + path.suffix for path in folder.iterdir())
 
 
-def test_what_was_kept_is_read_back(tmp_path: Path, weights: Path) -> None:
-    kept = keep(tmp_path / "a" / "cache", weights)
-    assert kept.content() == CONTENT
-    assert kept.is_of("1", kept.examined([weights]))
-    assert not kept.is_of("2", kept.examined([weights]))
+def test_a_saved_graph_is_loaded(tmp_path: Path, weights: Path) -> None:
+    cached = save(tmp_path / "a" / "cache", weights)
+    assert cached.load() == CONTENT
+    assert cached.matches("1", cached.hash_sources([weights]))
+    assert not cached.matches("2", cached.hash_sources([weights]))
     assert names(tmp_path / "a" / "cache") == ["model.json", "model.onnx"]
 
 
-def test_there_is_nothing_before_it_was_kept(tmp_path: Path, weights: Path) -> None:
-    for kept in (
+def test_an_empty_cache_has_no_graph(tmp_path: Path, weights: Path) -> None:
+    for cached in (
         OnnxCache.read(tmp_path / "nowhere", "model"),
         OnnxCache.read(None, "model"),
-        keep(tmp_path, weights, b""),
+        save(tmp_path, weights, b""),
     ):
-        assert kept.content() is None
-    OnnxCache.read(None, "model").keep("1", (), CONTENT)
+        assert cached.load() is None
+    OnnxCache.read(None, "model").save("1", (), CONTENT)
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_that_there_is_none_is_remembered_too(tmp_path: Path, weights: Path) -> None:
-    kept = keep(tmp_path / "cache", weights, b"")
-    assert (kept.graph, kept.content()) == ("", None)
-    assert kept.is_of("1", kept.examined([weights]))
+def test_that_no_graph_can_be_built_is_cached_too(tmp_path: Path, weights: Path) -> None:
+    cached = save(tmp_path / "cache", weights, b"")
+    assert (cached.digest, cached.load()) == ("", None)
+    assert cached.matches("1", cached.hash_sources([weights]))
 
 
-def test_other_bytes_are_seen_and_another_time_alone_is_not_a_change(tmp_path: Path, weights: Path) -> None:
-    kept = keep(tmp_path / "cache", weights)
+def test_changed_bytes_are_noticed_and_a_new_file_time_alone_is_no_change(tmp_path: Path, weights: Path) -> None:
+    cached = save(tmp_path / "cache", weights)
     os.utime(weights, (1, 1))
-    assert kept.examined([weights]) != kept.sources
-    assert kept.is_of("1", kept.examined([weights]))
+    assert cached.hash_sources([weights]) != cached.sources
+    assert cached.matches("1", cached.hash_sources([weights]))
     weights.write_bytes(b"WEIGHTS")
-    assert not kept.is_of("1", kept.examined([weights]))
+    assert not cached.matches("1", cached.hash_sources([weights]))
 
 
 def damaged_graph(folder: Path) -> None:
@@ -88,45 +88,45 @@ def absent_graph(folder: Path) -> None:
         lambda folder: (folder / "model.json").unlink(),
     ],
 )
-def test_what_is_damaged_counts_as_not_there_and_is_made_again(
+def test_a_damaged_cache_counts_as_absent_and_is_rebuilt(
     tmp_path: Path, weights: Path, damage: Callable[[Path], None]
 ) -> None:
     folder = tmp_path / "cache"
-    keep(folder, weights)
+    save(folder, weights)
     damage(folder)
-    assert OnnxCache.read(folder, "model").content() is None
-    assert keep(folder, weights).content() == CONTENT
+    assert OnnxCache.read(folder, "model").load() is None
+    assert save(folder, weights).load() == CONTENT
 
 
-def test_the_new_one_takes_the_place_of_the_old_one(tmp_path: Path, weights: Path) -> None:
+def test_a_new_graph_replaces_the_old_one(tmp_path: Path, weights: Path) -> None:
     folder = tmp_path / "cache"
-    old = keep(folder, weights)
+    old = save(folder, weights)
     (folder / "model.onnx.77.new").write_bytes(b"left behind")
-    (folder / "model.json.78.new").write_bytes(b"of a process that is at it")
+    (folder / "model.json.78.new").write_bytes(b"of a running process")
     os.utime(folder / "model.onnx.77.new", (1, 1))
     (folder / "other.onnx").write_bytes(b"of another model")
-    assert keep(folder, weights, b"another").content() == b"another"
+    assert save(folder, weights, b"another").load() == b"another"
     assert names(folder) == ["model.json", "model.new", "model.onnx", "other.onnx"]
-    assert old.content() is None
+    assert old.load() is None
 
 
-def test_where_nothing_can_be_written_nothing_is_raised(tmp_path: Path, weights: Path) -> None:
+def test_an_unwritable_folder_raises_nothing(tmp_path: Path, weights: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    assert keep(tmp_path / "cache", weights).content() is None
+    assert save(tmp_path / "cache", weights).load() is None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, weights: Path) -> None:
+def test_a_full_disk_leaves_the_old_graph(tmp_path: Path, weights: Path) -> None:
     folder = tmp_path / "cache"
-    keep(folder, weights)
+    save(folder, weights)
     (folder / f"model.json.{os.getpid()}-{get_ident()}.new").symlink_to("/dev/full")
-    assert keep(folder, weights, b"another").content() == CONTENT
+    assert save(folder, weights, b"another").load() == CONTENT
 
 
-def test_many_may_make_it_at_once(tmp_path: Path, weights: Path) -> None:
+def test_threads_may_save_at_once(tmp_path: Path, weights: Path) -> None:
     def work(number: int) -> bytes | None:
-        return keep(tmp_path / "cache", weights).content()
+        return save(tmp_path / "cache", weights).load()
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(work, range(40))) <= {CONTENT, None}
-    assert OnnxCache.read(tmp_path / "cache", "model").content() == CONTENT
+    assert OnnxCache.read(tmp_path / "cache", "model").load() == CONTENT

@@ -289,7 +289,7 @@ def test_rapidocr_reads_a_scanned_page(tmp_path: Path) -> None:
     if not models:
         pytest.skip("RapidOCR is not installed")
     document = pymupdf.open(scanned(tmp_path / "a.pdf"))
-    assert words(page_text(ocr._rapidocr(models, document[0]))) == words(" ".join(MOORS))
+    assert words(page_text(ocr._read_rapidocr(models, document[0]))) == words(" ".join(MOORS))
 
 
 def test_a_page_with_a_text_layer_needs_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
