@@ -1,6 +1,6 @@
-"""Title, authors, year and arXiv identifier of a paper, from its metadata, its first page and its file's name.
+"""Title, authors, year and arXiv identifier of a paper, from its metadata, its first page and its file name.
 
-Nothing found is better than junk.
+When in doubt it returns nothing, because nothing is better than junk.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class FirstPageLine(NamedTuple):
 
     top: float  # points from the top of the page
     bottom: float
-    size: float  # of its largest type, in points
+    size: float  # the largest type size, in points
     text: str
-    name_text: str  # the same without superscripts, which mark affiliations
+    name_text: str  # the text without superscripts, which mark affiliations
 
 
 class FrontMatter(NamedTuple):
@@ -31,7 +31,7 @@ class FrontMatter(NamedTuple):
 _MAX_TITLE = 300
 _MAX_AUTHOR_LINES = 60
 
-# What programs write into the title when nobody gave one.
+# Titles that programs fill in when nobody gave one.
 _NO_TITLE = re.compile(
     r"^(?:untitled.*|no title|title|document\d*|microsoft \w+ - .*|powerpoint presentation|slide 1"
     r"|latex with hyperref.*|paper title.*|print|temp|\d[\d\W]*"
@@ -42,7 +42,7 @@ _NO_TITLE = re.compile(
 _NO_AUTHOR = re.compile(
     r"^(?:unknown|anonymous|author|admin\w*|user|owner|root|latex.*|.*\.com|.*[@/\\\d].*|microsoft.*|adobe.*)$", re.I
 )
-# Words of an address or a heading: a line with one of them names no people.
+# Words of addresses and headings: a line with one of them contains no names.
 _NOT_A_NAME = re.compile(
     r"universi|institut|departm|laborator|school|college|centre|center|faculty|academy|hospital|research|science|group"
     r"|division|ministry|inc\b|ltd\b|gmbh|corp\b|abstract|introduction|summary|journal|proceedings|conference|volume"
@@ -58,14 +58,14 @@ _PARTICLES = frozenset(
         "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't",
     )
 )
-# What marks an author: footnote signs, numbers of affiliations, and the ORCID icon, whose text is "ID".
+# Marks after authors: footnote signs, affiliation numbers, and the ORCID icon, whose text is "ID".
 _MARKS = re.compile(r"[\d*\u2217†‡§¶‖#⋆★✉⇤≀◇♠♣♥♦⟂⊥]+|\bID\b|\biD\b|(?<=\w)[⁰¹²³⁴-⁹]+|\(cid:\d+\)")
 _BETWEEN_NAMES = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|und|et)\s)\s*")
 _NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _YEAR = r"((?:18|19|20)\d\d)\b"
-# From what says most plainly when the paper came out to what only hints at it.
+# From the clearest statement of the publication date to mere hints.
 _DATES = tuple(
     re.compile(pattern, re.I | re.M)
     for pattern in (
@@ -78,7 +78,7 @@ _DATES = tuple(
     )
 )
 
-# An identifier of arXiv as it has been since April 2007, "2301.01234", and before, "hep-th/9901001".
+# arXiv identifiers since April 2007, "2301.01234", and before, "hep-th/9901001".
 _NEW_ID = r"\d{4}\.\d{4,5}"
 _OLD_ARCHIVE = (
     "(?:acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga"
@@ -90,7 +90,7 @@ _ID = rf"(?:{_NEW_ID}|{_OLD_ID})"
 _ID_VERSION = r"[ \t]?v\d{1,2}"
 _CATEGORY = r"\s+\[[A-Za-z.-]+\]"
 _DAY = rf"\s+\d{{1,2}}\s+(?i:{_MONTH})\s+(?:19|20)\d\d\b"
-# What arXiv prints up the margin: "arXiv:2301.01234v1 [cs.CL] 3 Jan 2023"; in its early years without the archive.
+# The stamp in the margin: "arXiv:2301.01234v1 [cs.CL] 3 Jan 2023"; in its early years without the archive.
 _STAMP = re.compile(rf"arXiv:({_NEW_ID}{_ID_VERSION}(?={_CATEGORY})|{_OLD_ID}{_ID_VERSION})(?:{_CATEGORY})?{_DAY}")
 _ADDRESS = re.compile(
     rf"(?:https?://)?(?:(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/|(?:doi\.org/)?10\.48550/(?i:arxiv)\.)"
@@ -103,10 +103,10 @@ _VERSIONED = re.compile(r"v\d+$")
 def front_matter(
     metadata: Mapping[str, str], first_page: Callable[[], Sequence[FirstPageLine]], text: str
 ) -> FrontMatter:
-    """Title, authors and year. metadata as PDFs keep it: title, author, creationDate ("D:20180830...").
+    """Title, authors and year; "", () and None if nothing sensible is found.
 
-    first_page gives the lines of the first page, and is asked only where metadata falls short; text is its text.
-    Where nothing sensible is found: "", () and None.
+    metadata: as in PDFs: title, author, creationDate ("D:20180830..."). first_page: returns the lines of the first
+    page; called only if the metadata is not enough. text: the text of the first page.
     """
     title = _metadata_title(metadata.get("title", ""))
     given = metadata.get("author", "")
@@ -122,7 +122,7 @@ def front_matter(
 
 
 def _tidy(text: str) -> str:
-    """On one line, without ligatures and what cannot be printed."""
+    """The text on one line, without ligatures and unprintable characters."""
     text = text.replace("ﬁ", "fi").replace("ﬂ", "fl").replace("ﬀ", "ff").replace("ﬃ", "ffi").replace("ﬄ", "ffl")
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
@@ -130,7 +130,7 @@ def _tidy(text: str) -> str:
 def _metadata_title(title: str) -> str:
     title = _tidy(title)
     letters = sum(character.isalpha() for character in title)
-    # One word with an underscore or a digit in it is a file's name.
+    # One word with an underscore or a digit is a file name.
     is_name = " " not in title and re.search(r"[_\d]", title)
     return "" if letters < 4 or "\ufffd" in title or is_name or _NO_TITLE.match(title) else title
 
@@ -142,7 +142,7 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
     if ";" in author:
         people = [_given_name_first(part) for part in author.split(";")]
     else:
-        # "Last, First and Last, First" is how BibTeX writes authors: every part has one comma.
+        # BibTeX's form is "Last, First and Last, First": every part has one comma.
         parts = re.split(r"\s+(?:and|&)\s+", author)
         if all(part.count(",") == 1 for part in parts) and (len(parts) > 1 or " " not in author.split(",")[0]):
             people = [_given_name_first(part) for part in parts]
@@ -151,7 +151,7 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
     people = [" ".join(person.split()) for person in people if person.strip()]
     if all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
-    # A single word is a login or a program. Among others it is part of an organisation's name, left in one piece.
+    # A single word is a login or a program. Among other words it is part of an organisation's name: keep that whole.
     return (author,) if " " in author else ()
 
 
@@ -161,7 +161,7 @@ def _given_name_first(person: str) -> str:
 
 
 def _heading(lines: Sequence[FirstPageLine]) -> list[FirstPageLine]:
-    """The lines of the title: the largest type in the upper part of the page, where it stands out from the text."""
+    """The lines of the title: the largest type in the upper part of the page, if clearly larger than the text."""
     if not lines:
         return []
     lowest = max(line.bottom for line in lines)
@@ -183,9 +183,9 @@ def _heading(lines: Sequence[FirstPageLine]) -> list[FirstPageLine]:
 
 
 def _authors_below(lines: Sequence[FirstPageLine], heading: Sequence[FirstPageLine]) -> tuple[str, ...]:
-    """The names right below the title, or () as soon as one of them does not look like a name.
+    """The names right below the title; () if one of them does not look like a name.
 
-    Lines are read while they are set in the same type; the affiliations are smaller.
+    Reads lines of the same type size; affiliations are smaller.
     """
     if not heading:
         return ()
@@ -195,14 +195,14 @@ def _authors_below(lines: Sequence[FirstPageLine], heading: Sequence[FirstPageLi
         return ()
     block: list[FirstPageLine] = []
     for line in below[:_MAX_AUTHOR_LINES]:
-        apart = block and line.top - block[-1].bottom > 2.5 * line.size
-        if apart or abs(line.size - below[0].size) > 0.3 or _NOT_A_NAME.search(_MARKS.sub(" ", line.name_text)):
+        is_apart = block and line.top - block[-1].bottom > 2.5 * line.size
+        if is_apart or abs(line.size - below[0].size) > 0.3 or _NOT_A_NAME.search(_MARKS.sub(" ", line.name_text)):
             break
         block.append(line)
-    # A list that ends with a comma, or fills all the lines looked at, goes on where this does not see it.
+    # A list that ends with a comma, or fills all the lines examined, continues elsewhere.
     if not block or len(block) == _MAX_AUTHOR_LINES or block[-1].name_text.rstrip().endswith((",", " and", "&")):
         return ()
-    # A comma inside a line is enough to part names; where there is none, each line is one name.
+    # If any line has a comma, commas separate names; otherwise each line is one name.
     texts = [_MARKS.sub(" ", line.name_text).strip() for line in block]
     joined = (" " if any("," in text for text in texts) else ", ").join(texts)
     names = [_tidy(name).strip(" ,") for name in _BETWEEN_NAMES.split(_tidy(joined))]
@@ -211,7 +211,7 @@ def _authors_below(lines: Sequence[FirstPageLine], heading: Sequence[FirstPageLi
 
 
 def _is_name(name: str) -> bool:
-    """Whether this can be a person's full name: two to six words, capitals in front but for particles."""
+    """Whether this can be a person's full name: two to six words, capitalised except particles."""
     words = name.split()
     return (
         2 <= len(words) <= 6
@@ -226,7 +226,7 @@ def _is_name(name: str) -> bool:
 
 
 def _year(text: str, created: str) -> int | None:
-    """The year in the first page's plainest date, else that in which the file was made."""
+    """The year of the clearest date on the first page, or else the year in which the file was created."""
     for pattern in _DATES:
         if found := pattern.search(text):
             return int(found.group(1))
@@ -235,10 +235,10 @@ def _year(text: str, created: str) -> int | None:
 
 
 def arxiv_id(metadata: Mapping[str, str], margin: Iterable[str], file: str) -> str:
-    """The identifier that arXiv gave the paper, with its version where that is told: "2301.01234v2". Else "".
+    """The paper's arXiv identifier, with its version if known: "2301.01234v2"; "" if there is none.
 
-    margin: the texts that run up or down the first page. From the stamp among them, else from metadata (an address at
-    arXiv as title, subject or keywords), else from the file's name. What stands in lines may be a paper that is cited.
+    margin: the texts that run up or down the first page. Sources, in this order: the stamp in the margin, metadata (an
+    arXiv address as title, subject or keywords), the file name. Identifiers in the text may belong to cited papers.
     """
     values = [metadata.get(key, "").strip() for key in ("title", "subject", "keywords")]
     return (
@@ -249,14 +249,14 @@ def arxiv_id(metadata: Mapping[str, str], margin: Iterable[str], file: str) -> s
 
 
 def _only(*found: re.Match[str] | None) -> str:
-    """The identifier that all of these matches hold, in its fullest form; "" where there is none or another one too."""
+    """The identifier that all matches agree on, in its longest form; "" if there is none or they disagree."""
     written = ["".join(match[1].split()) for match in found if match]
     plausible = sorted(filter(_is_plausible, written), key=len)
     return plausible[-1] if len({_VERSIONED.sub("", known) for known in plausible}) == 1 else ""
 
 
 def _is_plausible(identifier: str) -> bool:
-    """Whether arXiv can have given it: it begins with year and month, and has had five digits behind since 2015."""
+    """Whether arXiv can have issued it: year and month first, then five digits since 2015, four before."""
     old, _, digits = identifier.rpartition("/")
     month, in_month = int(digits[:4]), _VERSIONED.sub("", digits[5:])
     if not 1 <= month % 100 <= 12:
@@ -270,12 +270,12 @@ def _is_plausible(identifier: str) -> bool:
 
 
 def page_labels(document: Any, count: int) -> list[str]:
-    """The printed label of each page, "" where the file states none."""
+    """The printed label of each page, "" if the file has none."""
     try:
         rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
     except MemoryError:
         raise
-    except Exception:  # broken labels are as good as none
+    except Exception:  # broken labels count as none
         return [""] * count
     labels = [""] * count
     for number, rule in enumerate(rules):
@@ -287,13 +287,13 @@ def page_labels(document: Any, count: int) -> list[str]:
 
 
 def _numeral(value: int, style: str) -> str:
-    """A page number in a style of PDF's page labels (ISO 32000-1, 12.4.2): D, R, r, A, a, or none."""
+    """A page number in a PDF page label style (ISO 32000-1, 12.4.2): D, R, r, A, a, or none."""
     if style == "D":
         return str(value)
     if not style or not 0 < value < 4000:
         return ""
     if style in "Aa":
-        # z is followed by aa, then bb.
+        # z is followed by aa, then bb
         text = chr(ord("A") + (value - 1) % 26) * ((value - 1) // 26 + 1)
     else:
         text = ""

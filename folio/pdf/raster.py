@@ -1,7 +1,7 @@
-"""The first glance at a page's picture: which text is plainly seen.
+"""Compares a page's text with the pixels drawn where it should be.
 
-All of it at once, in arrays, as every page is looked at so. And what a picture is and a piece of text on it, and where
-the one lies in the other. Pure; no PDF library.
+Includes a fast first check of all text at once, in NumPy arrays, because every page goes through it. Pure; no PDF
+library.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy.typing as npt
 Colour = tuple[int, int, int]  # red, green, blue, each 0 to 255
 Rect = tuple[float, float, float, float]  # left, top, right, bottom, in points from the page's upper left corner
 Pixels = npt.NDArray[np.uint8]  # height x width x 3: red, green, blue
-Place = tuple[int, int, int, int]  # left, top, right, bottom in pixels, the last two exclusive
-Boxes = npt.NDArray[np.int64]  # many places: 4 x count
+PixelRect = tuple[int, int, int, int]  # left, top, right, bottom in pixels, the last two exclusive
+Boxes = npt.NDArray[np.int64]  # many PixelRects: 4 x count
 
 
 class Span(NamedTuple):
-    """Text of one look, as it was drawn."""
+    """Text drawn in one style."""
 
     rect: Rect
     text: str
@@ -29,7 +29,7 @@ class Span(NamedTuple):
     colour: Colour
     opacity: int  # 0 to 255
     painted: bool  # False: drawn in a mode that leaves no ink
-    plain: bool = True  # False: outlined, or cut out of a pattern, so that its colour is not what is seen
+    solid: bool = True  # False: outlined or filled with a pattern, so its colour is not what a reader sees
 
 
 class Picture(NamedTuple):
@@ -37,89 +37,95 @@ class Picture(NamedTuple):
 
     pixels: Pixels
     scale: float  # pixels per point
-    corner: tuple[float, float] = (0.0, 0.0)  # where it begins on the page, in points
+    corner: tuple[float, float] = (0.0, 0.0)  # of the part: left and top on the page, in points
 
 
-# Levels of 255 that two colours differ by at least before they can be told apart: white on 94 % grey is not.
+# Colours closer than this, of 255 levels, look the same: white on 94 % grey cannot be read.
 SAME_COLOUR = 16
-# A span is judged piece by piece, each of so many times its type's size: it may lie on a dark box only in part.
+# A span is checked in pieces of this many times its type size, because a dark box may cover only part of it.
 _PIECE = 10
-# At the first look text is plain where pixels differ by so many levels and are so far from its colour on average.
-_PLAIN, _FAR = 48, 140
-# And its colour is not that of its ground where less than this of its box's frame has it, blurred as it is.
-_SOME_FRAME = 0.4
-# Points between two rows of text, in which there may be a picture.
-_BETWEEN = 12.0
-# Pixels around a box that are drawn too: the looks at it round to whole ones.
+# In the first check, text is visible if its pixels differ by this many levels, and their mean by this many from its
+# colour.
+_MIN_CONTRAST, _MIN_DISTANCE = 48, 140
+# Text may have the colour of its background if this share of the pixels around its box have it; they are blurred.
+_MIN_FRAME_SHARE = 0.4
+# Rows of text farther apart than this, in points, are drawn separately: there may be a picture between them.
+_ROW_GAP = 12.0
+# Pixels to draw around a box, because its coordinates are rounded.
 _MARGIN = 2
-# Pixels that are looked at in one go: each takes some ten bytes.
-_AT_ONCE = 1_000_000
+# Pixels to process at once; each takes about ten bytes.
+_BATCH = 1_000_000
 
 
-def not_plain(spans: Sequence[tuple[int, Span]], picture: Picture) -> list[tuple[int, Span]]:
-    """Those that are not seen at first glance: in one row of pixels, the ground far from their colour, and ink on it.
+def not_clearly_visible(spans: Sequence[tuple[int, Span]], picture: Picture) -> list[tuple[int, Span]]:
+    """The spans that are not clearly visible, with their indexes.
 
-    Only green is looked at, and only a row. It need not find everything, but must be quick: it sees every span.
+    A span is clearly visible if one row of pixels through it has contrast and is far from the span's colour on average.
+    Only the green channel is used. This check need not be complete but must be fast: it sees every span.
     """
     if not spans:
         return []
-    looks = [(span.colour[1], _count(span), span.plain and span.opacity > 127) for _, span in spans]
-    green, count, can_tell = np.array(looks, np.int64).T
+    values = [(span.colour[1], _piece_count(span), span.solid and span.opacity > 127) for _, span in spans]
+    green, count, is_opaque = np.array(values, np.int64).T
     x0, y0, x1, y1 = _inner_boxes(np.array([span.rect for _, span in spans]), picture)
     length = x1 - x0
     step = np.maximum(2, -(-length // count))
     parts = np.maximum(1, -(-(length - step // 2) // step))
     owner = np.repeat(np.arange(len(spans)), parts)
-    first = _firsts(parts)
+    first = _starts(parts)
     begin = (np.arange(len(owner)) - first[owner]) * step[owner]
     row = (y0 + y1) // 2 * picture.pixels.shape[1] + x0
     sizes = np.minimum(begin + step[owner], length[owner]) - begin
     levels = picture.pixels[:, :, 1].ravel()[_runs(row[owner] + begin, sizes)].astype(np.int64)
-    starts = _firsts(sizes)
-    spread = np.maximum.reduceat(levels, starts) - np.minimum.reduceat(levels, starts)
-    away = np.abs(np.add.reduceat(levels, starts) / sizes - green[owner])
-    plain = np.logical_and.reduceat((spread > _PLAIN) & (away > _FAR), first) & (can_tell > 0) & (length > 1)
-    return [found for found, is_plain in zip(spans, plain.tolist(), strict=True) if not is_plain]
+    begins = _starts(sizes)
+    spread = np.maximum.reduceat(levels, begins) - np.minimum.reduceat(levels, begins)
+    distance = np.abs(np.add.reduceat(levels, begins) / sizes - green[owner])
+    is_clear = (spread > _MIN_CONTRAST) & (distance > _MIN_DISTANCE)
+    visible = np.logical_and.reduceat(is_clear, first) & (is_opaque > 0) & (length > 1)
+    return [entry for entry, is_visible in zip(spans, visible.tolist(), strict=True) if not is_visible]
 
 
-def not_inked(spans: Sequence[tuple[int, Span]], picture: Picture, is_late: Callable[[], bool]) -> list[int]:
-    """The places of those without ink enough where they stand, or on a ground of their colour, to look no closer."""
-    parts = [(place, span, piece) for place, span in spans for piece in pieces_of(span)]
-    found: dict[int, None] = {}
+def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, out_of_time: Callable[[], bool]) -> list[int]:
+    """The indexes of the spans with too little contrast, or on a background of their own colour: check these closely.
+
+    Stops early once out_of_time() is true.
+    """
+    parts = [(index, span, piece) for index, span in spans for piece in split_span(span)]
+    doubtful: dict[int, None] = {}  # an ordered set
     if not parts:
         return []
     rects = np.array([piece for *_, piece in parts])
     inner, outer = _inner_boxes(rects, picture), _outer_boxes(rects, picture)
     areas = np.cumsum((inner[2] - inner[0]) * (inner[3] - inner[1]))
     begin = 0
-    while begin < len(parts) and not is_late():
-        # As many at a time as do not take much memory
-        end = max(begin + 1, int(np.searchsorted(areas, (areas[begin - 1] if begin else 0) + _AT_ONCE)))
-        some = parts[begin:end]
-        faint = _contrasts(inner[:, begin:end], picture) < _PLAIN / 2
-        alike = _frames_alike([span for _, span, _ in some], outer[:, begin:end], picture) >= _SOME_FRAME
-        is_plain = np.array([span.plain for _, span, _ in some])
-        found.update((some[n][0], None) for n in np.flatnonzero(faint | (is_plain & alike)).tolist())
+    while begin < len(parts) and not out_of_time():
+        # in batches, to limit memory
+        end = max(begin + 1, int(np.searchsorted(areas, (areas[begin - 1] if begin else 0) + _BATCH)))
+        batch = parts[begin:end]
+        faint = _contrasts(inner[:, begin:end], picture) < _MIN_CONTRAST / 2
+        alike = _frames_alike([span for _, span, _ in batch], outer[:, begin:end], picture) >= _MIN_FRAME_SHARE
+        is_solid = np.array([span.solid for _, span, _ in batch])
+        doubtful.update((batch[n][0], None) for n in np.flatnonzero(faint | (is_solid & alike)).tolist())
         begin = end
-    return list(found)
+    return list(doubtful)
 
 
 def _contrasts(boxes: Boxes, picture: Picture) -> npt.NDArray[np.int64]:
-    """By how many levels the pixels of each box differ at most, in red, green or blue."""
+    """The largest difference between the pixels of each box, in red, green or blue levels."""
     x0, y0, x1, y1 = boxes
     rows = y1 - y0
     owner = np.repeat(np.arange(len(rows)), rows)
-    line = np.arange(len(owner)) - _firsts(rows)[owner] + y0[owner]
+    line = np.arange(len(owner)) - _starts(rows)[owner] + y0[owner]
     width = picture.pixels.shape[1]
     pixels = picture.pixels.reshape(-1, 3)[_runs(line * width + x0[owner], (x1 - x0)[owner])]
-    starts = _firsts(rows * (x1 - x0))
+    starts = _starts(rows * (x1 - x0))
     most, least = np.maximum.reduceat(pixels, starts), np.minimum.reduceat(pixels, starts)
     contrasts: npt.NDArray[np.int64] = (most.astype(np.int64) - least).max(axis=1)
     return contrasts
 
 
 def _frames_alike(spans: Sequence[Span], boxes: Boxes, picture: Picture) -> npt.NDArray[np.float64]:
-    """The share of the pixels along the edges of each span's box that cannot be told from its colour."""
+    """The share of pixels along the edges of each span's box that have the span's colour."""
     x0, y0, x1, y1 = boxes
     line = picture.pixels.shape[1]
     wide, high = x1 - x0, y1 - y0
@@ -129,38 +135,38 @@ def _frames_alike(spans: Sequence[Span], boxes: Boxes, picture: Picture) -> npt.
     strides = np.tile([1, 1, line, line], len(spans))
     pixels = picture.pixels.reshape(-1, 3)[_runs(begins, sizes, strides)].astype(np.int16)
     around = 2 * (wide + high)
-    looks = np.array([(*span.colour, span.opacity) for span in spans], np.int16).repeat(around, axis=0)
-    alike = np.abs(pixels - looks[:, :3]).max(axis=1) * (looks[:, 3] / 255) < SAME_COLOUR
-    shares: npt.NDArray[np.float64] = np.add.reduceat(alike.astype(np.int64), _firsts(around)) / around
+    colours = np.array([(*span.colour, span.opacity) for span in spans], np.int16).repeat(around, axis=0)
+    alike = np.abs(pixels - colours[:, :3]).max(axis=1) * (colours[:, 3] / 255) < SAME_COLOUR
+    shares: npt.NDArray[np.float64] = np.add.reduceat(alike.astype(np.int64), _starts(around)) / around
     return shares
 
 
-def _firsts(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where each run of these sizes begins, when they stand one behind the other."""
+def _starts(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The start of each run when runs of these sizes are concatenated."""
     return np.cumsum(sizes) - sizes
 
 
 def _runs(
     begins: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], strides: npt.NDArray[np.int64] | int = 1
 ) -> npt.NDArray[np.int64]:
-    """The numbers begin, begin + stride, ... of each run, one run behind the other."""
-    inside = np.arange(int(sizes.sum())) - np.repeat(_firsts(sizes), sizes)
+    """The numbers begin, begin + stride, ... of each run, concatenated."""
+    inside = np.arange(int(sizes.sum())) - np.repeat(_starts(sizes), sizes)
     runs: npt.NDArray[np.int64] = np.repeat(begins, sizes) + inside * np.repeat(strides * np.ones_like(sizes), sizes)
     return runs
 
 
-def _count(span: Span) -> int:
-    """In how many pieces a span's box is judged."""
+def _piece_count(span: Span) -> int:
+    """How many pieces a span is checked in."""
     x0, y0, x1, y1 = span.rect
     width, height = x1 - x0, y1 - y0
     return max(1, round(max(width, height) / (_PIECE * max(span.size, min(width, height)))))
 
 
-def pieces_of(span: Span) -> list[Rect]:
-    """A span's box in equal pieces along its line."""
+def split_span(span: Span) -> list[Rect]:
+    """A span's box, split into equal pieces along its line."""
     x0, y0, x1, y1 = span.rect
     width, height = x1 - x0, y1 - y0
-    count = _count(span)
+    count = _piece_count(span)
     if count < 2:
         return [span.rect]
     if width > height:
@@ -168,14 +174,14 @@ def pieces_of(span: Span) -> list[Rect]:
     return [(x0, y0 + height * n / count, x1, y0 + height * (n + 1) / count) for n in range(count)]
 
 
-def bands(boxes: Iterable[Rect], scale: float, page: Place) -> list[Place]:
-    """The parts of a page that hold all these boxes, from top to bottom, all in pixels but the boxes.
+def bands(boxes: Iterable[Rect], scale: float, page: PixelRect) -> list[PixelRect]:
+    """The parts of a page, in pixels, that contain all these boxes (in points), from top to bottom.
 
-    A picture or a figure without text, above, below or beside it, is not drawn then, which is what takes long.
+    Drawing only these skips pictures and figures without text, which take the longest.
     """
     found: list[Rect] = []
     for x0, y0, x1, y1 in sorted(boxes, key=lambda box: box[1]):
-        if found and y0 < found[-1][3] + _BETWEEN:
+        if found and y0 < found[-1][3] + _ROW_GAP:
             left, top, right, bottom = found[-1]
             found[-1] = min(left, x0), top, max(right, x1), max(bottom, y1)
         else:
@@ -189,14 +195,14 @@ def bands(boxes: Iterable[Rect], scale: float, page: Place) -> list[Place]:
     return parts
 
 
-def inner_of(rect: Rect, picture: Picture) -> Place:
-    """The pixels of a box without its edges, where neighbours and rules reach in. One pixel at least."""
+def inner_pixels(rect: Rect, picture: Picture) -> PixelRect:
+    """The pixels of a box without its edges, which neighbours and rules may touch. At least one pixel."""
     left, top, right, bottom = _inner_boxes(np.array([rect]), picture)[:, 0].tolist()
     return left, top, right, bottom
 
 
 def _inner_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
-    """The same of many boxes (count x 4)."""
+    """The same for many boxes (count x 4)."""
     x0, y0, x1, y1 = (rects - np.tile(picture.corner, 2)).T
     edge = 0.2 * np.minimum(x1 - x0, y1 - y0)
     height, width = picture.pixels.shape[:2]
@@ -215,19 +221,19 @@ def _outer_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
     return np.stack([x0, y0, np.maximum(np.minimum(x1, width), x0 + 1), np.maximum(np.minimum(y1, height), y0 + 1)])
 
 
-def box_of(place: Place, picture: Picture) -> Pixels:
-    x0, y0, x1, y1 = place
+def crop(rect: PixelRect, picture: Picture) -> Pixels:
+    x0, y0, x1, y1 = rect
     return picture.pixels[y0:y1, x0:x1]
 
 
-def frame_of(rect: Rect, picture: Picture) -> npt.NDArray[np.uint8]:
+def frame_pixels(rect: Rect, picture: Picture) -> npt.NDArray[np.uint8]:
     """The colours of the pixels along the edges of a box: count x 3."""
     x0, y0, x1, y1 = _outer_boxes(np.array([rect]), picture)[:, 0].tolist()
     box = picture.pixels[y0:y1, x0:x1]
     return np.concatenate([box[0], box[-1], box[:, 0], box[:, -1]])
 
 
-def contrast_of(pixels: Pixels) -> int:
-    """By how many levels the pixels differ at most, in red, green or blue."""
+def contrast(pixels: Pixels) -> int:
+    """The largest difference between the pixels, in red, green or blue levels."""
     colours = pixels.reshape(-1, 3)
     return int((colours.max(axis=0).astype(int) - colours.min(axis=0)).max())

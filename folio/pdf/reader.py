@@ -1,4 +1,4 @@
-"""A PDF file to its pages."""
+"""Reads a PDF file: the text of its pages, its metadata, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from folio.pdf import layout_model, ocr
 from folio.pdf.metadata import FirstPageLine, FrontMatter, arxiv_id, front_matter, page_labels
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.reading_order import Box, page_text
-from folio.pdf.visible_text import Clock, Seen, images, line_text, lines, seen_text
+from folio.pdf.visible_text import Clock, VisibleText, images, line_text, lines, visible_text
 from folio.types import Page, ParsedPdf
 
-# What is said of pages that may be read better the next time.
+# Problems of pages that a later ingest may read better.
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
 
-# Where a PDF's header must stand, in bytes from the beginning. Readers allow junk in front of it.
+# A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-# A page with an image on it and fewer letters and digits than this is a picture of a page: scanners leave stray marks.
+# A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
 _STRAY_CHARACTERS = 16
 # Type smaller than this share of its line's largest marks a footnote or an affiliation.
 _SUPERSCRIPT = 0.8
@@ -40,14 +40,14 @@ def read_pdf(
     ocr: bool = False,
     seconds: float = math.inf,
 ) -> ParsedPdf:
-    """The pages of a PDF in reading order, with its title, authors and year where it tells them.
+    """The pages of a PDF in reading order, with its title, authors and year if they are found.
 
-    Pages that cannot be read stay in the list, without text and with the problem named, so that numbers stay true.
-    layout: mark headings, and write tables in Markdown. ocr: read pages that are pictures, if an engine is installed.
-    seconds: how long these two may take; what they do not get to is read without, and named.
+    Pages that cannot be read stay in the list, without text and with the problem, so that page numbers stay right.
+    layout: mark headings and write tables in Markdown. ocr: read scanned pages, if an engine is installed. seconds:
+    time limit for these two; pages that they do not reach are read without them, and say so.
 
-    Raises PaperError for a file that is empty, no PDF, locked by a password, damaged beyond reading, without any text
-    (scanned), or with more than max_chars characters of it; PaperLimit if OCR, or more time for it, may read it.
+    Raises PaperError if the file is empty, not a PDF, locked by a password, unreadable, without text (scanned), or has
+    more than max_chars characters; PaperLimit if OCR, or more time for it, may help.
     """
     _check_header(path)
     mupdf = pymupdf()
@@ -63,7 +63,7 @@ def read_pdf(
         return _read(_Reader(document, layout, ocr, seconds), max_chars)
     finally:
         document.close()
-        # MuPDF keeps every warning until it is asked for them.
+        # MuPDF keeps every warning until they are reset.
         mupdf.TOOLS.reset_mupdf_warnings()
 
 
@@ -72,7 +72,7 @@ def _sentence(text: str) -> str:
 
 
 def _check_header(path: Path) -> None:
-    """Raises PaperError for a file that is no PDF. MuPDF would open text, HTML and images as well."""
+    """Raises PaperError if the file is not a PDF. MuPDF would open text, HTML and images too."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEADER_WITHIN)
@@ -89,8 +89,8 @@ def _check_header(path: Path) -> None:
         raise PaperError("The file is not a PDF.", "Put the PDF itself in the folder, or take this file out of it.")
 
 
-class _Allowance:
-    """The time that layout and OCR may take in all; none is begun that would not fit if it took the longest so far."""
+class _TimeBudget:
+    """The total time for layout and OCR. No page is started that would exceed it by taking as long as the slowest."""
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
@@ -109,60 +109,60 @@ class _Allowance:
 
 
 class _Reader:
-    """Reads the pages of one document, one after the other, and remembers what is to be said of the whole."""
+    """Reads the pages of one document in turn, and collects the problems of the whole file."""
 
     def __init__(self, document: Any, layout: bool, ocr: bool, seconds: float) -> None:
         self.document = document
         self.layout, self.ocr = layout, ocr
-        self.allowance = _Allowance(seconds)
+        self.budget = _TimeBudget(seconds)
         self.clock = Clock()
         self.first = FrontMatter("", (), None)
         self.margin: list[str] = []
-        self.images = 0  # pages with a picture and next to no text in the file
-        self.unseen = ""  # what was left out first, since no reader can see it
+        self.images = 0  # pages with an image and hardly any text
+        self.hidden = ""  # the first message about hidden text
         self.no_engine = self.no_time = False
 
-    def page(self, index: int) -> tuple[str, str]:
-        """The text of page `index`, from 0, and what was odd about it."""
+    def read_page(self, index: int) -> tuple[str, str]:
+        """The text of page `index` (from 0) and its problem, or ""."""
         page = self.document.load_page(index)
-        turned = page.rotation
-        if turned:
-            page.set_rotation(0)  # text comes unturned, and so must the picture of the page
-        seen = seen_text(page, self.clock)
-        self.unseen = self.unseen or (seen.problem and f"p. {index + 1}: {seen.problem}")
-        blocks = _boxes(seen.blocks)
+        rotation = page.rotation
+        if rotation:
+            page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
+        visible = visible_text(page, self.clock)
+        self.hidden = self.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
+        blocks = _boxes(visible.blocks)
         text, problem = _readable(page_text(blocks)), ""
         if index == 0:
-            self.margin = _upright(seen.blocks)
-            self.first = front_matter(_metadata(self.document), partial(_first_page_lines, seen.blocks), text)
+            self.margin = _vertical_texts(visible.blocks)
+            self.first = front_matter(_metadata(self.document), partial(_first_page_lines, visible.blocks), text)
         if _is_nearly_empty(text):
             if has_image := bool(images(page)):
                 self.images += 1
-                text, problem = self._by_ocr(page, turned, text)
+                text, problem = self._by_ocr(page, rotation, text)
             if not text and not problem:
                 problem = NOT_READ if has_image else "no text"
-        elif self.layout and not turned:  # what stands upright on a turned page lies on its side for the model
-            text, problem = self._by_layout(page, index, seen, blocks, text)
-        return text, "; ".join(filter(None, (problem, seen.problem)))
+        elif self.layout and not rotation:  # the model would see the text of a rotated page sideways
+            text, problem = self._by_layout(page, index, visible, blocks, text)
+        return text, "; ".join(filter(None, (problem, visible.problem)))
 
-    def _by_ocr(self, page: Any, turned: int, text: str) -> tuple[str, str]:
-        """The text of a page with a picture, and what is to be said of it; text is what is in the file."""
+    def _by_ocr(self, page: Any, rotation: int, text: str) -> tuple[str, str]:
+        """The text of a scanned page and its problem. text: the text in the file."""
         if not self.ocr:
             return text, ""
         engine = ocr.engine()
         if engine is None:
             self.no_engine = True
             return text, ""
-        if self.allowance.is_spent():
+        if self.budget.is_spent():
             self.no_time = True
             return text, f"{NOT_READ}, and {NO_TIME} for OCR"
         try:
-            page.set_rotation(turned)
-            with self.allowance.work():
+            page.set_rotation(rotation)
+            with self.budget.work():
                 blocks = engine.read(page)
         except MemoryError:
             raise
-        except Exception as error:  # whatever an engine makes of a page, it must not cost the others
+        except Exception as error:  # one bad page must not stop the others
             return text, f"{NOT_READ}, and {engine.name} failed: {_reason(error)}"
         read = page_text(blocks)
         if not ocr.is_text(read):
@@ -170,23 +170,23 @@ class _Reader:
         return read, f"read by OCR ({engine.name})"
 
     def _by_layout(
-        self, page: Any, index: int, seen: Seen, blocks: Sequence[Sequence[Box]], text: str
+        self, page: Any, index: int, visible: VisibleText, blocks: Sequence[Sequence[Box]], text: str
     ) -> tuple[str, str]:
-        """The text of a page by its regions, or as the fast parser read it, and what is to be said of that."""
-        if self.allowance.is_spent():
+        """The text of a page by its regions, and its problem. text: from the fast parser, used if the model fails."""
+        if self.budget.is_spent():
             self.no_time = True
             return text, f"read without its layout, as {NO_TIME} for it"
         try:
-            with self.allowance.work():
-                found = layout_model.regions(self.document, index)
-                return layout_model.text_of(found, blocks, partial(_letters, page, seen)), ""
+            with self.budget.work():
+                found = layout_model.find_regions(self.document, index)
+                return layout_model.page_text_by_region(found, blocks, partial(_letters, page, visible)), ""
         except MemoryError:
             raise
-        except Exception as error:  # a model's fault: the page's text was read
+        except Exception as error:  # the model failed, but the text was read
             return text, f"read without its layout: {_reason(error)}"
 
     def problems(self) -> Iterator[str]:
-        """What is to be said of the file as a whole."""
+        """The problems of the whole file."""
         if self.document.is_repaired:
             yield "the file is damaged and was repaired while reading"
         if self.clock.gave_up or self.clock.is_late():
@@ -203,7 +203,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
         length = len(document)
     except MemoryError:
         raise
-    except Exception:  # as above: a broken page tree
+    except Exception:  # a broken page tree
         length = 0
     labels = page_labels(document, length)
     pages: list[Page] = []
@@ -211,10 +211,10 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
     for index in range(length):
         text = ""
         try:
-            text, problem = reader.page(index)
+            text, problem = reader.read_page(index)
         except MemoryError:
             raise
-        except Exception as error:  # one bad page must not cost the others
+        except Exception as error:  # one bad page must not stop the others
             failed += 1
             problem = f"cannot be read: {_reason(error)}"
         characters += len(text)
@@ -232,9 +232,9 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
 
 
 def _check_text(pages: Sequence[Page], reader: _Reader, failed: int) -> None:
-    """Raises PaperError if there is nothing to index, by the reason that most likely holds.
+    """Raises PaperError with the most likely reason if there is nothing to index.
 
-    failed is the number of pages that could not be read.
+    failed: how many pages could not be read.
     """
     if failed == len(pages):
         raise PaperError("The file is damaged or cut short: no page of it can be read.", _sentence(_DAMAGED))
@@ -243,25 +243,25 @@ def _check_text(pages: Sequence[Page], reader: _Reader, failed: int) -> None:
     if reader.images and not worth_reading and with_text <= reader.images:
         raise _scanned(reader)
     if not with_text:
-        unseen = f"The file has no text that a reader can see; {reader.unseen}."
+        all_hidden = f"The file has no text that a reader can see; {reader.hidden}."
         raise PaperError(
-            unseen if reader.unseen else "The file has no text on any page.",
-            "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; else leave it out.",
+            all_hidden if reader.hidden else "The file has no text on any page.",
+            "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out.",
         )
 
 
 def _scanned(reader: _Reader) -> PaperError:
-    """What to say of a file of pictures. PaperLimit, if the next ingest may read it."""
-    happened, by_hand = "The file is scanned: no text layer", "`ocrmypdf in.pdf out.pdf`"
+    """The error for a scanned file: PaperLimit if a later ingest may read it."""
+    happened, command = "The file is scanned: no text layer", "`ocrmypdf in.pdf out.pdf`"
     if not reader.ocr:
-        remedy = f"Set OCR=auto, or run OCR, for example {by_hand}, and put the result in the folder."
+        remedy = f"Set OCR=auto, or run OCR, for example {command}, and put the result in the folder."
         return PaperLimit(f"{happened}.", remedy)
     if reader.no_engine:
-        remedy = f"{_sentence(ocr.HOW_TO_INSTALL)[:-1]}, and run `python ingest.py` again; or run {by_hand}."
+        remedy = f"{_sentence(ocr.HOW_TO_INSTALL)[:-1]}, and run `python ingest.py` again; or run {command}."
         return PaperLimit(f"{happened}, and no OCR is installed.", remedy)
     if reader.no_time:
-        return PaperLimit(f"{happened}, and {NO_TIME} for OCR.", f"Raise PARSE_TIMEOUT_S, or run {by_hand}.")
-    remedy = f"Run another OCR on it, for example {by_hand}, and put the result in the folder; or leave it out."
+        return PaperLimit(f"{happened}, and {NO_TIME} for OCR.", f"Raise PARSE_TIMEOUT_S, or run {command}.")
+    remedy = f"Run another OCR on it, for example {command}, and put the result in the folder; or leave it out."
     return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
 
 
@@ -273,8 +273,8 @@ def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:
     ]
 
 
-def _letters(page: Any, seen: Seen) -> list[list[list[layout_model.Letter]]]:
-    """The letters of each line of each block that can be seen, in the same order as those of seen.blocks."""
+def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Letter]]]:
+    """The visible letters of each line of each block, in the order of visible.blocks."""
     spans = count()
     return [
         [
@@ -283,7 +283,7 @@ def _letters(page: Any, seen: Seen) -> list[list[list[layout_model.Letter]]]:
                     letter["c"], (letter["bbox"][0] + letter["bbox"][2]) / 2, sum(letter["bbox"][1::2]) / 2
                 )
                 for span in line["spans"]
-                if next(spans) not in seen.unseen
+                if next(spans) not in visible.hidden
                 for letter in span["chars"]
             ]
             for line in block.get("lines", ())
@@ -293,7 +293,7 @@ def _letters(page: Any, seen: Seen) -> list[list[list[layout_model.Letter]]]:
 
 
 def _readable(text: str) -> str:
-    """The text, or "" where its fonts map every glyph to a control or private character."""
+    """The text, or "" if its fonts map every glyph to a control or private-use character."""
     return text if any(character.isprintable() and not character.isspace() for character in text) else ""
 
 
@@ -310,19 +310,19 @@ def _first_page_lines(blocks: Sequence[Mapping[str, Any]]) -> list[FirstPageLine
     return found
 
 
-def _upright(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
+def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each block that runs up or down the page."""
     found = [[line_text(line) for line in block.get("lines", ()) if abs(line["dir"][0]) < 0.1] for block in blocks]
     return [" ".join(texts).strip() for texts in found if texts]
 
 
 def _is_level(span: Mapping[str, Any]) -> bool:
-    """Whether a span stands on its line, and not above it."""
+    """Whether a span is on the baseline and not a superscript."""
     return not span["flags"] & pymupdf().TEXT_FONT_SUPERSCRIPT
 
 
 def _is_nearly_empty(text: str) -> bool:
-    # A look at the beginning is enough: long texts have letters there.
+    # The beginning is enough: long texts have letters there.
     return sum(character.isalnum() for character in text[: 4 * _STRAY_CHARACTERS]) < _STRAY_CHARACTERS
 
 
@@ -331,7 +331,7 @@ def _metadata(document: Any) -> dict[str, str]:
         return {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
     except MemoryError:
         raise
-    except Exception:  # broken metadata is no reason to refuse the text
+    except Exception:  # the text can be read without metadata
         return {}
 
 

@@ -1,8 +1,7 @@
-"""The order in which a page is read, from where its pieces stand. Pure geometry, no PDF library.
+"""The reading order of a page's text, from the positions of its lines. Pure geometry, no PDF library.
 
-PDFs keep text in the order it was drawn. That is nearly always the order it is read in, so it is left alone unless a
-page has columns and its text runs across them. Pieces that stand on one row, such as the cells of a table, are put on
-one line.
+PDFs store text in the order it was drawn. That is nearly always the reading order, so it is kept unless a page has
+columns and its text runs across them. Pieces on one row, such as the cells of a table, are joined into one line.
 """
 
 from __future__ import annotations
@@ -14,33 +13,33 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import NamedTuple
 
-# A gutter is a strip this wide at least, in points: LaTeX's default between two columns is 10, less what sticks out.
+# A gutter is at least this wide, in points: LaTeX's default between columns is 10, and some lines stick out.
 _MIN_GUTTER = 4
-# A column has this many lines at least; less is a pair of captions, a table, a list of authors.
+# A column has at least this many lines; fewer are a pair of captions, a table or a list of authors.
 _MIN_LINES = 6
-# Columns of prose are filled: half their lines reach across this share of the column. Cells of a table are not.
+# In columns of prose, half of the lines span at least this share of the column. Table cells do not.
 _MIN_FILL = 0.6
-# Columns of prose are about as wide as each other. A margin note beside the text is not a column.
+# Columns of prose have similar widths. Notes in the margin are not a column.
 _MIN_BALANCE = 0.6
-# Characters in a column's median line. Columns of numbers and labels belong to tables and figures.
+# Fewest characters in a column's median line. Columns of numbers and labels belong to tables and figures.
 _MIN_CHARACTERS = 15
-# Running heads and feet have this many lines or pieces at most.
-_MAX_APART = 3
-# With more than this share of its lines wider than a column, a page has none worth looking for.
+# Running heads and feet have at most this many lines or pieces.
+_MAX_EDGE_LINES = 3
+# If more than this share of a page's lines are wider than a column, it has no columns.
 _MAX_WIDE = 0.75
-# Share of the lines that may stand out of order before the page is put in order: footnotes are often drawn last.
+# A page is reordered if more than this share of its lines are out of order: footnotes are often drawn last.
 _MAX_DISPLACED = 0.1
 
-# Pieces of this many characters and more on both sides of a gap are columns of prose and not the cells of a table.
+# Pieces at least this long on both sides of a gap are columns of prose and not table cells.
 _PROSE_PIECE = 30
-# A gap wider than this share of a line's height parts cells; a narrower one, the words of a line that was stretched.
+# A gap wider than this share of the line height separates cells; a narrower one separates words of a justified line.
 _CELL_GAP = 1.0
-# What stands before the text of a list's item or of a step: "1.", "(a)", "iv)", "3:", "•".
+# The label of a list item or step: "1.", "(a)", "iv)", "3:", "•".
 _LABEL = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]|[•▪‣◦–—*-]")
 
 
 class Box(NamedTuple):
-    """A line of text, or a block of lines, and where it stands: points from the left and the top of the page."""
+    """A line of text, or a block of lines, with its box in points from the left and the top of the page."""
 
     x0: float
     y0: float
@@ -61,13 +60,13 @@ class Box(NamedTuple):
 def page_text(blocks: Iterable[Sequence[Box]]) -> str:
     """The text of a page in reading order: newlines between lines, blank lines between paragraphs.
 
-    blocks are made of lines; both come in the order they were drawn. Cells of a table's row stand on one line, parted
-    by two spaces.
+    blocks: lists of lines; both in the order they were drawn. The cells of a table row are joined into one line,
+    separated by two spaces.
     """
     written = [block for block in blocks if any(line.text.strip() for line in block)]
     boxes = [_block(block) for block in written]
     cuts: tuple[float, ...] = ()
-    if _worth_a_look(boxes):
+    if _may_need_reordering(boxes):
         found = _whole_lines(line for block in written for line in block if line.text.strip())
         cuts = gutters(found)
         if cuts:
@@ -78,28 +77,28 @@ def page_text(blocks: Iterable[Sequence[Box]]) -> str:
     paragraphs = []
     for block, box in zip(written, boxes, strict=True):
         rows = _rows(block, cuts)
-        # A running head or foot, with the number of the page: line by line it is told from the text later.
+        # A running head or foot with the page number: later it is recognised line by line.
         is_edge = len(rows) == 1 and (box.y0 == top or box.y1 == bottom)
         paragraphs.append("\n".join([line.text for line in block] if is_edge else rows))
     return join_paragraphs(paragraphs)
 
 
 def join_paragraphs(paragraphs: Iterable[str]) -> str:
-    """Paragraphs with a blank line between, or only a newline where a sentence plainly goes on in the next one."""
+    """Paragraphs separated by a blank line, or by a newline where a sentence clearly continues in the next one."""
     parts: list[str] = []
     for paragraph in paragraphs:
         text = paragraph.strip()
         if not text:
             continue
         if parts:
-            goes_on = text[0].islower() and (parts[-1][-1].isalpha() or parts[-1][-1] in ",-\u2010\u00ad")
-            parts.append("\n" if goes_on else "\n\n")
+            continues = text[0].islower() and (parts[-1][-1].isalpha() or parts[-1][-1] in ",-\u2010\u00ad")
+            parts.append("\n" if continues else "\n\n")
         parts.append(text)
     return "".join(parts)
 
 
 def gutters(boxes: Sequence[Box]) -> tuple[float, ...]:
-    """Where the page is cut into columns, in points from the left: two cuts, one cut, or none."""
+    """The positions that split the page into columns, in points from the left: two, one, or none."""
     if len(boxes) < 2:
         return ()
     width = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
@@ -119,17 +118,17 @@ def _block(lines: Sequence[Box]) -> Box:
 
 
 def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[str]:
-    """The lines of a block as text, those on one row together unless a gutter lies between them.
+    """The lines of a block as text; lines on one row are joined unless a gutter separates them.
 
-    cuts are the gutters of the page that are known; those of the block itself are found here.
+    cuts: the gutters of the page. Those of the block itself are found here.
     """
     gaps = [pair for pair in pairwise(block) if _follows(*pair)]
     middles = [(last.x1 + line.x0) / 2 for last, line in gaps if _are_long(last, line)]
-    parted = [*cuts, *(x for x in middles if not any(line.x0 < x < line.x1 for line in block))]
+    separators = [*cuts, *(x for x in middles if not any(line.x0 < x < line.x1 for line in block))]
     rows: list[list[Box]] = []
     for line in block:
         last = rows[-1][-1] if rows else None
-        if last and _follows(last, line) and not any(last.x1 - 1 < x < line.x0 + 1 for x in parted):
+        if last and _follows(last, line) and not any(last.x1 - 1 < x < line.x0 + 1 for x in separators):
             if line.text.strip():
                 rows[-1].append(line)
         else:
@@ -138,7 +137,7 @@ def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[str]:
 
 
 def _follows(last: Box, line: Box) -> bool:
-    """Whether a line stands on the same row as the last and to the right of it."""
+    """Whether a line is on the same row as the last one and to the right of it."""
     height = max(last.y1 - last.y0, line.y1 - line.y0)
     overlap = min(last.y1, line.y1) - max(last.y0, line.y0)
     return last.level and line.level and overlap > 0.5 * height and line.x0 > last.x1 - 0.1 * height
@@ -149,7 +148,7 @@ def _are_long(left: Box, right: Box) -> bool:
 
 
 def _row_text(row: Sequence[Box]) -> str:
-    """What stands on one row, from left to right: two spaces between cells, one after a label and between words."""
+    """The text of one row, from left to right: two spaces between cells, one after a label and between words."""
     text = row[0].text.strip()
     for last, piece in pairwise(row):
         is_cell = piece.x0 - last.x1 > _CELL_GAP * (piece.y1 - piece.y0) and not _LABEL.fullmatch(text)
@@ -157,8 +156,8 @@ def _row_text(row: Sequence[Box]) -> str:
     return text
 
 
-def _worth_a_look(blocks: Sequence[Box]) -> bool:
-    """Whether blocks alone suggest columns that are not read one after the other."""
+def _may_need_reordering(blocks: Sequence[Box]) -> bool:
+    """Whether the blocks suggest columns that were not drawn one after the other."""
     across = sum(block.lines for block in blocks if _runs_across(block))
     if across > 0.25 * sum(block.lines for block in blocks):
         return True
@@ -167,7 +166,7 @@ def _worth_a_look(blocks: Sequence[Box]) -> bool:
 
 
 def _runs_across(block: Box) -> bool:
-    """Whether a block holds more lines than its height has room for: its lines stand side by side.
+    """Whether a block has more lines than its height can hold, because its lines are next to each other.
 
     In ordinary text a line is about 1.2 times the type size high and a character 0.47 times as wide, so line height
     over character width is about 2.5. Two columns drawn row by row halve the first and double the second.
@@ -178,7 +177,7 @@ def _runs_across(block: Box) -> bool:
 
 
 def _whole_lines(pieces: Iterable[Box]) -> list[Box]:
-    """Lines with the pieces put together that were drawn one after the other with no more than a space between."""
+    """Lines, with pieces joined that were drawn in sequence with no more than a space between them."""
     lines: list[Box] = []
     for piece in pieces:
         last = lines[-1] if lines else None
@@ -196,7 +195,7 @@ def _whole_lines(pieces: Iterable[Box]) -> list[Box]:
 
 
 def _cuts(boxes: Sequence[Box], columns: int) -> tuple[float, ...]:
-    """For each gutter that this many columns would have, the middle of the widest clear strip near it."""
+    """For each gutter between this many columns, the middle of the widest empty strip near it."""
     left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
     width = right - left
     narrow = [(int(box.x0), int(box.x1), box.lines) for box in boxes if box.x1 - box.x0 < 1.15 * width / columns]
@@ -205,7 +204,7 @@ def _cuts(boxes: Sequence[Box], columns: int) -> tuple[float, ...]:
     cuts = []
     for number in range(1, columns):
         start = int(left + width * (number / columns - 0.12))
-        # How many lines cover each point, as changes from one point to the next.
+        # The number of lines that cover each point, as differences between neighbouring points.
         changes = [0] * (size + 1)
         for x0, x1, lines in narrow:
             if x1 >= start and x0 < start + size:
@@ -222,7 +221,7 @@ def _cuts(boxes: Sequence[Box], columns: int) -> tuple[float, ...]:
 
 
 def _are_prose(boxes: Sequence[Box], cuts: Sequence[float]) -> bool:
-    """Whether the cuts separate columns of running text that stand beside each other."""
+    """Whether the cuts separate columns of running text that are next to each other."""
     columns: list[list[Box]] = [[] for _ in range(len(cuts) + 1)]
     for box in boxes:
         if not _is_full_width(box, cuts):
@@ -250,7 +249,7 @@ def _each_line(values: Sequence[float], boxes: Sequence[Box]) -> list[float]:
 
 
 def _is_full_width(box: Box, cuts: Sequence[float]) -> bool:
-    """Whether a box lies across a gutter, and not just over its edge as an overlong line does."""
+    """Whether a box spans a gutter, and does not just reach over its edge as an overlong line does."""
     margin = 0.15 * (box.x1 - box.x0)
     return any(min(cut - box.x0, box.x1 - cut) > margin for cut in cuts)
 
@@ -260,12 +259,12 @@ def _column(box: Box, cuts: Sequence[float]) -> int:
 
 
 def _regions(boxes: Sequence[Box], cuts: Sequence[float]) -> list[list[Box]]:
-    """The boxes in reading order: what lies across the gutters cuts the page into bands, read column by column."""
+    """The boxes in reading order: boxes across the gutters split the page into bands, which are read by column."""
     regions: list[list[Box]] = []
     columns: list[list[Box]] = [[] for _ in range(len(cuts) + 1)]
     across: list[Box] = []
     ordered = sorted(boxes, key=lambda box: box.middle)
-    head, foot = _apart(ordered, -1), len(ordered) - _apart(ordered[::-1], 1)
+    head, foot = _edge_count(ordered, -1), len(ordered) - _edge_count(ordered[::-1], 1)
     for place, box in enumerate(ordered):
         if place < head or place >= foot or _is_full_width(box, cuts):
             regions += [column for column in columns if column]
@@ -280,12 +279,12 @@ def _regions(boxes: Sequence[Box], cuts: Sequence[float]) -> list[list[Box]]:
     return regions
 
 
-def _apart(boxes: Sequence[Box], side: int) -> int:
-    """How many boxes at one end of the page stand a line or more apart from all others: running heads and feet.
+def _edge_count(boxes: Sequence[Box], side: int) -> int:
+    """How many boxes at one end of the page are a line or more apart from all others: running heads and feet.
 
-    boxes go from that end of the page inwards; side is -1 for the top and 1 for the bottom.
+    boxes: from that end of the page inwards. side: -1 for the top, 1 for the bottom.
     """
-    for count in range(min(_MAX_APART, len(boxes) - 1), 0, -1):
+    for count in range(min(_MAX_EDGE_LINES, len(boxes) - 1), 0, -1):
         ends, rest = boxes[:count], boxes[count:]
         if side < 0:
             gap = min(box.y0 for box in rest) - max(box.y1 for box in ends)
@@ -297,10 +296,10 @@ def _apart(boxes: Sequence[Box], side: int) -> int:
 
 
 def _displaced(drawn: Sequence[Box], regions: Sequence[Sequence[Box]]) -> float:
-    """How many boxes would have to move for the drawn order to go from region to region."""
-    # By identity: equal boxes occur, where text is drawn twice to look bold.
+    """How many boxes would have to move for the drawn order to follow the regions."""
+    # By identity: text drawn twice to look bold gives equal boxes.
     region_of = {id(box): number for number, region in enumerate(regions) for box in region}
-    ends: list[int] = []  # ends[n] is the lowest region in which a rising run of n + 1 boxes can end
+    ends: list[int] = []  # ends[n]: the lowest region in which a rising run of n + 1 boxes can end
     for box in drawn:
         region = region_of[id(box)]
         place = bisect_left(ends, region + 1)
@@ -309,7 +308,7 @@ def _displaced(drawn: Sequence[Box], regions: Sequence[Sequence[Box]]) -> float:
 
 
 def _paragraphs(region: Sequence[Box]) -> list[str]:
-    """The paragraphs of a region: rows from top to bottom, parted where more than half a row is left blank."""
+    """The paragraphs of a region: rows from top to bottom, split where more than half a row is blank."""
     rows: list[list[Box]] = []
     for box in sorted(region, key=lambda box: box.middle):
         last = rows[-1][-1] if rows else None

@@ -1,7 +1,7 @@
-"""A page of a PDF as a picture, with quotes from it marked in yellow.
+"""Renders a page of a PDF as a PNG with quotes highlighted in yellow.
 
-Quotes come from the cleaned text, where words broken over lines are whole, ligatures undone and columns put in order.
-So they are looked up by their letters and digits alone, among those of the page in the order they were drawn.
+Quotes come from the cleaned text, where broken words are joined, ligatures expanded and columns reordered. So only
+their letters and digits are matched, with those of the page in the order they were drawn.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ import numpy.typing as npt
 from folio.errors import PaperError
 from folio.pdf.mupdf import pymupdf
 
-# Left, top, right and bottom edge, in points from the left and the top of the page as it is shown.
+# Left, top, right and bottom, in points from the left and the top of the page as shown.
 Rect = tuple[float, float, float, float]
 _Pixels = npt.NDArray[np.uint8]
 
 _POINTS_PER_INCH = 72
-# At 150 dpi a page of A4 has 2.2 million. A page may be 200 inches wide and high: 900 million, or 2.7 GB.
+# An A4 page has 2.2 million pixels at 150 dpi. The largest page, 200 inches square, would have 900 million (2.7 GB).
 _MAX_PIXELS = 12_000_000
 _YELLOW = (255, 232, 64)
-# Letters and digits that a piece of a quote has at least: of shorter ones, many stand in several places of a page.
+# A piece of a quote has at least this many letters and digits; many shorter ones occur several times on a page.
 _MIN_PIECE = 8
-# A quote counts as found when its pieces hold this share of it.
+# A quote counts as found if its pieces cover this share of it.
 _MIN_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A page as a PNG file, and for each quote, in the order given, whether it is marked in it."""
+    """A page as a PNG file, and for each quote, in the given order, whether it is highlighted."""
 
     png: bytes
     found: tuple[bool, ...]
 
 
 def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) -> PagePicture:
-    """Physical page `page`, from 1, of a PDF, at this resolution or what keeps a very large page to 12 million pixels.
+    """Physical page `page` (from 1) of a PDF, at a lower resolution if it would exceed 12 million pixels.
 
-    MuPDF is not made for threads: one call at a time.
+    MuPDF is not thread-safe: call this from one thread at a time.
 
-    Raises PaperError for a file that is gone, no PDF, locked by a password or damaged, a page that it does not have,
-    and one that cannot be drawn.
+    Raises PaperError if the file is missing, not a PDF, locked by a password or damaged, has no such page, or cannot be
+    drawn.
     """
     mupdf = pymupdf()
-    document = _opened(path)
+    document = _open(path)
     try:
         if document.needs_pass and not document.authenticate(""):
             raise PaperError(f"{path.name} is encrypted and needs a password.", "Save it without a password.")
@@ -65,30 +65,31 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
             )
         loaded = document.load_page(page - 1)
         boxes = quote_boxes(loaded, quotes)
-        png = _drawn(loaded, [box for found in boxes for box in found], dpi)
+        png = _draw_png(loaded, [box for found in boxes for box in found], dpi)
         return PagePicture(png, tuple(map(bool, boxes)))
     except PaperError:
         raise
-    except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit into memory
+    except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
         reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise PaperError(
             f"Page {page} of {path.name} cannot be drawn: {reason}.", "Open the file in a PDF reader instead."
         ) from error
     finally:
         document.close()
-        # MuPDF keeps every warning until it is asked for them.
+        # MuPDF keeps every warning until they are reset.
         mupdf.TOOLS.reset_mupdf_warnings()
 
 
 def quote_boxes(page: Any, quotes: Sequence[str]) -> list[tuple[Rect, ...]]:
-    """For each quote where its words stand on this page of PyMuPDF: a box for each line or part of one, in the order of
-    the quote. () for one that the page does not show.
+    """The boxes of each quote on a PyMuPDF page: one for each line or part of a line, in the order of the quote.
+
+    () for a quote that is not on the page.
     """
     letters = _letters(page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT())
-    return [tuple(_shown(page, letters, _pieces(_fold(quote), letters))) for quote in quotes]
+    return [tuple(_line_boxes(page, letters, _match_pieces(_fold(quote), letters))) for quote in quotes]
 
 
-def _opened(path: Path) -> Any:
+def _open(path: Path) -> Any:
     try:
         path.open("rb").close()
     except OSError as error:
@@ -98,7 +99,7 @@ def _opened(path: Path) -> Any:
         ) from error
     try:
         document = pymupdf().open(path, filetype="pdf")
-        if document.is_pdf:  # it opens HTML and images as well
+        if document.is_pdf:  # MuPDF also opens HTML and images
             return document
         document.close()
     except Exception as error:  # MuPDF raises many kinds; each means that the file is broken
@@ -111,13 +112,13 @@ def _damaged(path: Path) -> tuple[str, str]:
 
 
 class _Letters(NamedTuple):
-    """The letters and digits of a page in the order they were drawn, folded."""
+    """The folded letters and digits of a page, in the order they were drawn."""
 
     text: str
-    lines: list[int]  # for each, the number of its line
-    boxes: list[Rect]  # and where it stands, before the page is turned
-    words: set[int]  # those that begin a word, and the end
-    starts: list[int]  # those that begin a line, and the end
+    lines: list[int]  # the line number of each letter
+    boxes: list[Rect]  # the box of each letter, before the page is rotated
+    words: set[int]  # the indexes of the letters that start a word, and the end
+    starts: list[int]  # the indexes of the letters that start a line, and the end
 
 
 def _letters(page: dict[str, Any]) -> _Letters:
@@ -141,15 +142,15 @@ def _letters(page: dict[str, Any]) -> _Letters:
 
 
 def _fold(text: str) -> str:
-    """Letters and digits alone: without case, accents, and the forms that typesetters give them, such as ligatures."""
+    """Only letters and digits, without case, accents and ligatures."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())))
 
 
-def _pieces(quote: str, letters: _Letters) -> list[tuple[int, int]]:
-    """The spans [start, end) of the page's letters that hold a folded quote, in its order.
+def _match_pieces(quote: str, letters: _Letters) -> list[tuple[int, int]]:
+    """The spans [start, end) of the page's letters that match a folded quote, in its order.
 
-    Whole where it stands there in one piece. Else, as a column or a running head may be drawn in between, in pieces
-    that are as long as can be; [] where they hold too little of it.
+    One span if the page has the quote in one piece. Otherwise the longest pieces possible, because a column or a
+    running head may be drawn in between; [] if they cover too little of the quote.
     """
     at = letters.text.find(quote) if quote else -1
     while at >= 0:
@@ -164,50 +165,48 @@ def _pieces(quote: str, letters: _Letters) -> list[tuple[int, int]]:
         if at < 0:
             start += 1
             continue
-        # What is one letter longer cannot stand anywhere before.
+        # A longer match cannot occur earlier.
         while end < len(quote) and (longer := letters.text.find(quote[start : end + 1], at)) >= 0:
             at, end = longer, end + 1
         if end < len(quote):
-            # What is drawn in between is whole lines: the piece ends with its last whole one, where it has one.
+            # Only whole lines are drawn in between, so the piece ends with its last whole line, if it has one.
             line_end = letters.starts[bisect_right(letters.starts, at + end - start) - 1]
             if line_end - at >= _MIN_PIECE:
                 end = start + line_end - at
         pieces.append((at, at + end - start))
         start = end
-    held = sum(end - start for start, end in pieces)
-    return pieces if held >= _MIN_SHARE * len(quote) else []
+    covered = sum(end - start for start, end in pieces)
+    return pieces if covered >= _MIN_SHARE * len(quote) else []
 
 
-def _shown(page: Any, letters: _Letters, pieces: Sequence[tuple[int, int]]) -> Iterator[Rect]:
-    """A box around each line of each piece, as far as it lies on the page as it is shown: turned and cropped."""
+def _line_boxes(page: Any, letters: _Letters, pieces: Sequence[tuple[int, int]]) -> Iterator[Rect]:
+    """A box around each line of each piece, on the page as shown: rotated and cropped."""
     mupdf = pymupdf()
     for start, end in pieces:
-        of_line: dict[int, Any] = {}
+        box_of_line: dict[int, Any] = {}
         for line, box in zip(letters.lines[start:end], letters.boxes[start:end], strict=True):
-            of_line[line] = of_line[line] | box if line in of_line else mupdf.Rect(box)
-        for whole in of_line.values():
+            box_of_line[line] = box_of_line[line] | box if line in box_of_line else mupdf.Rect(box)
+        for whole in box_of_line.values():
             shown = (whole * page.rotation_matrix) & page.rect
             if not shown.is_empty:
                 yield (shown.x0, shown.y0, shown.x1, shown.y1)
 
 
-def _drawn(page: Any, boxes: Sequence[Rect], dpi: int) -> bytes:
-    """The page as PNG with these boxes marked."""
+def _draw_png(page: Any, boxes: Sequence[Rect], dpi: int) -> bytes:
+    """The page as PNG with these boxes highlighted."""
     mupdf = pymupdf()
     zoom = min(dpi / _POINTS_PER_INCH, math.sqrt(_MAX_PIXELS / (page.rect.width * page.rect.height)))
     picture = page.get_pixmap(matrix=mupdf.Matrix(zoom, zoom), colorspace=mupdf.csRGB, alpha=False)
     plain: _Pixels = np.frombuffer(picture.samples, np.uint8).reshape(picture.height, picture.width, 3)
-    marked = plain.copy()
+    highlighted = plain.copy()
     for x0, y0, x1, y1 in boxes:
         place = np.s_[math.floor(y0 * zoom) : math.ceil(y1 * zoom), math.floor(x0 * zoom) : math.ceil(x1 * zoom)]
-        marked[place] = _marked(plain[place])
-    return bytes(mupdf.Pixmap(mupdf.csRGB, picture.width, picture.height, marked.tobytes(), False).tobytes("png"))
+        highlighted[place] = _highlight(plain[place])
+    return bytes(mupdf.Pixmap(mupdf.csRGB, picture.width, picture.height, highlighted.tobytes(), False).tobytes("png"))
 
 
-def _marked(part: _Pixels) -> _Pixels:
-    """These pixels, shape (height, width, 3), as seen through yellow ink; on a dark ground, where ink shows nothing,
-    half way to yellow.
-    """
+def _highlight(part: _Pixels) -> _Pixels:
+    """Pixels, shape (height, width, 3), under yellow ink; on a dark background, where ink is invisible, half yellow."""
     wide, yellow = part.astype(np.uint16), np.array(_YELLOW, np.uint16)
     dark = part.size and part.mean() < 128
     return ((wide + yellow) // 2 if dark else wide * yellow // 255).astype(np.uint8)

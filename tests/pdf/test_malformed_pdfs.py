@@ -1,4 +1,4 @@
-"""Awkward and real PDFs, where the data is: ../shared/nasty and ../shared/papers."""
+"""Awkward and real PDFs, if the data is there: ../shared/nasty and ../shared/papers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ needs_papers = pytest.mark.skipif(not _PAPERS.is_dir(), reason="no ../shared/pap
 
 @cache
 def _results() -> dict[str, ParsedPdf | PaperError]:
-    """Every awkward file with what came of it, all read in one run as ingest reads them."""
+    """The result for every awkward file, all read in one run as in ingest."""
     files = sorted(_NASTY.rglob("*.pdf"))
     results = run_guarded(read_pdf, files, jobs=2, timeout_s=240, memory_mb=2048)
     return {path.relative_to(_NASTY).as_posix(): result for path, result in results}

@@ -1,4 +1,4 @@
-"""The arXiv identifier of a paper: from the stamp, from metadata, from the file's name, and never another paper's."""
+"""The arXiv identifier of a paper: from the stamp, the metadata or the file name, and never another paper's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _stamped(path: Path, columns: int = 1, stamp: str = STAMP) -> Path:
     page = document.new_page()
     page.insert_text((150, 80), "Words That Tell of Words", fontsize=18)
     bodies = [column(60 + 260 * number, 120, f"c{number}", 40) for number in range(columns)]
-    for row in zip(*bodies, strict=True):  # row by row, so that the reader has to put columns in order
+    for row in zip(*bodies, strict=True):  # row by row, so that the reader must reorder the columns
         for x, y, text in row:
             page.insert_text((x, y), text, fontsize=8)
     page.insert_text((60, 120 + 41 * LEADING), ABSTRACT, fontsize=8)
@@ -54,7 +54,7 @@ def test_it_goes_into_the_library_with_the_paper(tmp_path: Path) -> None:
     assert (paper.id, paper.arxiv) == ("0" * 64, "2301.01234v2")
 
 
-def test_the_name_of_the_file_is_what_it_is_called_on_disk(tmp_path: Path) -> None:
+def test_the_file_name_is_the_one_on_disk(tmp_path: Path) -> None:
     assert read_pdf(save(tmp_path / "2301.01234v1.pdf", [[(72, 72, "Hello World")]])).arxiv == "2301.01234v1"
 
 
@@ -90,7 +90,7 @@ def test_stamps(stamp: str, found: str) -> None:
         ["arXiv:novels/9901001v1 1 Jan 1999"],
     ],
 )
-def test_what_is_no_whole_stamp_or_not_the_only_one_does_not_count(margin: list[str]) -> None:
+def test_incomplete_or_conflicting_stamps_do_not_count(margin: list[str]) -> None:
     assert _arxiv(*margin) == ""
 
 

@@ -1,4 +1,4 @@
-"""Pages that are pictures, read by OCR: which engine, what is named, what happens without one and without time."""
+"""OCR of scanned pages: which engine, which messages, and what happens without an engine or without time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TYPED = "Waders of the uplands were counted on 40 plots in two seasons, at dawn 
 
 
 class Written:
-    """An engine that is told what stands on each page, by its number from 0, and keeps which ones it was asked for."""
+    """An engine with a given text for each page number from 0, which records the pages it was asked for."""
 
     def __init__(self, pages: dict[int, list[str]]) -> None:
         self.pages = pages
@@ -57,7 +57,7 @@ def engine() -> ocr.Engine:
 
 
 def mixed(path: Path) -> Path:
-    """A page of text, and two that are pictures."""
+    """A page of text and two scanned pages."""
     document = pymupdf.open()
     document.new_page().insert_text((60, 90), TYPED, fontsize=10)
     scan(document, MOORS)
@@ -67,9 +67,9 @@ def mixed(path: Path) -> Path:
     return path
 
 
-def scanned(path: Path, turned: int = 0) -> Path:
+def scanned(path: Path, rotation: int = 0) -> Path:
     document = pymupdf.open()
-    scan(document, MOORS, turned)
+    scan(document, MOORS, rotation)
     document.save(path)
     document.close()
     return path
@@ -82,14 +82,14 @@ def words(text: str) -> list[str]:
 # With an engine that is installed
 
 
-@pytest.mark.parametrize("turned", [0, 90, 180])
-def test_a_scanned_page_is_read_as_it_is_shown(tmp_path: Path, engine: ocr.Engine, turned: int) -> None:
-    page = read_pdf(scanned(tmp_path / "a.pdf", turned), ocr=True).pages[0]
+@pytest.mark.parametrize("rotation", [0, 90, 180])
+def test_a_scanned_page_is_read_as_shown(tmp_path: Path, engine: ocr.Engine, rotation: int) -> None:
+    page = read_pdf(scanned(tmp_path / "a.pdf", rotation), ocr=True).pages[0]
     assert words(page.text) == words(" ".join(MOORS))
     assert page.problem == f"read by OCR ({engine.name})"
 
 
-def test_a_picture_without_writing_gives_no_text(tmp_path: Path, engine: ocr.Engine) -> None:
+def test_a_picture_without_text_gives_no_text(tmp_path: Path, engine: ocr.Engine) -> None:
     document = pymupdf.open()
     image_page(document)
     document.save(tmp_path / "a.pdf")
@@ -150,7 +150,7 @@ def test_without_ocr_the_pages_are_named(tmp_path: Path) -> None:
     assert raised.value.remedy.startswith("Set OCR=auto, or run OCR, for example `ocrmypdf")
 
 
-def test_without_an_engine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_engine_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, None)
     parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
     assert [page.problem for page in parsed.pages] == ["", "no text (image only)", "no text (image only)"]
@@ -169,14 +169,14 @@ def test_specks_in_a_picture_are_no_text(tmp_path: Path, monkeypatch: pytest.Mon
     assert (page.text, page.problem) == ("", "no text (image only, in which Stand-in finds none)")
 
 
-def test_an_engine_that_fails_on_a_page_costs_that_page_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_fails_on_a_page_loses_only_that_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Written({2: MARSHES}))  # page 1 raises KeyError
     parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
     assert [page.text for page in parsed.pages] == [TYPED, "", "\n".join(MARSHES)]
     assert parsed.pages[1].problem == "no text (image only), and Stand-in failed: 1"
 
 
-def test_pages_for_which_no_time_is_left_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_out_of_time_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = Written({1: MOORS, 2: MARSHES})
     use(monkeypatch, written)
     parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True, seconds=0)
@@ -191,7 +191,7 @@ def test_pages_for_which_no_time_is_left_are_named(tmp_path: Path, monkeypatch: 
     assert raised.value.remedy.startswith("Raise PARSE_TIMEOUT_S")
 
 
-def test_a_scanned_file_is_tried_again_when_an_engine_has_come(
+def test_a_scanned_file_is_tried_again_once_an_engine_is_installed(
     desk: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scanned(desk.papers / "curlews.pdf")
@@ -228,7 +228,7 @@ def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
     assert "[waders p.3]" in desk.query("How far does the sound of the snipe carry?", "--no-log").out
 
 
-def test_what_reads_pictures_is_not_in_the_fingerprint(tmp_path: Path) -> None:
+def test_the_ocr_engine_is_not_in_the_fingerprint(tmp_path: Path) -> None:
     off, auto = hashing_app(tmp_path, OCR="off"), hashing_app(tmp_path, OCR="auto")
     assert reading_fingerprint(off.reading) == reading_fingerprint(auto.reading)
     assert (off.reading.ocr, auto.reading.ocr) == (False, True)
@@ -237,7 +237,7 @@ def test_what_reads_pictures_is_not_in_the_fingerprint(tmp_path: Path) -> None:
 # Lines and engines
 
 
-def test_lines_of_two_columns_that_come_row_by_row_are_put_in_paragraphs_and_in_order() -> None:
+def test_lines_of_two_columns_in_rows_become_paragraphs_in_order() -> None:
     left = [Box(60, 100.0 + 14 * n, 280, 111.0 + 14 * n, f"Left column line {n} of the text") for n in range(8)]
     right = [Box(310, 100.0 + 14 * n, 530, 111.0 + 14 * n, f"Right column line {n} of the text") for n in range(8)]
     rows = [line for pair in zip(left, right, strict=True) for line in pair]

@@ -1,4 +1,4 @@
-"""What is read from PDFs that are made here."""
+"""What is read from PDFs that the tests make."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_page_of_one_column_is_left_as_drawn(tmp_path: Path) -> None:
     assert _lines(save(tmp_path / "a.pdf", [body])) == _texts(body)
 
 
-def test_paragraphs_are_parted_by_a_blank_line(tmp_path: Path) -> None:
+def test_paragraphs_are_separated_by_a_blank_line(tmp_path: Path) -> None:
     first, second = column(72, 100, "First", 3), column(72, 180, "Second", 2)
     text = read_pdf(save(tmp_path / "a.pdf", [[*first, *second]])).pages[0].text
     assert text == "\n".join(_texts(first)) + "\n\n" + "\n".join(_texts(second))
@@ -63,7 +63,7 @@ def test_three_columns_drawn_row_by_row(tmp_path: Path) -> None:
     assert found == [text for spots in columns for text in _texts(spots)]
 
 
-def test_full_width_lines_stand_above_between_and_below_the_columns(tmp_path: Path) -> None:
+def test_full_width_lines_above_between_and_below_the_columns(tmp_path: Path) -> None:
     full = "This line runs over both of the columns from the left edge to the right one, as abstracts do it"
     upper = row_by_row(column(60, 120, "upper left", 15), column(320, 120, "upper right", 15))
     lower = row_by_row(column(60, 360, "lower left", 15), column(320, 360, "lower right", 15))
@@ -80,7 +80,7 @@ def test_the_rows_of_a_table_stay_rows(tmp_path: Path) -> None:
     assert _lines(save(tmp_path / "a.pdf", [drawn])) == [f"item {n}  {n}.5" for n in range(30)]
 
 
-def test_the_steps_of_a_list_stand_with_their_numbers(tmp_path: Path) -> None:
+def test_list_items_stay_with_their_numbers(tmp_path: Path) -> None:
     steps = ["Open the valve slowly", "Wait for the needle", "Close the valve"]
     drawn = [
         spot for n, text in enumerate(steps) for spot in ((72, 100 + 14 * n, f"{n + 1}."), (110, 100 + 14 * n, text))
@@ -120,7 +120,7 @@ def test_a_file_without_labels_has_none(tmp_path: Path) -> None:
     assert [page.label for page in read_pdf(save(tmp_path / "a.pdf", [[(72, 72, "Hello World")]])).pages] == [""]
 
 
-def test_a_tiny_text_is_not_a_scan(tmp_path: Path) -> None:
+def test_a_short_text_is_not_a_scan(tmp_path: Path) -> None:
     assert read_pdf(save(tmp_path / "a.pdf", [[(72, 72, "Hello World")]])).pages[0].text == "Hello World"
 
 
@@ -162,7 +162,7 @@ def test_a_file_of_empty_pages(tmp_path: Path) -> None:
         (b"%PDF-1.7\nand nothing else", "damaged", "fetch the file again"),
     ],
 )
-def test_files_that_are_no_pdf(tmp_path: Path, content: bytes, happened: str, remedy: str) -> None:
+def test_files_that_are_not_pdf(tmp_path: Path, content: bytes, happened: str, remedy: str) -> None:
     (tmp_path / "a.pdf").write_bytes(content)
     error = _refusal(tmp_path / "a.pdf")
     assert happened in error.happened
@@ -185,7 +185,7 @@ def _encrypted(path: Path, user: str) -> Path:
     return path
 
 
-def test_a_password_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_with_a_password(tmp_path: Path) -> None:
     error = _refusal(_encrypted(tmp_path / "a.pdf", "secret"))
     assert "encrypted" in error.happened
     assert "without a password" in error.remedy
@@ -210,7 +210,7 @@ def test_a_file_without_its_table_is_repaired_and_says_so(tmp_path: Path) -> Non
     assert parsed.problems == ("the file is damaged and was repaired while reading",)
 
 
-def test_one_bad_page_does_not_cost_the_others(tmp_path: Path) -> None:
+def test_one_bad_page_does_not_stop_the_others(tmp_path: Path) -> None:
     document = pymupdf.open()
     for number in range(3):
         document.new_page().insert_text((72, 72), f"Text of page {number + 1}")
@@ -290,7 +290,7 @@ _BODY = "A sentence that every reader of this page can see"
 
 
 def _page_with(path: Path, draw: Callable[[Any], object]) -> Path:
-    """A page with _BODY on it, and what draw adds."""
+    """A page with _BODY and whatever draw adds."""
     document = pymupdf.open()
     page = document.new_page()
     page.insert_text((72, 100), _BODY, fontsize=10)
@@ -366,7 +366,7 @@ def _in_a_form_let_through(page: Any) -> None:
         (lambda page: _inject(page, fill_opacity=0, stroke_opacity=0), "invisible"),
         (lambda page: _inject(page, color=(1, 1, 1)), "white on white"),
         (lambda page: _inject(page, color=(0.98, 0.98, 0.98)), "white on white"),
-        (_on_a_box((0, 0, 0.8), (0, 0, 0.8)), "in the colour of its ground"),
+        (_on_a_box((0, 0, 0.8), (0, 0, 0.8)), "in the colour of its background"),
         (_covered, "covered"),
         (_under_a_rule, "white on white"),
         (_behind_the_body, "white on white"),
@@ -386,7 +386,7 @@ def test_text_that_no_reader_can_see_is_left_out_and_reported(
 
 
 @pytest.mark.parametrize("angle", [90, 180, 270])
-def test_hidden_text_on_a_page_that_is_turned(tmp_path: Path, angle: int) -> None:
+def test_hidden_text_on_a_rotated_page(tmp_path: Path, angle: int) -> None:
     def draw(page: Any) -> None:
         _inject(page, color=(1, 1, 1))
         page.draw_rect((60, 380, 400, 420), fill=(0, 0, 0.4), color=None)
@@ -447,7 +447,7 @@ def test_small_letters_above_and_below_the_line_are_kept(tmp_path: Path) -> None
 
 
 def _scan(path: Path, layer: Callable[[Any], object]) -> Path:
-    """A picture of a page that says _BODY, and a layer over it."""
+    """A scanned page that says _BODY, with a layer over it."""
     drawn = pymupdf.open()
     drawn.new_page().insert_text((72, 100), _BODY, fontsize=10)
     document = pymupdf.open()
@@ -458,7 +458,7 @@ def _scan(path: Path, layer: Callable[[Any], object]) -> Path:
     return path
 
 
-def test_the_layer_of_letters_over_a_scan_is_kept_and_what_has_nothing_under_it_is_not(tmp_path: Path) -> None:
+def test_text_over_a_scan_is_kept_and_text_over_nothing_is_not(tmp_path: Path) -> None:
     def layer(page: Any) -> None:
         page.insert_text((72, 100), _BODY, fontsize=10, render_mode=3)
 
@@ -474,7 +474,7 @@ def test_the_layer_of_letters_over_a_scan_is_kept_and_what_has_nothing_under_it_
     assert "(invisible)" in page.problem
 
 
-def test_letters_under_the_picture_of_a_scan_are_kept(tmp_path: Path) -> None:
+def test_text_under_a_scan_is_kept(tmp_path: Path) -> None:
     def layer(page: Any) -> None:
         page.insert_text((72, 100), _BODY, fontsize=10, overlay=False)
 
@@ -549,7 +549,7 @@ def test_a_page_that_cannot_be_drawn_keeps_its_text(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_takes_long_to_draw_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_text, "_LOOKING_S", 0.0)
+    monkeypatch.setattr(visible_text, "_SEARCH_S", 0.0)
     document = pymupdf.open()
     for _ in range(2):
         document.new_page().insert_text((72, 100), _BODY, color=(1, 1, 1))
@@ -560,7 +560,7 @@ def test_a_file_that_takes_long_to_draw_says_so(tmp_path: Path, monkeypatch: pyt
 
 
 def _with_groups(path: Path, count: int) -> Path:
-    """A page that is painted over and over again, before its text is drawn."""
+    """A page that is painted many times before its text is drawn."""
     document = pymupdf.open()
     page = document.new_page()
     page.insert_text((72, 100), _BODY, fontsize=10)
@@ -588,7 +588,7 @@ def test_a_busy_page_is_drawn_in_strips_with_the_same_result(tmp_path: Path, mon
 
 def test_a_page_too_slow_to_draw_keeps_its_text_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
-    monkeypatch.setattr(visible_text, "_LOOKING_S", 2.0)
+    monkeypatch.setattr(visible_text, "_SEARCH_S", 2.0)
     started = time.thread_time()
     parsed = read_pdf(_with_groups(tmp_path / "a.pdf", 30_000))
     assert time.thread_time() - started < 6

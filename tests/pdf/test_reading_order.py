@@ -54,7 +54,7 @@ def test_gutters_lie_between_the_columns() -> None:
     ],
     ids=["one column", "one narrow column", "margin note", "too short", "not side by side", "table", "nothing"],
 )
-def test_what_is_not_columns_of_prose_has_no_gutter(boxes: list[Box]) -> None:
+def test_only_columns_of_prose_have_gutters(boxes: list[Box]) -> None:
     assert gutters(boxes) == ()
 
 
@@ -85,7 +85,7 @@ def test_head_and_foot_in_two_pieces_stay_above_and_below() -> None:
     assert found == ["Author  Journal", *_texts(left), *_texts(right), "17"]
 
 
-def test_pieces_of_a_line_are_put_together() -> None:
+def test_pieces_of_a_line_are_joined() -> None:
     left, right = _column("a", 50, 290), _column("b", 310, 550)
     lines = []
     for a, b in zip(left, right, strict=True):
@@ -99,7 +99,7 @@ def _row(y: float, *pieces: tuple[float, float, str]) -> list[Box]:
     return [Box(x0, y, x1, y + 10, text) for x0, x1, text in pieces]
 
 
-def test_the_cells_of_a_row_stand_on_one_line_parted_by_two_spaces() -> None:
+def test_the_cells_of_a_row_are_joined_by_two_spaces() -> None:
     table = [
         *_row(100, (60, 90, "Model"), (150, 170, "Acc "), (200, 210, "F1")),
         *_row(112, (60, 65, "A"), (150, 170, "93.1"), (200, 220, "0.88")),
@@ -108,7 +108,7 @@ def test_the_cells_of_a_row_stand_on_one_line_parted_by_two_spaces() -> None:
     assert _read(table) == ["Model  Acc  F1", "A  93.1  0.88", "B (our own)  0.91"]
 
 
-def test_a_cell_may_be_long_beside_short_ones() -> None:
+def test_a_long_cell_next_to_short_ones() -> None:
     table = _row(
         100, (60, 80, "lr"), (100, 400, "the learning rate, how far each of the steps goes"), (450, 470, "0.1")
     )
@@ -128,7 +128,7 @@ def test_a_step_follows_its_number_after_one_space(label: str) -> None:
     assert _read(step) == [f"{label} Open the valve and wait until the needle rests", "at the red mark."]
 
 
-def test_words_of_a_stretched_line_are_parted_by_one_space() -> None:
+def test_words_of_a_justified_line_are_joined_by_one_space() -> None:
     lines = [*_row(100, (60, 95, "Aktay,"), (104, 117, "A.,"), (125, 173, "Bavadekar,")), *_row(112, (60, 90, "S."))]
     assert _read(lines) == ["Aktay, A., Bavadekar,", "S."]
 
@@ -192,7 +192,7 @@ _numbers = st.floats(0, 800, allow_nan=False)
 @given(
     st.lists(st.tuples(_numbers, _numbers, _numbers, _numbers, st.text("ab ", min_size=1, max_size=30)), max_size=40)
 )
-def test_no_text_is_lost_or_made_up(raw: list[tuple[float, float, float, float, str]]) -> None:
+def test_no_text_is_lost_or_invented(raw: list[tuple[float, float, float, float, str]]) -> None:
     lines = [Box(min(a, c), min(b, d), max(a, c), max(b, d), text) for a, b, c, d, text in raw]
     found = page_text([[line] for line in lines[::2]] + [lines[1::2]])
     assert sorted(found.replace("\n", " ").split()) == sorted(" ".join(_texts(lines)).split())

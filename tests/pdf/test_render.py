@@ -1,4 +1,4 @@
-"""Pages as pictures, with quotes marked: what is yellow, and what is not."""
+"""Rendered pages with highlighted quotes: what is yellow and what is not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from folio.pdf.reader import read_pdf
 from folio.pdf.render import page_png, quote_boxes
 from tests.helpers.pdfs import column, row_by_row, save
 
-DPI = 144  # two pixels a point
+DPI = 144  # two pixels per point
 SCALE = 2
 SENTENCE = "The fur of the otter is dense."
 
@@ -30,7 +30,7 @@ def _pixels(png: bytes) -> npt.NDArray[np.uint8]:
 
 
 def _yellow(path: Path, quotes: Sequence[str], page: int = 1) -> Yellow:
-    """Where the picture is yellow, all quotes being found."""
+    """The yellow pixels of a page on which all quotes are found."""
     picture = page_png(path, page, quotes, dpi=DPI)
     assert picture.found == (True,) * len(quotes)
     pixels = _pixels(picture.png).astype(int)
@@ -38,7 +38,7 @@ def _yellow(path: Path, quotes: Sequence[str], page: int = 1) -> Yellow:
 
 
 def _share(yellow: Yellow, x0: float, y0: float, x1: float, y1: float) -> float:
-    """The share of yellow pixels in a rectangle given in points of the page as it is shown."""
+    """The share of yellow pixels in a rectangle, in points of the page as shown."""
     return float(yellow[int(y0 * SCALE) : int(y1 * SCALE), int(x0 * SCALE) : int(x1 * SCALE)].mean())
 
 
@@ -50,7 +50,7 @@ def _refusal(path: Path, page: int = 1) -> PaperError:
     return caught.value
 
 
-def test_the_words_are_marked_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_words_are_highlighted(tmp_path: Path) -> None:
     lines = [(72.0, 100.0, "What comes before it."), (72.0, 130.0, SENTENCE), (72.0, 160.0, "What comes after it.")]
     path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)], lines])
     yellow = _yellow(path, [SENTENCE], page=2)
@@ -68,7 +68,7 @@ def test_the_ink_stays_black_under_the_yellow(tmp_path: Path) -> None:
     assert marked[ink].max() < 30
 
 
-def test_white_words_on_a_dark_ground_stay_lighter_than_it(tmp_path: Path) -> None:
+def test_white_words_on_a_dark_background_stay_lighter(tmp_path: Path) -> None:
     document = pymupdf.open()
     page = document.new_page()
     page.draw_rect(page.rect, fill=(0.1, 0.1, 0.2))
@@ -80,7 +80,7 @@ def test_white_words_on_a_dark_ground_stay_lighter_than_it(tmp_path: Path) -> No
     assert marked.sum(axis=2).max() - np.median(marked.sum(axis=2)) > 200
 
 
-def test_each_quote_is_told_of_and_one_that_is_not_there_marks_nothing(tmp_path: Path) -> None:
+def test_each_quote_is_reported_and_a_missing_one_highlights_nothing(tmp_path: Path) -> None:
     path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
     picture = page_png(path, 1, ["The fur of the badger is not as dense at all.", SENTENCE, "", "!"], dpi=DPI)
     assert picture.found == (False, True, False, False)
@@ -88,7 +88,7 @@ def test_each_quote_is_told_of_and_one_that_is_not_there_marks_nothing(tmp_path:
     assert nothing.png == page_png(path, 1, [], dpi=DPI).png
 
 
-def test_a_part_of_a_word_is_no_quote(tmp_path: Path) -> None:
+def test_part_of_a_word_is_not_a_quote(tmp_path: Path) -> None:
     with pymupdf.open(save(tmp_path / "a.pdf", [[(72, 100, "The start of art.")]])) as document:
         (box,), nothing = quote_boxes(document[0], ["Art", "tar"])
     assert box[0] > 72 + pymupdf.get_text_length("The start of", fontsize=10)
@@ -137,7 +137,7 @@ def test_a_quote_with_a_note_in_between(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("angle", [0, 90, 180, 270])
 @pytest.mark.parametrize("cropped", [False, True])
-def test_turned_and_cropped_pages(tmp_path: Path, angle: int, cropped: bool) -> None:
+def test_rotated_and_cropped_pages(tmp_path: Path, angle: int, cropped: bool) -> None:
     document = pymupdf.open()
     page = document.new_page(width=400, height=300)
     page.insert_text((100, 130), SENTENCE)
@@ -182,12 +182,12 @@ def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
     assert (pixels[pixels.shape[0] // 2 - 60, pixels.shape[1] // 2 + 5] == (255, 232, 64)).all()
 
 
-def test_150_dots_an_inch(tmp_path: Path) -> None:
+def test_150_dots_per_inch(tmp_path: Path) -> None:
     path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
     assert _pixels(page_png(path, 1, []).png).shape == (1755, 1240, 3)
 
 
-def test_a_file_that_is_gone(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     error = _refusal(tmp_path / "nowhere.pdf")
     assert error.happened == "nowhere.pdf cannot be opened: no such file or directory."
     assert "ingest.py" in error.remedy
@@ -208,7 +208,7 @@ def test_a_page_that_the_file_does_not_have(tmp_path: Path, page: int) -> None:
         (b"%PDF-1.7\nand nothing else", "damaged"),
     ],
 )
-def test_files_that_are_no_pdf(tmp_path: Path, content: bytes, happened: str) -> None:
+def test_files_that_are_not_pdf(tmp_path: Path, content: bytes, happened: str) -> None:
     (tmp_path / "a.pdf").write_bytes(content)
     assert happened in _refusal(tmp_path / "a.pdf").happened
 
@@ -230,7 +230,7 @@ def test_a_page_that_cannot_be_drawn(tmp_path: Path) -> None:
     assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).found == (True,)
 
 
-def test_a_password_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_with_a_password(tmp_path: Path) -> None:
     document = pymupdf.open()
     document.new_page().insert_text((72, 72), SENTENCE)
     document.save(tmp_path / "a.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="secret")
