@@ -29,22 +29,22 @@ from folio.console import one_line, output, progress_bar
 from folio.errors import UsageError
 from folio.evaluate import dataset, report, runner, stores
 from folio.evaluate.dataset import EvalSet, Question
-from folio.evaluate.metrics import Asked, difference, figures
+from folio.evaluate.metrics import QuestionResult, difference, figures
 from folio.evaluate.quote_match import fold, holds
-from folio.evaluate.relevance import Needs, Place, Ranks, RelevanceJudge, rank_of
+from folio.evaluate.relevance import Place, Ranks, RelevanceJudge, Targets, rank_of
 from folio.evaluate.runner import DEPTH, Run
 from folio.types import Progress
 
 SHOWN = {"recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr": "MRR", "ndcg@10": "nDCG@10"}
 
 
-def ranks_of(judge: RelevanceJudge, needs: Needs, hits: Sequence[PlainHit]) -> Ranks:
+def ranks_of(judge: RelevanceJudge, targets: Targets, hits: Sequence[PlainHit]) -> Ranks:
     """The rank, from 1, of the first of these hits that has each thing, by unit, as RelevanceJudge.ranks has it."""
     order = _paper_order(judge, hits)
     ranks: Ranks = {}
-    for unit in needs.units:
+    for unit in targets.units:
         found = []
-        for places in needs.things:
+        for places in targets.groups:
             if unit == "paper":
                 known = [rank for place in places if (rank := rank_of(order, place.paper))]
             else:
@@ -79,7 +79,7 @@ def _stands_on(judge: RelevanceJudge, hit: PlainHit, place: Place) -> bool:
     if not _is_of(judge, hit, place):
         return False
     folded = fold(hit.text)
-    return any(judge.originals.stands_on(judge.papers[hit.paper], page, folded) for page in sorted(place.pages))
+    return any(judge.source_pages.contains_part(judge.papers[hit.paper], page, folded) for page in sorted(place.pages))
 
 
 def asked_of(asked: EvalSet, run: Run) -> EvalSet:
@@ -118,21 +118,21 @@ def ask_plain(design: PlainDesign, asked: EvalSet, judge: RelevanceJudge, progre
     )
 
 
-def _ask(design: PlainDesign, asked: EvalSet, judge: RelevanceJudge, question: Question) -> Asked:
-    needs, _ = judge.needs(question)
+def _ask(design: PlainDesign, asked: EvalSet, judge: RelevanceJudge, question: Question) -> QuestionResult:
+    targets, _ = judge.targets(question)
     started = perf_counter()
     stages = {stage: hits[:DEPTH] for stage, hits in design.stages(question.text).items()}
     timings = {"search": round((perf_counter() - started) * 1000, 2)}
-    outcome = Asked(question.id, question.type, question.answerable, question.every, {}, {}, timings)
+    outcome = QuestionResult(question.id, question.type, question.answerable, question.every, {}, {}, timings)
     if asked.relevance is not None:
         return _graded(outcome, judge, asked.relevance.get(question.id, {}), stages)
-    ranks = {stage: ranks_of(judge, needs, hits) for stage, hits in stages.items()}
-    return replace(outcome, gains={unit: (1.0,) * len(needs.things) for unit in needs.units}, ranks=ranks)
+    ranks = {stage: ranks_of(judge, targets, hits) for stage, hits in stages.items()}
+    return replace(outcome, gains={unit: (1.0,) * len(targets.groups) for unit in targets.units}, ranks=ranks)
 
 
 def _graded(
-    outcome: Asked, judge: RelevanceJudge, grades: Mapping[str, int], stages: Mapping[str, Sequence[PlainHit]]
-) -> Asked:
+    outcome: QuestionResult, judge: RelevanceJudge, grades: Mapping[str, int], stages: Mapping[str, Sequence[PlainHit]]
+) -> QuestionResult:
     """As Runner does: a document ranks by its best passage and gains its grade."""
     relevant = {name: grade for name, grade in grades.items() if grade > 0}
     if not relevant:
@@ -183,17 +183,19 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError(f"There is no text in {arguments.papers}.", "Name a folder of PDFs that have some.") from error
     with progress_bar() as progress:
         ready = (
-            stores.of_texts(app, asked, progress) if texts else stores.of_papers(stores.apart(app, arguments.papers))
+            stores.open_text_store(app, asked, progress)
+            if texts
+            else stores.open_paper_store(stores.app_for_papers(app, arguments.papers))
         )
         with ready as store:
             plain = ask_plain(design, asked, RelevanceJudge(asked, store.library), progress)
-    report.show(output(), [table(plain, folio)])
+    report.print_tables(output(), [table(plain, folio)])
     if arguments.out:
         paths = {arguments.out / "plain.json": plain, arguments.out / "folio.json": folio}
         for path, run in paths.items():
             runner.save(path, run)
-        output().print(f"Written: {', '.join(one_line(str(path)) for path in paths)}")
-    return evaluate.tell_failures(folio)
+        output().print(f"ModelReply: {', '.join(one_line(str(path)) for path in paths)}")
+    return evaluate.report_failures(folio)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

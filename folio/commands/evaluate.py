@@ -57,15 +57,15 @@ def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
-    from folio.evaluate.thresholds import read_bar
+    from folio.evaluate.thresholds import parse_threshold
 
     _require_sense(arguments)
     if arguments.make:
         return _make(app, arguments)
-    bars = [read_bar(text) for text in arguments.require or ()]
+    thresholds = [parse_threshold(text) for text in arguments.require or ()]
     if arguments.eval_set is None:
-        return _compare(arguments.compare, bars)
-    return _evaluate(app, arguments, bars)
+        return _compare(arguments.compare, thresholds)
+    return _evaluate(app, arguments, thresholds)
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
@@ -94,8 +94,8 @@ def _named(name: str) -> str:
     return known.get(name, f"--{name.replace('_', '-')}")
 
 
-def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Threshold]) -> int:
-    """Ask, print, write the report, compare, and hold against the bars."""
+def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
+    """Ask, print, write the report, compare, and check the thresholds."""
     from folio.console import one_line, output
     from folio.errors import UsageError
     from folio.evaluate import dataset, report, runner
@@ -111,7 +111,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Threshold]
     shown = report.tables(run)
     if before:
         shown.append(report.comparison(before, run))
-    report.show(output(), shown)
+    report.print_tables(output(), shown)
     if before:
         _show_changes(before, run)
     for note in run.notes:
@@ -121,7 +121,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, bars: Sequence[Threshold]
         runner.save(arguments.json, run)
         written.append(arguments.json)
     output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
-    return max(_hold(run, bars), tell_failures(run))
+    return max(_check_thresholds(run, thresholds), report_failures(run))
 
 
 def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True) -> Run:
@@ -136,10 +136,10 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
     from folio.evaluate.runner import Runner
 
     if papers:
-        app = stores.apart(app, papers)
+        app = stores.app_for_papers(app, papers)
         _ingest(app, papers)
     with progress_bar() as progress:
-        ready = stores.of_texts(app, asked, progress) if asked.documents else stores.of_papers(app)
+        ready = stores.open_text_store(app, asked, progress) if asked.documents else stores.open_paper_store(app)
         with ready as store:
             chat = answerer = None
             # Judgements of documents go with statements and keywords, which have no answer.
@@ -150,10 +150,10 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
                 chat = Chat(store.retriever, answerer, top_k=app.top_k)
             app.models.announce()
             runner = Runner(asked, store.library, store.retriever, chat, answerer)
-            return runner.run(datetime.now(UTC), store.about, stores.figures_settings(app), progress)
+            return runner.run(datetime.now(UTC), store.about, stores.relevant_settings(app), progress)
 
 
-def tell_failures(run: Run) -> int:
+def report_failures(run: Run) -> int:
     """Say which questions a model failed on; the exit code: 1 where there are any."""
     from folio.console import complain
 
@@ -190,15 +190,15 @@ def _ingest(app: App, papers: Path) -> None:
             say(f"{outcome.file.name}: {' '.join(outcome.notes)}")
 
 
-def _compare(paths: Sequence[Path], bars: Sequence[Threshold]) -> int:
-    """Two saved runs; the bars are for the second."""
+def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
+    """Two saved runs; the thresholds are for the second."""
     from folio.console import output
     from folio.evaluate import report, runner
 
     before, after = (runner.load(path) for path in paths)
-    report.show(output(), [report.comparison(before, after)])
+    report.print_tables(output(), [report.comparison(before, after)])
     _show_changes(before, after)
-    return _hold(after, bars)
+    return _check_thresholds(after, thresholds)
 
 
 def _show_changes(before: Run, after: Run) -> None:
@@ -206,24 +206,24 @@ def _show_changes(before: Run, after: Run) -> None:
     from folio.evaluate import report
 
     differing = report.changes(before, after)
-    output().print("\nMade with the same." if not differing else "\nWhat differs:")
+    output().print("\nSame configuration." if not differing else "\nWhat differs:")
     for line in differing:
         output().print(f"  {one_line(line)}")
 
 
-def _hold(run: Run, bars: Sequence[Threshold]) -> int:
-    """1 when a bar is missed, which is said."""
+def _check_thresholds(run: Run, thresholds: Sequence[Threshold]) -> int:
+    """Print the thresholds that are not met; 1 if there are any."""
     from folio.console import errors, one_line, output
     from folio.evaluate.metrics import figures
-    from folio.evaluate.thresholds import missed
+    from folio.evaluate.thresholds import violations
 
-    if not bars:
+    if not thresholds:
         return 0
-    failed = missed(bars, figures(run.asked, run.stages[-1] if run.stages else ""))
+    failed = violations(thresholds, figures(run.asked, run.stages[-1] if run.stages else ""))
     for sentence in failed:
         errors().print(one_line(sentence), style="bold red")
     if not failed:
-        output().print("Every bar was cleared.")
+        output().print("All thresholds were met.")
     return 1 if failed else 0
 
 
@@ -239,13 +239,13 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     if path.exists():
         raise UsageError(f"{path} is there already.", "Give another name: -o FILE.")
     ask = question_writer.ask_with(app.models.server, app.models.chat_model)
-    app = stores.apart(app, papers)
+    app = stores.app_for_papers(app, papers)
     _ingest(app, papers)
     library = app.open_library()
     questions: list[dataset.Question] = []
     try:
         with progress_bar() as progress:
-            for question in question_writer.make(library, ask, number):
+            for question in question_writer.write_questions(library, ask, number):
                 questions.append(question)
                 dataset.save(path, questions, dataset.PENDING)  # what has been written is kept, whatever comes
                 progress("Writing questions", len(questions), number)

@@ -1,5 +1,5 @@
-"""How good search and answers are: sets of questions, a run over them, metrics, reports, comparisons.
+"""Measures search and answers: evaluation sets, runs, metrics, reports, comparisons.
 
-In: a set of questions and an app. Out: figures with their intervals.
+In: an evaluation set and an app. Out: metrics with their confidence intervals.
 May import everything below it, but neither the web server nor the terminal.
 """

@@ -1,6 +1,6 @@
-"""The forms that sets of questions come in, read and checked: our own, conversations, SQuAD's, BEIR's.
+"""The file formats of evaluation sets, parsed and validated: our own, conversations, SQuAD's, BEIR's.
 
-Nothing here says what a form means; dataset.py makes a set of it.
+dataset.py turns them into an EvalSet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from folio.errors import UsageError
 
 FORMAT = "docs/evaluation-set.md shows the format"
-# The field of an entry that tells its form; an entry without any of them is a question.
+# The field that identifies an entry's form; an entry without any of them is a question.
 TURNS, QUESTIONS, PARAGRAPHS = "turns", "questions", "paragraphs"
 # The files of a BEIR folder
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
@@ -25,15 +25,15 @@ Offset = Annotated[int, Field(ge=0)]
 
 
 class Form(BaseModel):
-    """Fields that are not named are passed over, so that a set may carry notes of its own."""
+    """Unknown fields are ignored, so that a set may contain notes of its own."""
 
-    model_config = ConfigDict(coerce_numbers_to_str=True)  # ids are numbers in many sets
+    model_config = ConfigDict(coerce_numbers_to_str=True)  # many sets have numbers as ids
 
 
 FormT = TypeVar("FormT", bound=Form)
 
 
-# Ours
+# Folio's own format
 
 
 class GoldForm(Form):
@@ -63,7 +63,7 @@ class ConversationForm(Form):
     turns: Annotated[list[TurnForm], Field(min_length=2)]
 
 
-# SQuAD (https://rajpurkar.github.io/SQuAD-explorer/), and the flat form of it with one answer a question
+# SQuAD (https://rajpurkar.github.io/SQuAD-explorer/), and a flat form of it with one answer per question
 
 
 class SpanForm(Form):
@@ -79,7 +79,7 @@ class AskedForm(Form):
 
 
 class ContextForm(Form):
-    # Not stripped: the starts count from its first character.
+    # Not stripped: offsets count from its first character.
     context: Annotated[str, Field(min_length=1)]
     document_id: Words | None = None
     qas: list[AskedForm]
@@ -126,9 +126,9 @@ class JudgementForm(Form):
 
 
 def entries(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of a JSON file with the line that each begins on: one a line, or those of one array.
+    """The values of a JSON file with the line where each begins: JSON Lines, or the items of one array.
 
-    Raises UsageError for a file that cannot be read or is no JSON.
+    Raises UsageError for a file that cannot be read or is not valid JSON.
     """
     text = _read(path)
     decoder = json.JSONDecoder()
@@ -148,21 +148,21 @@ def entries(path: Path) -> Iterator[tuple[int, Any]]:
         skip("," if inside else "")
         line, counted = line + text.count("\n", counted, at), at
         if at >= end and inside:
-            raise malformed(path, line, "the array that it begins with has no end")
+            raise malformed(path, line, "the array at its start is not closed")
         if at >= end or (inside and text[at] == "]"):
             return
         try:
             value, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
             at_line = text.count("\n", 0, error.pos) + 1
-            raise malformed(path, at_line, f"it is no JSON there ({error.msg[0].lower()}{error.msg[1:]})") from None
+            raise malformed(path, at_line, f"invalid JSON ({error.msg[0].lower()}{error.msg[1:]})") from None
         except RecursionError:
             raise malformed(path, line, "it is nested too deeply") from None
         yield line, value
 
 
-def checked(form: type[FormT], value: object, path: Path, line: int) -> FormT:
-    """A value as this form. Raises UsageError naming file, line and the field that is wrong."""
+def validated(form: type[FormT], value: object, path: Path, line: int) -> FormT:
+    """Validate a value as this form. Raises UsageError naming the file, the line and the invalid field."""
     try:
         return form.model_validate(value)
     except ValidationError as error:
@@ -171,37 +171,37 @@ def checked(form: type[FormT], value: object, path: Path, line: int) -> FormT:
         raise malformed(path, line, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
 
 
-def listed(form: type[FormT], path: Path) -> Iterator[tuple[int, FormT]]:
-    """The entries of a file that all have this form, with their lines. Raises UsageError."""
-    return ((line, checked(form, value, path, line)) for line, value in entries(path))
+def validated_entries(form: type[FormT], path: Path) -> Iterator[tuple[int, FormT]]:
+    """The entries of a file, validated as this form, with their lines. Raises UsageError."""
+    return ((line, validated(form, value, path, line)) for line, value in entries(path))
 
 
 def judgements(folder: Path, split: str) -> Iterator[tuple[int, JudgementForm]]:
-    """The judgements of one split of a BEIR folder, with their lines: query, document, grade, tabs between them.
+    """The relevance judgements of one split of a BEIR folder (tab-separated query, document, grade), with their lines.
 
     Raises UsageError.
     """
     path = folder / QRELS / f"{split}.tsv"
     if not path.is_file():
         there = ", ".join(sorted(found.stem for found in folder.glob(f"{QRELS}/*.tsv")))
-        needs = f"A folder is read as a BEIR set, with {CORPUS}, {QUERIES} and {QRELS}/; {FORMAT}."
+        needs = f"A folder must be a BEIR set, with {CORPUS}, {QUERIES} and {QRELS}/; {FORMAT}."
         raise UsageError(
             f"{folder} has no judgements for the split {split}: there is no {path}.",
-            f"Choose a split that it has: {there}." if there else needs,
+            f"Choose one of its splits: {there}." if there else needs,
         )
     for line, row in enumerate(_read(path).split("\n"), 1):
         fields = row.split("\t")
         if not row.strip() or (line == 1 and fields[-1].strip() == "score"):
             continue
         if len(fields) != 3:
-            raise malformed(path, line, f"it has {len(fields)} fields instead of query, document and grade")
+            raise malformed(path, line, f"it has {len(fields)} fields, not query, document and grade")
         named = dict(zip(("query", "document", "grade"), fields, strict=True))
-        yield line, checked(JudgementForm, named, path, line)
+        yield line, validated(JudgementForm, named, path, line)
 
 
 def malformed(path: Path, line: int, fault: str) -> UsageError:
-    """The error for what stands on a line of a file; fault is a clause."""
-    return UsageError(f"{path}, line {line}: {fault}.", f"Correct that line; {FORMAT}.")
+    """The error for a line of a file; fault is a clause without a full stop."""
+    return UsageError(f"{path}, line {line}: {fault}.", f"Correct this line; {FORMAT}.")
 
 
 def _read(path: Path) -> str:

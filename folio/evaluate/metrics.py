@@ -1,6 +1,6 @@
-"""What a question found -> figures: recall, MRR, nDCG, citations, refusals, each with its interval. Pure.
+"""Recall, MRR, nDCG, citation and refusal metrics with bootstrap confidence intervals. Pure.
 
-Every figure is a sum over questions divided by another, so that one bootstrap serves them all.
+Every metric is a ratio of two sums over the questions, so that one bootstrap serves them all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 CUTS = (1, 5, 10, 20)
 NDCG_AT = 10
-# What is looked for in a ranking; the first has no prefix in the names of figures: "mrr", "page.mrr", "paper.mrr".
+# The units that a ranking is judged by. The first has no prefix: "mrr", "page.mrr", "paper.mrr".
 UNITS = ("chunk", "page", "paper")
 RANKING = (*(f"recall@{cut}" for cut in CUTS), "mrr", f"ndcg@{NDCG_AT}")
 ANSWERING = (
@@ -32,64 +32,64 @@ ANSWERING = (
 NAMES = (*RANKING, *(f"{unit}.{name}" for unit in UNITS[1:] for name in RANKING), *ANSWERING)
 
 RESAMPLES, SEED, CONFIDENCE = 4_000, 20_260_101, 0.95
-_BATCH = 500  # resamples at a time: for 1,000 questions 4 MB an array
+_BATCH = 500  # resamples at a time: 4 MB per array for 1,000 questions
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
-    """A citation of an answer, held against the file."""
+class CitationResult:
+    """A citation of an answer, checked against the paper's file."""
 
-    right: bool  # it names a gold page, and its quote stands there
-    faithful: bool  # its quote stands word for word in the cited page's own text
+    right: bool  # it names a gold page, and the quote is on it
+    faithful: bool  # the quote is verbatim in the cited page's own text
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What an answer was worth."""
+class AnswerResult:
+    """An answer, judged."""
 
     refused: bool
     sentences: int = 0
-    with_citation: int = 0  # of these
-    citations: tuple[Cited, ...] = ()  # in the order of the answer
-    confidence: float | None = None  # of the answerer, where it tells one
-    has_gold_page: bool = True  # it is known which pages are right
+    with_citation: int = 0  # of the sentences
+    citations: tuple[CitationResult, ...] = ()  # in the order of the answer
+    confidence: float | None = None  # the answerer's confidence, if it gives one
+    has_gold_page: bool = True  # whether the gold pages are known
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and what became of it.
+class QuestionResult:
+    """A question and what was found and answered.
 
-    Each unit has one gain for each thing that the question needs: one thing where any gold entry will do, a thing for
-    each paper, or part, where every one is needed, and for each relevant document with its grade in a set of that kind.
-    Ranks are of the first hit that has the thing, from 1; None where no hit has it.
+    For each unit there is one gain per target: one target if any gold entry will do, one per paper or part if all are
+    needed, and in a BEIR set one per relevant document with its grade as the gain. A rank, from 1, is that of the first
+    hit that has the target; None if no hit has it.
     """
 
     id: str
     type: str
     answerable: bool
-    every: bool  # MRR takes the rank of the last thing found, and not of the first
-    gains: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # by unit; a unit without gold is not here
+    every: bool  # MRR takes the rank of the last target found instead of the first
+    gains: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # by unit; a unit without gold is missing
     ranks: Mapping[str, Mapping[str, tuple[int | None, ...]]] = field(default_factory=dict)  # by stage, then unit
     timings_ms: Mapping[str, float] = field(default_factory=dict)  # by stage, in order
-    answer: Answered | None = None
+    answer: AnswerResult | None = None
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A sum over questions divided by another: `over` and `of` have one number for each question, in order."""
+    """A metric as a ratio of sums; both arrays have one number per question, in order."""
 
-    over: Floats
-    of: Floats
+    numerator: Floats
+    denominator: Floats
 
     @property
     def value(self) -> float | None:
-        """None where no question has a part in it."""
-        whole = float(self.of.sum())
-        return float(self.over.sum()) / whole if whole else None
+        """None if no question contributes to the metric."""
+        whole = float(self.denominator.sum())
+        return float(self.numerator.sum()) / whole if whole else None
 
     @property
     def questions(self) -> int:
-        return int((self.of > 0).sum())
+        return int((self.denominator > 0).sum())
 
 
 class Interval(NamedTuple):
@@ -98,7 +98,7 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One run's figure less another's, on the questions that both were asked."""
+    """The difference between two runs, after - before, on their common questions."""
 
     before: float
     after: float
@@ -106,38 +106,38 @@ class Difference(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Whether the interval excludes zero."""
         return self.interval.low > 0 or self.interval.high < 0
 
 
 class CurvePoint(NamedTuple):
-    """What is refused when everything below a confidence is."""
+    """The shares of questions refused at a confidence threshold."""
 
     threshold: float
-    answerable: float  # share of the answerable questions that would be refused
+    answerable: float  # share of the answerable questions refused
     unanswerable: float
 
 
-# Ranks to figures
+# Metrics
 
 
-def name_of(unit: str, figure: str) -> str:
-    """The name of a ranking's figure by unit: "mrr", "page.mrr"."""
+def figure_name(unit: str, figure: str) -> str:
+    """The name of a ranking metric by unit: "mrr", "page.mrr"."""
     return figure if unit == UNITS[0] else f"{unit}.{figure}"
 
 
-def finest(found: Container[str]) -> str | None:
-    """The finest unit that these figures are of; None where they are of no ranking."""
-    return next((unit for unit in UNITS if name_of(unit, RANKING[0]) in found), None)
+def finest_unit(found: Container[str]) -> str | None:
+    """The finest unit with ranking metrics; None if there are none."""
+    return next((unit for unit in UNITS if figure_name(unit, RANKING[0]) in found), None)
 
 
 def recall(ranks: Sequence[int | None], cut: int) -> float:
-    """The share of what a question needs that is among the first `cut`."""
+    """Recall@cut: the share of a question's targets among the first `cut` hits."""
     return sum(rank is not None and rank <= cut for rank in ranks) / len(ranks)
 
 
 def reciprocal_rank(ranks: Sequence[int | None], *, every: bool) -> float:
-    """1 / rank of the first thing found, or of the last where every one is needed; 0 where it is not found."""
+    """1 / rank of the first target found, or of the last if every one is needed; 0 if it is not found."""
     known = [rank for rank in ranks if rank is not None]
     if not known or (every and len(known) < len(ranks)):
         return 0.0
@@ -145,10 +145,11 @@ def reciprocal_rank(ranks: Sequence[int | None], *, every: bool) -> float:
 
 
 def ndcg(ranks: Sequence[int | None], gains: Sequence[float], cut: int) -> float:
-    """Normalised discounted cumulative gain, with gain / log2(rank + 1), the form that trec_eval and BEIR use.
+    """nDCG@cut (Järvelin and Kekäläinen 2002, "Cumulated gain-based evaluation of IR techniques").
 
-    Järvelin and Kekäläinen 2002, "Cumulated gain-based evaluation of IR techniques". The best is one thing a rank: a
-    passage that has two things gains both, and the figure is 1 at most.
+        DCG = sum of gain / log2(rank + 1), as in trec_eval and BEIR;  nDCG = DCG / ideal DCG
+
+    The ideal ranking has one target per rank. A passage that has two targets gains both, so the result is capped at 1.
     """
     found = sum(
         gain / np.log2(rank + 1) for rank, gain in zip(ranks, gains, strict=True) if rank is not None and rank <= cut
@@ -157,23 +158,23 @@ def ndcg(ranks: Sequence[int | None], gains: Sequence[float], cut: int) -> float
     return min(1.0, float(found / best)) if best else 0.0
 
 
-def figures(asked: Sequence[Asked], stage: str) -> dict[str, Figure]:
-    """Every figure by name, those of a ranking as this stage ordered it; those that nothing was asked for are left out.
+def figures(asked: Sequence[QuestionResult], stage: str) -> dict[str, Figure]:
+    """All metrics by name, those of the ranking for this stage. Metrics without any question are left out.
 
-    The arrays of all have one number for each question, in the order given.
+    The arrays have one number per question, in the order given.
     """
     found: dict[str, Figure] = {}
     for unit in UNITS:
         scored = [_ranking(question, stage, unit) for question in asked]
         for name in RANKING:
-            found[name_of(unit, name)] = _figure([(row[name], 1.0) if row else (0.0, 0.0) for row in scored])
+            found[figure_name(unit, name)] = _figure([(row[name], 1.0) if row else (0.0, 0.0) for row in scored])
     parts = [_answering(question) for question in asked]
     for name in ANSWERING:
         found[name] = _figure([part.get(name, (0.0, 0.0)) for part in parts])
     return {name: figure for name, figure in found.items() if figure.questions}
 
 
-def _ranking(question: Asked, stage: str, unit: str) -> dict[str, float]:
+def _ranking(question: QuestionResult, stage: str, unit: str) -> dict[str, float]:
     ranks = question.ranks.get(stage, {}).get(unit)
     if not ranks:
         return {}
@@ -185,8 +186,8 @@ def _ranking(question: Asked, stage: str, unit: str) -> dict[str, float]:
     }
 
 
-def _answering(question: Asked) -> dict[str, tuple[float, float]]:
-    """Of each figure of an answer: what this question adds to the sum above the line, and to the one below it."""
+def _answering(question: QuestionResult) -> dict[str, tuple[float, float]]:
+    """For each answer metric, what this question adds to the numerator and to the denominator."""
     answer = question.answer
     if answer is None:
         return {}
@@ -213,20 +214,20 @@ def _figure(parts: Sequence[tuple[float, float]]) -> Figure:
     return Figure(table[:, 0], table[:, 1])
 
 
-def refusal_curve(asked: Iterable[Asked]) -> list[CurvePoint]:
-    """What a higher and higher threshold on the answerer's confidence would refuse; empty where it tells none.
+def refusal_curve(asked: Iterable[QuestionResult]) -> list[CurvePoint]:
+    """What rising thresholds on the answerer's confidence would refuse; empty if it gives no confidence.
 
-    A question that it refused without a confidence counts as refused at every threshold.
+    A question refused without a confidence counts as refused at every threshold.
     """
     answered = [(question.answerable, question.answer) for question in asked if question.answer]
     if all(answer.confidence is None for _, answer in answered):
         return []
-    told = [
+    confidences = [
         (answerable, answer.confidence if answer.confidence is not None else -np.inf if answer.refused else np.inf)
         for answerable, answer in answered
     ]
-    good = np.array([confidence for answerable, confidence in told if answerable])
-    bad = np.array([confidence for answerable, confidence in told if not answerable])
+    good = np.array([confidence for answerable, confidence in confidences if answerable])
+    bad = np.array([confidence for answerable, confidence in confidences if not answerable])
     if not len(good) or not len(bad):
         return []
     steps = np.unique(np.concatenate([good, bad]))
@@ -235,7 +236,7 @@ def refusal_curve(asked: Iterable[Asked]) -> list[CurvePoint]:
 
 
 def latencies(timings: Iterable[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
-    """Median and 95th percentile of each stage, in milliseconds, in the order in which stages first appear."""
+    """Median and 95th percentile per stage, in the unit given, in the order in which stages first appear."""
     stages: dict[str, list[float]] = {}
     for laps in timings:
         for name, took in laps.items():
@@ -243,31 +244,31 @@ def latencies(timings: Iterable[Mapping[str, float]]) -> dict[str, tuple[float, 
     return {name: (float(np.percentile(t, 50)), float(np.percentile(t, 95))) for name, t in stages.items()}
 
 
-# How sure a figure is
+# Confidence intervals
 
 
 def interval(figure: Figure) -> Interval:
-    """The 95 % bootstrap interval of a figure over its questions. Raises ValueError for a figure of no question."""
-    kept = figure.of > 0
-    return _bootstrap((figure.over[kept], figure.of[kept]), _ratio)
+    """The 95 % bootstrap interval over the questions. Raises ValueError if there are none."""
+    kept = figure.denominator > 0
+    return _bootstrap((figure.numerator[kept], figure.denominator[kept]), _ratio)
 
 
 def difference(before: Figure, after: Figure) -> Difference:
-    """after - before with its 95 % bootstrap interval, paired: both are of the same questions in the same order.
+    """after - before with its paired 95 % bootstrap interval; both must have the same questions in the same order.
 
-    Raises ValueError where either has no question.
+    Raises ValueError if either has no question.
     """
-    kept = (before.of > 0) | (after.of > 0)
-    arrays = tuple(array[kept] for array in (before.over, before.of, after.over, after.of))
+    kept = (before.denominator > 0) | (after.denominator > 0)
+    arrays = tuple(array[kept] for array in (before.numerator, before.denominator, after.numerator, after.denominator))
     if before.value is None or after.value is None:
-        raise ValueError("a figure of no question")
+        raise ValueError("a metric without questions")
     return Difference(before.value, after.value, _bootstrap(arrays, _gap))
 
 
 def _bootstrap(arrays: tuple[Floats, ...], statistic: object) -> Interval:
-    """The percentile interval (Efron 1979) of a statistic of paired arrays, resampled together; the same every time."""
+    """The percentile bootstrap interval (Efron 1979) of a statistic of paired arrays; the seed is fixed."""
     if not len(arrays[0]):
-        raise ValueError("a figure of no question")
+        raise ValueError("a metric without questions")
     if len(arrays[0]) == 1:  # nothing to resample
         value = float(statistic(*arrays, axis=-1))  # type: ignore[operator]
         return Interval(value, value)
@@ -288,11 +289,11 @@ def _bootstrap(arrays: tuple[Floats, ...], statistic: object) -> Interval:
     return Interval(float(low), float(high))
 
 
-def _ratio(over: Floats, of: Floats, axis: int = -1) -> Floats:
-    whole = of.sum(axis)
-    # A sample may hold none of the questions below the line: its share counts as 0.
-    return np.asarray(over.sum(axis) / np.where(whole > 0, whole, 1.0))
+def _ratio(numerator: Floats, denominator: Floats, axis: int = -1) -> Floats:
+    whole = denominator.sum(axis)
+    # A resample may have a denominator of 0; its ratio counts as 0.
+    return np.asarray(numerator.sum(axis) / np.where(whole > 0, whole, 1.0))
 
 
-def _gap(before_over: Floats, before_of: Floats, after_over: Floats, after_of: Floats, axis: int = -1) -> Floats:
-    return _ratio(after_over, after_of, axis) - _ratio(before_over, before_of, axis)
+def _gap(before_sum: Floats, before_whole: Floats, after_sum: Floats, after_whole: Floats, axis: int = -1) -> Floats:
+    return _ratio(after_sum, after_whole, axis) - _ratio(before_sum, before_whole, axis)

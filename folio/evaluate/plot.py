@@ -1,4 +1,4 @@
-"""A run as a picture: what each stage adds, and what a threshold on the confidence would refuse."""
+"""Plots a run: the metrics of each stage, and the refusal curve over confidence thresholds."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from folio.evaluate.metrics import RANKING, figures, finest, interval, name_of, refusal_curve
+from folio.evaluate.metrics import RANKING, figure_name, figures, finest_unit, interval, refusal_curve
 from folio.evaluate.runner import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH, HEIGHT, DPI = 12.0, 5.0, 120  # inches, inches, dots an inch; half as wide again with a curve
+WIDTH, HEIGHT, DPI = 12.0, 5.0, 120  # inches, inches, dots per inch; 1.5 times as wide with a curve
 _NAMES = {"bm25": "BM25 alone", "dense": "dense alone"}
-# Of the earlier stages in order, and of the last; the point of the curve has its own.
+# For the earlier stages in order, for the last, and for the current point on the curve.
 _COLOURS, _LAST, _NOW = ("#d9d9d9", "#b5b5b5", "#a9c8e6", "#b9dcc0", "#e8cfa8"), "#1f5fa6", "#c46210"
 
 
 def stage_name(stage: str) -> str:
-    """As people read it: "BM25 alone", "fused"."""
+    """A stage's display name: "BM25 alone", "fused"."""
     return _NAMES.get(stage, stage)
 
 
 def unit_name(run: Run, unit: str) -> str:
-    """As people read it: "passage", "page", "paper" or "document"."""
+    """A unit's display name: "passage", "page", "paper" or "document"."""
     return "document" if run.is_text and unit == "paper" else "passage" if unit == "chunk" else unit
 
 
-def shown_name(figure: str) -> str:
-    """A ranking's figure as people read it: "Recall@5", "MRR"."""
+def figure_label(figure: str) -> str:
+    """A ranking metric's display name: "Recall@5", "MRR"."""
     return "MRR" if figure == "mrr" else figure.replace("recall", "Recall").replace("ndcg", "nDCG")
 
 
 def picture(run: Run) -> bytes:
-    """A PNG of 12 x 5 inches at 120 dots an inch, or of 18 x 5 with the curve of refusals where there is one."""
-    # Matplotlib says by its log that it looks for fonts for the first time.
+    """A PNG of 12 x 5 inches at 120 dpi, or 18 x 5 if there is a refusal curve."""
+    # On first use Matplotlib logs that it is building its font cache.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    # Its list of fonts would be kept in the home folder, where nobody looks for anything of Folio's.
+    # Keep the font cache out of the home folder.
     with tempfile.TemporaryDirectory() as folder:
         before = os.environ.get("MPLCONFIGDIR")
         os.environ["MPLCONFIGDIR"] = before or folder
@@ -64,10 +64,10 @@ def picture(run: Run) -> bytes:
 
 
 def _draw_stages(axes: Axes, run: Run) -> None:
-    """A group of bars for each figure, a bar for each stage; the last stage with its interval."""
+    """A group of bars per metric, one bar per stage; the last stage with its confidence interval."""
     by_stage = {stage: figures(run.asked, stage) for stage in run.stages}
     last = by_stage[run.stages[-1]] if run.stages else {}
-    unit = finest(last)
+    unit = finest_unit(last)
     if unit is None:
         axes.set_title(f"{run.name}, {run.made:%Y-%m-%d}: no question has gold that could be found")
         return
@@ -76,7 +76,7 @@ def _draw_stages(axes: Axes, run: Run) -> None:
     width = 0.84 / len(run.stages)
     for number, (stage, found) in enumerate(by_stage.items()):
         is_last = stage == run.stages[-1]
-        wanted = [found[name_of(unit, name)] for name in RANKING]
+        wanted = [found[figure_name(unit, name)] for name in RANKING]
         values = [figure.value or 0.0 for figure in wanted]
         places = np.arange(len(RANKING)) - 0.42 + (number + 0.5) * width
         axes.bar(
@@ -90,7 +90,7 @@ def _draw_stages(axes: Axes, run: Run) -> None:
         for place, value in zip(places, values, strict=True):
             shown = f"{value:.2f}".removeprefix("0")
             axes.text(place, 0.012, shown, ha="center", va="bottom", fontsize=8, color="white" if is_last else "black")
-    axes.set_xticks(np.arange(len(RANKING)), [shown_name(name) for name in RANKING])
+    axes.set_xticks(np.arange(len(RANKING)), [figure_label(name) for name in RANKING])
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("mean over the questions")
     axes.grid(axis="y", alpha=0.3)

@@ -1,6 +1,6 @@
-"""Gold entries found in the papers' own pages, and hits and citations judged by them.
+"""Judges hits and citations against gold entries that are located in the papers' own pages.
 
-What a chunk says of its pages is not believed: a hit counts for a page when its text stands there.
+The page numbers of a chunk are not trusted: a hit counts for a page only if its text is on it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from folio.evaluate.dataset import EvalSet, Gold, Question
-from folio.evaluate.metrics import Cited
-from folio.evaluate.quote_match import LEAST_QUOTE, fold, holds, weight
-from folio.evaluate.source_pages import Originals
+from folio.evaluate.metrics import CitationResult
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, weight
+from folio.evaluate.source_pages import SourcePages
 from folio.store.library import Library
 from folio.types import Chunk, Citation, Paper
 
@@ -20,53 +20,53 @@ Ranks = dict[str, tuple[int | None, ...]]  # by unit
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A gold entry that is not as it says."""
+class GoldProblem:
+    """A gold entry that does not match its paper."""
 
     question: str  # its id
     text: str  # a sentence
-    counted: bool  # the question counts all the same, by what is right in it
+    counted: bool  # whether the question still counts, by its correct entries
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an answer stands, as it was found in the paper's own pages."""
+    """Where an answer is, as located in the paper's own pages."""
 
     paper: str  # its id
-    pages: frozenset[int] = frozenset()  # any of them is right
+    pages: frozenset[int] = frozenset()  # any of them is correct
     quote: str = ""  # folded
     span: tuple[int, int] | None = None  # in the text of a document
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
-    """What a question needs: each of these things, of which any place will do."""
+class Targets:
+    """What a question needs: one place from every group."""
 
-    things: tuple[tuple[Place, ...], ...] = ()
-    units: tuple[str, ...] = ()  # in which every thing can be told: chunk, page, paper
+    groups: tuple[tuple[Place, ...], ...] = ()
+    units: tuple[str, ...] = ()  # the units in which every group can be judged: chunk, page, paper
 
 
 class RelevanceJudge:
-    """Judges what one library found for the questions of one set."""
+    """Judges the results from one library for the questions of one set."""
 
     def __init__(self, evalset: EvalSet, library: Library) -> None:
         self._library = library
         self._is_text = bool(evalset.documents)
-        self.originals = Originals(library, {document.id: document.text for document in evalset.documents})
+        self.source_pages = SourcePages(library, {document.id: document.text for document in evalset.documents})
         self.papers = _by_name(library)
         self._texts: dict[int, str] = {}  # chunk id -> folded
         self._matches: dict[tuple[int, Place], tuple[bool, bool]] = {}
 
-    def needs(self, question: Question) -> tuple[Needs, list[Fault]]:
-        """No things for a question that cannot be counted, as one of them has no gold entry that holds."""
+    def targets(self, question: Question) -> tuple[Targets, list[GoldProblem]]:
+        """A question's targets and the problems found; no targets if a group has no valid entry."""
         found = {gold: self._place(gold) for gold in question.gold}
-        things = tuple(tuple(place for gold in group if (place := found[gold][0])) for group in question.needs)
-        counted = all(things)
-        faults = [Fault(question.id, text, counted) for _, text in found.values() if text]
-        return Needs(things, self._units(things)) if counted and things else Needs(), faults
+        groups = tuple(tuple(place for gold in group if (place := found[gold][0])) for group in question.gold_groups)
+        counted = all(groups)
+        problems = [GoldProblem(question.id, text, counted) for _, text in found.values() if text]
+        return Targets(groups, self._units(groups)) if counted and groups else Targets(), problems
 
     def _place(self, gold: Gold) -> tuple[Place | None, str]:
-        """Where an entry stands, and what is wrong with it."""
+        """Where an entry is, and what is wrong with it."""
         paper = self.papers.get(gold.paper)
         if paper is None:
             return None, f"The index has no paper {gold.paper}."
@@ -75,29 +75,29 @@ class RelevanceJudge:
         if not gold.quote:
             return Place(paper.id, frozenset({gold.page} if gold.page else ())), ""
         quote = fold(gold.quote)
-        if weight(quote) < LEAST_QUOTE:
-            return None, f"Its quote has fewer than {LEAST_QUOTE} letters and digits: {gold.quote!r}."
-        pages = self.originals.pages_with(paper, quote)
+        if weight(quote) < MIN_QUOTE_LENGTH:
+            return None, f"The quote has fewer than {MIN_QUOTE_LENGTH} letters and digits: {gold.quote!r}."
+        pages = self.source_pages.pages_with(paper, quote)
         if not pages:
-            return None, f"Its quote stands on no page of {gold.paper}: {gold.quote!r}."
+            return None, f"The quote is on no page of {gold.paper}: {gold.quote!r}."
         wrong = gold.page is not None and gold.page not in pages
-        stands = ", ".join(map(str, sorted(pages)))
-        text = f"Its quote stands on p. {stands} of {gold.paper} and not on p. {gold.page}." if wrong else ""
+        found = ", ".join(map(str, sorted(pages)))
+        text = f"The quote is on p. {found} of {gold.paper}, not on p. {gold.page}." if wrong else ""
         return Place(paper.id, pages, quote), text
 
-    def _units(self, things: tuple[tuple[Place, ...], ...]) -> tuple[str, ...]:
-        in_chunks = all(any(place.quote or place.span for place in places) for places in things)
-        on_pages = not self._is_text and all(any(place.pages for place in places) for places in things)
+    def _units(self, groups: tuple[tuple[Place, ...], ...]) -> tuple[str, ...]:
+        in_chunks = all(any(place.quote or place.span for place in places) for places in groups)
+        on_pages = not self._is_text and all(any(place.pages for place in places) for places in groups)
         return (*(("chunk",) if in_chunks else ()), *(("page",) if on_pages else ()), "paper")
 
-    def ranks(self, needs: Needs, ids: Sequence[int]) -> Ranks:
-        """The rank, from 1, of the first of these chunks that has each thing, by unit; of papers, each counts once."""
+    def ranks(self, targets: Targets, ids: Sequence[int]) -> Ranks:
+        """By unit, the rank (from 1) of the first chunk that has each target; each paper is ranked once."""
         chunks = self._library.chunks(ids)
         order = self.paper_order(ids)
         ranks: Ranks = {}
-        for unit in needs.units:
+        for unit in targets.units:
             found: list[int | None] = []
-            for places in needs.things:
+            for places in targets.groups:
                 if unit == "paper":
                     known = [rank for place in places if (rank := rank_of(order, place.paper))]
                 else:
@@ -112,7 +112,7 @@ class RelevanceJudge:
         return ranks
 
     def _match(self, chunk: Chunk, place: Place) -> tuple[bool, bool]:
-        """Whether a chunk holds the passage of a place, and whether it stands on a page of it: by its text alone."""
+        """Whether a chunk contains a place's quote or span, and whether its text is on a page of the place."""
         if chunk.paper_id != place.paper:
             return False, False
         if (chunk.id, place) not in self._matches:
@@ -125,25 +125,25 @@ class RelevanceJudge:
             else:
                 passage = holds(text, place.quote)
             (paper,) = self._library.papers_by_id([chunk.paper_id])
-            on_page = any(self.originals.stands_on(paper, page, text) for page in sorted(place.pages))
+            on_page = any(self.source_pages.contains_part(paper, page, text) for page in sorted(place.pages))
             self._matches[chunk.id, place] = passage, on_page
         return self._matches[chunk.id, place]
 
     def paper_order(self, ids: Sequence[int]) -> list[str]:
-        """The ids of papers, each once, in the order of its best hit."""
+        """Paper ids, each once, in the order of their best hits."""
         chunks = self._library.chunks(ids)
         return list(dict.fromkeys(chunks[id].paper_id for id in ids if id in chunks))
 
-    def cited(self, citation: Citation, needs: Needs) -> Cited:
-        """A citation is right when the page that it names is a gold page and its quote stands there."""
+    def check_citation(self, citation: Citation, targets: Targets) -> CitationResult:
+        """Check a citation. It is right if it names a gold page and its quote is on it."""
         paper, page = citation.paper, citation.page
-        gold = any(paper.id == place.paper and page in place.pages for places in needs.things for place in places)
-        right = gold and self.originals.stands_on(paper, page, fold(citation.quote))
-        return Cited(right, self.originals.quoted(paper, page, citation.quote))
+        gold = any(paper.id == place.paper and page in place.pages for places in targets.groups for place in places)
+        right = gold and self.source_pages.contains_part(paper, page, fold(citation.quote))
+        return CitationResult(right, self.source_pages.is_verbatim(paper, page, citation.quote))
 
 
 def _by_name(library: Library) -> dict[str, Paper]:
-    """Every paper by each name of its files, and by the last part of it where that is one paper's alone."""
+    """Papers by each of their file names, and by the last part of the name if it is unambiguous."""
     papers = {paper.id: paper for paper in library.papers()}
     files = [(file.name, papers[file.sha256]) for file in library.files()]
     last: dict[str, set[str]] = {}
@@ -154,4 +154,5 @@ def _by_name(library: Library) -> dict[str, Paper]:
 
 
 def rank_of(order: Sequence[str], paper: str) -> int | None:
+    """A paper's rank in this order, from 1; None if it is not in it."""
     return order.index(paper) + 1 if paper in order else None

@@ -1,4 +1,4 @@
-"""The store that a set of questions is asked of: the index, or one of its own for a folder of papers or plain texts."""
+"""Opens the store for an evaluation: the index, or a separate one for a folder of papers or plain texts."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap, Progress, SourceFile
 
-# Settings that say where things are, or what is shown, and change no figure.
-_NO_FIGURE = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR", "QUERY_LOG", "PDF_VIEWER"}
+# Settings for locations and display, which do not affect the metrics.
+_IRRELEVANT_SETTINGS = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR", "QUERY_LOG", "PDF_VIEWER"}
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationStore:
-    """What a set of questions is asked of."""
+class OpenedStore:
+    """An opened store to evaluate."""
 
     library: Library
     retriever: Retriever
-    about: dict[str, str]  # what the store was made with, and how much is in it
+    about: dict[str, str]  # its folder, size and fingerprint
 
 
-def apart(app: App, papers: Path) -> App:
-    """The same app over a store of its own for this folder of papers, kept below the index.
+def app_for_papers(app: App, papers: Path) -> App:
+    """The app over a separate store for this folder of papers, kept below the index.
 
-    The store's name tells the folder and all that its vectors depend on, so that each change of settings has its own.
+    The store's name depends on the folder and everything that affects its vectors: each configuration has its own.
     """
     made_with = fingerprint(app.new_embedder(), app.reading)
     place = papers.resolve()
@@ -44,25 +44,23 @@ def apart(app: App, papers: Path) -> App:
 
 
 @contextmanager
-def of_papers(app: App) -> Iterator[EvaluationStore]:
-    """The store of an app. Raises StoreMissing, StoreMismatch, ModelError."""
+def open_paper_store(app: App) -> Iterator[OpenedStore]:
+    """Open the app's store. Raises StoreMissing, StoreMismatch and ModelError."""
     library = app.open_library()
     try:
-        yield EvaluationStore(library, app.retriever(library), _about(library, app.store_folder))
+        yield OpenedStore(library, app.retriever(library), _about(library, app.store_folder))
     finally:
         library.close()
 
 
 @contextmanager
-def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[EvaluationStore]:
-    """A store of the set's own documents, made where it is not there yet.
+def open_text_store(app: App, evalset: EvalSet, progress: Progress) -> Iterator[OpenedStore]:
+    """Open a store of the set's own documents; it is built if it does not exist yet.
 
-    A set that judges documents has one passage a document, as the published figures of such sets do.
-
-    Raises StoreBusy, DiskFull, ModelError.
+    A BEIR set has one passage per document, as in published results. Raises StoreBusy, DiskFull and ModelError.
     """
     embedder = app.new_embedder()
-    folder = make_text_store(
+    folder = build_text_store(
         app.store_folder / indexes.EVALUATIONS,
         evalset.documents,
         embedder,
@@ -77,14 +75,14 @@ def of_texts(app: App, evalset: EvalSet, progress: Progress) -> Iterator[Evaluat
         retriever = app.retriever_over(
             library, embedder, lambda: indexes.open_indexes(folder, library, app.lexical_engine, app.notice)
         )
-        yield EvaluationStore(library, retriever, _about(library, folder))
+        yield OpenedStore(library, retriever, _about(library, folder))
     finally:
         library.close()
 
 
-def figures_settings(app: App) -> dict[str, str]:
-    """Every setting that may change a figure."""
-    return {name: value for name, value in app.settings_used().items() if name not in _NO_FIGURE}
+def relevant_settings(app: App) -> dict[str, str]:
+    """The settings that may affect the metrics."""
+    return {name: value for name, value in app.settings_used().items() if name not in _IRRELEVANT_SETTINGS}
 
 
 def _about(library: Library, folder: Path) -> dict[str, str]:
@@ -102,7 +100,7 @@ def _about(library: Library, folder: Path) -> dict[str, str]:
 LABEL = "embedding documents"
 
 
-def make_text_store(
+def build_text_store(
     folder: Path,
     documents: Sequence[Document],
     embedder: Embedder,
@@ -113,25 +111,25 @@ def make_text_store(
     batch: int = 32,
     progress: Progress = lambda label, done, of: None,
 ) -> Path:
-    """A store of these documents in a folder of its own below `folder`; returns that folder.
+    """Build a store of these documents in a subfolder of `folder`; returns that subfolder.
 
-    The store lies as one of papers does: `Library(made / store.LIBRARY)` and `store.open_indexes(made, ...)` open it.
-    Each document is a paper of one page: its file is the document's id, and its text the document's, so that an offset
-    in the one is one in the other. A document without any text is left out. What was made before of the same
-    documents with the same fingerprint is taken as it is, and one that was broken off is gone on with.
+    It has the layout of any store: `Library(made / indexes.LIBRARY)` and `indexes.open_indexes(made, ...)` open it.
+    Each document becomes a one-page paper whose file is the document's id and whose text is the document's, so offsets
+    are the same in both. Documents without text are skipped. A complete store of the same documents with the same
+    fingerprint is reused; an interrupted build is resumed.
 
-    whole: one passage a document, title and text joined by a space, which is how the published figures of BEIR sets
-    are made (Thakur et al. 2021, arXiv:2104.08663); the paper has no title then, as that would count it twice.
-    batch: passages in one call of the embedder. progress: gets documents done so far, and of how many.
+    whole: one passage per document, title and text joined by a space, as in published BEIR results (Thakur et al. 2021,
+    arXiv:2104.08663); the paper then has no title, which would count twice. batch: passages per embedder call.
+    progress: called with a label, the documents done and their total.
 
-    Raises StoreBusy, DiskFull, ModelError.
+    Raises StoreBusy, DiskFull and ModelError.
     """
-    # How a whole document is one passage does not depend on how papers are cut.
+    # The chunk settings do not matter if a document is one passage.
     made_with = {**fingerprint(embedder, Reading(0, 0) if whole else reading), "whole": str(whole)}
     papers = {document.id: _paper(document, reading, whole) for document in documents}
     wanted = {paper.id: (name, paper) for name, paper in papers.items() if paper.spans}
     made = folder / _key(made_with, wanted)
-    if _is_whole(made, set(wanted), engine):
+    if _is_complete(made, set(wanted), engine):
         progress(LABEL, len(wanted), len(wanted))
         return made
     with indexes.writing(made):
@@ -154,7 +152,7 @@ def make_text_store(
 
 
 def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
-    """A document as a paper of one page. Its id tells it from another document with the same text."""
+    """A document as a one-page paper. Its id also depends on the document's id, so equal texts stay distinct."""
     text, title = document.text, document.title
     if whole:
         text, title = f"{title} {text}".strip(), ""
@@ -166,13 +164,13 @@ def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
 
 
 def _key(made_with: dict[str, str], papers: dict[str, tuple[str, NewPaper]]) -> str:
-    """A name for the store that these documents give when they are embedded so."""
-    told = [made_with, sorted((id, paper.title) for id, (_, paper) in papers.items())]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    """The store's folder name, from the documents and the fingerprint."""
+    contents = [made_with, sorted((id, paper.title) for id, (_, paper) in papers.items())]
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _is_whole(made: Path, papers: set[str], engine: indexes.Engine) -> bool:
-    """Whether this store has been made to the end."""
+def _is_complete(made: Path, papers: set[str], engine: indexes.Engine) -> bool:
+    """Whether this store is complete and sound."""
     if not (made / indexes.LIBRARY).exists():
         return False
     library = Library(made / indexes.LIBRARY)

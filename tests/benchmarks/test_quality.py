@@ -13,9 +13,9 @@ import pytest
 from benchmarks.plain import PlainDesign, PlainHit
 from benchmarks.quality import ask_plain, asked_of, ranks_of, table
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.metrics import Asked
+from folio.evaluate.metrics import QuestionResult
 from folio.evaluate.relevance import RelevanceJudge
-from folio.evaluate.runner import Failed, Run, load
+from folio.evaluate.runner import FailedQuestion, Run, load
 from folio.search.langchain import FolioEmbeddings
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, shelf
@@ -42,11 +42,11 @@ def test_a_hit_counts_for_what_a_chunk_of_the_same_text_counts_for(tmp_path: Pat
                 PlainHit(hit.paper.file, hit.pages[0], hit.text, hit.score, hit.chunk.start, hit.chunk.end)
                 for hit in found
             ]
-            needs, faults = judge.needs(question)
-            ranks = ranks_of(judge, needs, hits)
+            targets, faults = judge.targets(question)
+            ranks = ranks_of(judge, targets, hits)
             assert faults == []
             assert list(ranks) == ["chunk", "page", "paper"]
-            assert ranks == judge.ranks(needs, [hit.chunk.id for hit in found])
+            assert ranks == judge.ranks(targets, [hit.chunk.id for hit in found])
             assert all(rank is not None for unit in ranks.values() for rank in unit)
 
 
@@ -74,16 +74,16 @@ def test_half_of_a_span_is_enough_of_a_text(tmp_path: Path) -> None:
     question = Question("q", "How many?", gold=(Gold("otters.pdf", None, "155,000 hairs on", start),))
     with closing(shelf(tmp_path).open_library()) as library:
         judge = RelevanceJudge(asked, library)
-        needs, _ = judge.needs(question)
+        targets, _ = judge.targets(question)
         ranks = [
-            ranks_of(judge, needs, [PlainHit("otters.pdf", 1, "", 1.0, 0, start + size)])["chunk"] for size in (7, 8)
+            ranks_of(judge, targets, [PlainHit("otters.pdf", 1, "", 1.0, 0, start + size)])["chunk"] for size in (7, 8)
         ]
     assert ranks == [(None,), (1,)]
 
 
 def test_both_are_asked_what_folio_was_asked_without_a_failure() -> None:
     run = run_of({"dense": (1, 1)})  # of q0, which is not in the set, and q1
-    run = replace(run, failed=(Failed("q2", "It broke off.", "Try again."),))
+    run = replace(run, failed=(FailedQuestion("q2", "It broke off.", "Try again."),))
     assert [question.id for question in asked_of(PAPERS, run).questions] == ["q1"]
 
 
@@ -124,10 +124,8 @@ def test_the_table_sets_folio_beside_the_plain_design() -> None:
 
 def run_of(ranks: dict[str, tuple[int | None, ...]]) -> Run:
     """A run of two questions that found their passage at these ranks."""
-    asked = [
-        Asked(f"q{n}", "", True, False, {"chunk": (1.0,)}, {stage: {"chunk": (of[n],)} for stage, of in ranks.items()})
-        for n in range(2)
-    ]
+    found = [{stage: {"chunk": (of[n],)} for stage, of in ranks.items()} for n in range(2)]
+    asked = [QuestionResult(f"q{n}", "", True, False, {"chunk": (1.0,)}, found[n]) for n in range(2)]
     made = datetime(2026, 1, 1, tzinfo=UTC)
     empty = Run("run", made, "set.jsonl", False, {}, {}, {}, (), (), (), (), 0.0)
     return replace(empty, stages=tuple(ranks), asked=tuple(asked))

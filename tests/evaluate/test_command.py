@@ -1,4 +1,4 @@
-"""python evaluate.py, as a person calls it."""
+"""python evaluate.py from the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUESTIONS = (
 
 @pytest.fixture
 def asked(ready: CliRunner, tmp_path: Path) -> tuple[CliRunner, Path]:
-    """A desk with two papers in its index, and a set of three questions on them."""
+    """A command line over an index of two papers, and a set of three questions about them."""
     ready.settings["LLM"] = "builtin"
     save(tmp_path / "three.jsonl", QUESTIONS)
     return ready, tmp_path / "three.jsonl"
@@ -94,30 +94,32 @@ def test_no_answers_and_limit(asked: tuple[CliRunner, Path], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("bars", "code", "said"),
+    ("thresholds", "code", "said"),
     [
         (["recall@5=0.9", "citation_accuracy=1", "answerable_refused<=0"], 0, ""),
-        (["recall@5=1", "answerable_refused=0.5"], 1, "answerable_refused is 0.0000 and was to be at least 0.5"),
-        (["page.mrr<=0.25"], 1, "page.mrr is 1.0000 and was to be at most 0.25: missed by 0.7500."),
+        (["recall@5=1", "answerable_refused=0.5"], 1, "answerable_refused is 0.0000 and should be at least 0.5"),
+        (["page.mrr<=0.25"], 1, "page.mrr is 1.0000 and should be at most 0.25 (off by 0.7500)."),
     ],
 )
-def test_bars_decide_the_exit_code(asked: tuple[CliRunner, Path], bars: list[str], code: int, said: str) -> None:
-    ran = evaluated(asked, *(part for bar in bars for part in ("--require", bar)))
+def test_thresholds_decide_the_exit_code(
+    asked: tuple[CliRunner, Path], thresholds: list[str], code: int, said: str
+) -> None:
+    ran = evaluated(asked, *(part for threshold in thresholds for part in ("--require", threshold)))
     assert ran.code == code
     assert said in ran.err
-    assert ("Every bar was cleared." in ran.out) == (code == 0)
+    assert ("All thresholds were met." in ran.out) == (code == 0)
 
 
-def test_bar_that_nothing_was_measured_for_is_missed(asked: tuple[CliRunner, Path]) -> None:
+def test_a_threshold_on_an_unmeasured_metric_is_not_met(asked: tuple[CliRunner, Path]) -> None:
     ran = evaluated(asked, "--no-answers", "--require", "quote_fidelity=0.9")
     assert ran.code == 1
-    assert "quote_fidelity was to be at least 0.9, and this set has no question to measure it with." in ran.err
+    assert "quote_fidelity should be at least 0.9, but this set has no question that measures it." in ran.err
 
 
-def test_wrong_bar_is_told_before_anything_is_asked(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
+def test_a_malformed_threshold_is_reported_before_any_question(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
     ran = evaluated(asked, "--require", "recal@5=0.8")
     assert ran.code == 2
-    assert "There is no figure recal@5." in ran.err
+    assert "There is no metric recal@5." in ran.err
     assert all(name in ran.err for name in NAMES)
     assert not (tmp_path / "out").exists()
 
@@ -128,9 +130,9 @@ def test_runs_are_compared(asked: tuple[CliRunner, Path], tmp_path: Path) -> Non
     assert evaluated(asked, "--json", first).code == 0
     ran = evaluated(asked, "--json", second, "--compare", first)
     assert ran.code == 0
-    assert "Made with the same." in ran.out
+    assert "Same configuration." in ran.out
     (report,) = [text for p in (tmp_path / "out").glob("*.md") if "against three" in (text := p.read_text("utf-8"))]
-    assert "| MRR | 2 | 1.000 | 1.000 | +0.000 | +0.000 to +0.000 | within chance |" in report
+    assert "| MRR | 2 | 1.000 | 1.000 | +0.000 | +0.000 to +0.000 | not significant |" in report
     desk.settings["TOP_K"] = "1"
     third = str(tmp_path / "c.json")
     assert desk.evaluate(str(path), "--no-answers", "--json", third, "--out", str(tmp_path / "out")).code == 0
@@ -180,14 +182,14 @@ def test_papers_get_an_index_of_their_own_that_is_kept(filled: CliRunner, tmp_pa
     save(tmp_path / "three.jsonl", QUESTIONS)
     papers = filled.papers
     line = [str(tmp_path / "three.jsonl"), "--papers", str(papers), "--out", str(tmp_path / "out"), "--no-answers"]
-    (filled.store / "library.sqlite").unlink()  # the index is not looked at
+    (filled.store / "library.sqlite").unlink()  # the main index is not used
     assert filled.evaluate(*line, "--require", "mrr=1").code == 0
     (own,) = (filled.store / "evaluations").iterdir()
     made = (own / "library.sqlite").stat()
     assert filled.evaluate(*line).code == 0
     assert [path.name for path in (filled.store / "evaluations").iterdir()] == [own.name]
     assert (own / "library.sqlite").stat().st_ino == made.st_ino
-    (papers / "otters.pdf").unlink()  # and what is gone from the folder is gone from its index
+    (papers / "otters.pdf").unlink()  # a removed paper leaves the index
     ran = filled.evaluate(*line)
     assert ran.code == 0
     assert "The index has no paper otters.pdf." in ran.out
@@ -205,7 +207,7 @@ def test_folder_without_papers(desk: CliRunner, tmp_path: Path) -> None:
 
 
 def failing_on(*questions: str) -> Callable[[list[Json]], str]:
-    """A model that dies of these questions, and finds nothing for the others."""
+    """A model that crashes on these questions and answers the others with "not found"."""
 
     def reply(messages: list[Json]) -> str:
         if any(question in messages[-1]["content"] for question in questions):
@@ -222,8 +224,8 @@ def test_question_that_the_model_fails_on_is_named_and_the_run_is_kept(asked: tu
         desk.settings |= {"OLLAMA_HOST": server.url, "LLM": "ollama"}
         ran = evaluated(asked, "--json", str(saved), "--require", "recall@20=1")
     assert ran.code == 1
-    assert "Every bar was cleared." in ran.out
-    assert "Questions that a model failed on" in ran.out
+    assert "All thresholds were met." in ran.out
+    assert "Questions on which a model failed" in ran.out
     assert "Failed: 1 of 3 questions (gauge). Ollama could not keep llama3.1:8b running" in ran.err
     assert "Traceback" not in ran.err
     run = load(saved)
@@ -293,11 +295,11 @@ def test_making_a_set_needs_the_local_model(filled: CliRunner) -> None:
     (filled.folder / "papers.questions.jsonl").write_text("mine\n")
     ran = filled.evaluate("--make", str(filled.papers))
     assert ran.code == 2
-    assert "is there already" in ran.err
+    assert "exists already" in ran.err
 
 
 def quoting(messages: list[Json]) -> str:
-    """A model at work: it asks about the first sentence of each piece of text that it is given."""
+    """A working model: it asks about the first sentence of each passage it is given."""
     pieces = re.findall(r"<evidence [^\n]*>\n(.*?)\n</evidence>", messages[-1]["content"], re.DOTALL)
     quotes = [re.split(r"(?<=\.)\s", piece)[0] for piece in pieces]
     about = " and ".join(" ".join(quote.split()[1:6]) for quote in quotes)
@@ -310,14 +312,14 @@ def test_made_set_can_be_asked(filled: CliRunner, tmp_path: Path) -> None:
         filled.settings["OLLAMA_HOST"] = server.url
         ran = filled.evaluate("--make", str(filled.papers), "-n", "2", "-o", str(made))
     assert ran.code == 0, ran.err
-    # Each paper is one passage, and a synthesis needs two that were not asked about yet.
+    # Each paper is one passage, and a synthesis question needs two unused ones.
     assert f"Questions written: 1 of 2, each `pending` until read: {made}" in ran.out
     (written,) = made.read_text(encoding="utf-8").splitlines()
     assert json.loads(written)["review"] == "pending"
     filled.settings["OLLAMA_HOST"] = closed_url()
     ran = filled.evaluate(str(made), "--papers", str(filled.papers), "--out", str(tmp_path), "--require", "recall@20=1")
     assert ran.code == 0, ran.err
-    assert "Questions that a model wrote and no person has looked at: 1." in ran.out
+    assert "Questions written by a model and not yet reviewed: 1." in ran.out
 
 
 def test_what_was_made_stays_when_the_model_fails(filled: CliRunner, tmp_path: Path) -> None:
@@ -350,13 +352,13 @@ def test_shipped_set_on_the_sample_paper(desk: CliRunner, tmp_path: Path) -> Non
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     assert desk.ingest().code == 0
     saved = tmp_path / "run.json"
-    bars = ("recall@5=0.9", "page.recall@5=0.9", "quote_fidelity=1", "citation_rate=1")
+    thresholds = ("recall@5=0.9", "page.recall@5=0.9", "quote_fidelity=1", "citation_rate=1")
     ran = desk.spawn(
         "evaluate.py",
         str(ROOT / "benchmarks" / "sample.jsonl"),
         "--json",
         str(saved),
-        *(part for bar in bars for part in ("--require", bar)),
+        *(part for threshold in thresholds for part in ("--require", threshold)),
     )
     assert ran.code == 0, ran.out + ran.err
     run = load(saved)

@@ -112,10 +112,10 @@ def test_every_gold_paper_is_needed_where_the_type_or_the_entry_says_so(
 def test_what_a_question_needs() -> None:
     one, two, three = Gold("a.pdf", 1), Gold("a.pdf", 2), Gold("b.pdf", 3)
     left, right = Gold("a.pdf", 1, part="left"), Gold("a.pdf", 2, part="right")
-    assert Question("q", "?").needs == ()
-    assert Question("q", "?", gold=(one, three, two)).needs == ((one, three, two),)
-    assert Question("q", "?", gold=(one, three, two), every=True).needs == ((one, two), (three,))
-    assert Question("q", "?", gold=(left, right), every=True).needs == ((left,), (right,))
+    assert Question("q", "?").gold_groups == ()
+    assert Question("q", "?", gold=(one, three, two)).gold_groups == ((one, three, two),)
+    assert Question("q", "?", gold=(one, three, two), every=True).gold_groups == ((one, two), (three,))
+    assert Question("q", "?", gold=(left, right), every=True).gold_groups == ((left,), (right,))
 
 
 def test_history_and_review(tmp_path: Path) -> None:
@@ -235,23 +235,23 @@ GOOD = json.dumps(DIET)
 @pytest.mark.parametrize(
     ("content", "line", "fault"),
     [
-        (f"{GOOD}\n{{'id': 1}}\n", 2, "it is no JSON there"),
-        (f'{GOOD}\n\n{{"id": "q2", "question": "And?",\n "gold": [}}\n', 4, "it is no JSON there"),
-        (f"[\n{GOOD}\n", 3, "the array that it begins with has no end"),
+        (f"{GOOD}\n{{'id': 1}}\n", 2, "invalid JSON"),
+        (f'{GOOD}\n\n{{"id": "q2", "question": "And?",\n "gold": [}}\n', 4, "invalid JSON"),
+        (f"[\n{GOOD}\n", 3, "the array at its start is not closed"),
         (f"{GOOD}\n7\n", 2, "the entry: input should be"),
         (f"{GOOD}\n{json.dumps({'question': 'And?'})}", 2, "id: field required"),
         (f"{GOOD}\n{json.dumps({**DIET, 'id': 'x', 'question': ' '})}", 2, "question: string should have at least 1"),
         (f"{GOOD}\n{json.dumps({**DIET, 'id': 'x', 'gold': [{'page': 1}]})}", 2, "gold.0.paper: field required"),
         (f"[{GOOD},\n{json.dumps({**DIET, 'gold': [{**OTTERS, 'page': 0}]})}]", 2, "gold.0.page: input should be gre"),
-        (f"{GOOD}\n{json.dumps(NO_GOLD)}", 2, "question q2 has no gold entry, and does not say that it is not answ"),
-        (json.dumps({**DIET, "answerable": False}), 1, "question q1 is said to be not answerable and has gold entr"),
-        (f"{GOOD}\n{GOOD}\n", 2, "the id q1 is used a second time"),
+        (f"{GOOD}\n{json.dumps(NO_GOLD)}", 2, "question q2 has no gold entry and is not marked as unansw"),
+        (json.dumps({**DIET, "answerable": False}), 1, "question q1 is marked as unanswerable but has gold entr"),
+        (f"{GOOD}\n{GOOD}\n", 2, "the id q1 is used twice"),
         (f"{GOOD}\n" + '{"id": "x", "question": "\\ud800?", "answerable": false}', 2, "question: input should be a"),
         (json.dumps({"turns": [{"question": "Alone?", "gold": [OTTERS]}]}), 1, "turns: list should have at least 2"),
         (json.dumps({"document": 1, "text": "Ice.", "questions": [{"id": 1, "question": "?", "answer": "Fire"}]}), 1,
-         "the answer of question 1 does not stand in document 1"),
+         "the answer of question 1 is not in document 1"),
         (json.dumps({"document": 1, "text": "Ice.", "questions": [{"id": 1, "question": "?"}]}), 1,
-         "question 1 has no answer, and does not say that it is_impossible"),
+         "question 1 has no answer and is not marked is_impossible"),
         (json.dumps({"data": [{"paragraphs": [{"qas": []}]}]}), 1, "paragraphs.0.context: field required"),
         ("[" * 200_000, 1, "it is nested too deeply"),
     ],
@@ -262,14 +262,14 @@ def test_a_malformed_set_is_told_by_file_and_line(tmp_path: Path, content: str, 
     with pytest.raises(UsageError) as raised:
         dataset.load(path)
     assert raised.value.happened.startswith(f"{path}, line {line}: {fault}")
-    assert raised.value.remedy == "Correct that line; docs/evaluation-set.md shows the format."
+    assert raised.value.remedy == "Correct this line; docs/evaluation-set.md shows the format."
 
 
 def test_a_set_that_is_not_there_is_empty_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.jsonl cannot be read: No such file"):
         dataset.load(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")
-    with pytest.raises(UsageError, match=r"empty\.jsonl has no question in it"):
+    with pytest.raises(UsageError, match=r"empty\.jsonl has no questions"):
         dataset.load(tmp_path / "empty.jsonl")
     (tmp_path / "picture.json").write_bytes(b"\x89PNG\xff")
     with pytest.raises(UsageError, match=r"picture\.json is not UTF-8 text"):
@@ -279,23 +279,23 @@ def test_a_set_that_is_not_there_is_empty_or_no_text(tmp_path: Path) -> None:
 def test_a_beir_folder_that_does_not_fit_together(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no judgements for the split test") as raised:
         dataset.load(tmp_path)
-    assert raised.value.remedy.startswith("A folder is read as a BEIR set, with corpus.jsonl, queries.jsonl and qrels/")
+    assert raised.value.remedy.startswith("A folder must be a BEIR set, with corpus.jsonl, queries.jsonl and qrels/")
     folder = beir(tmp_path / "sea", CORPUS, QUERIES, "a\t1\t1\n")
     with pytest.raises(UsageError) as raised:
         dataset.load(folder, split="dev")
-    assert raised.value.remedy == "Choose a split that it has: test."
+    assert raised.value.remedy == "Choose one of its splits: test."
     for qrels, fault in [
-        ("a\t1\n", "test.tsv, line 1: it has 2 fields instead of query, document and grade"),
+        ("a\t1\n", "test.tsv, line 1: it has 2 fields, not query, document and grade"),
         ("query-id\tcorpus-id\tscore\na\t1\tgood\n", "test.tsv, line 2: grade: input should be a valid integer"),
-        ("z\t1\t1\n", "has judgements of query z, which queries.jsonl does not have"),
-        ("\n", "has judgements of no query"),
+        ("z\t1\t1\n", "judges query z, which is not in queries.jsonl"),
+        ("\n", "judges no query"),
     ]:
         (folder / "qrels" / "test.tsv").write_text(qrels)
         with pytest.raises(UsageError, match=re.escape(fault)):
             dataset.load(folder)
     (folder / "qrels" / "test.tsv").write_text("a\t1\t1\n")
     written(folder / "corpus.jsonl", *CORPUS, CORPUS[0])
-    with pytest.raises(UsageError, match=r"corpus\.jsonl, line 3: the id 1 is used a second time"):
+    with pytest.raises(UsageError, match=r"corpus\.jsonl, line 3: the id 1 is used twice"):
         dataset.load(folder)
     (folder / "corpus.jsonl").unlink()
     with pytest.raises(UsageError, match=r"corpus\.jsonl cannot be read"):
@@ -311,7 +311,7 @@ def test_the_small_set_asks_in_many_ways() -> None:
     assert (len(answerable), len(loaded.questions) - len(answerable)) == (12, 4)
     assert len({question.type for question in answerable}) >= 7
     assert [question.id for question in answerable if question.history] == ["s12"]
-    assert [len(question.needs) for question in answerable if question.every] == [2]
+    assert [len(question.gold_groups) for question in answerable if question.every] == [2]
 
 
 def test_every_quote_of_the_small_set_stands_on_its_page() -> None:
@@ -332,7 +332,7 @@ def test_the_questions_on_real_papers() -> None:
     loaded = shared("questions/dev.jsonl")
     assert len(loaded.questions) == 125
     assert sum(question.answerable for question in loaded.questions) == 100
-    assert {question.id: len(question.needs) for question in loaded.questions if question.every} == {
+    assert {question.id: len(question.gold_groups) for question in loaded.questions if question.every} == {
         "d096": 2, "d097": 2, "d098": 2, "d099": 1, "d100": 2,
     }  # fmt: skip
 

@@ -10,10 +10,10 @@ from sklearn.metrics import ndcg_score
 
 from folio.evaluate.metrics import (
     NAMES,
-    Answered,
-    Asked,
-    Cited,
+    AnswerResult,
+    CitationResult,
     Figure,
+    QuestionResult,
     difference,
     figures,
     interval,
@@ -24,19 +24,19 @@ from folio.evaluate.metrics import (
     refusal_curve,
 )
 
-RIGHT, WRONG, INVENTED = Cited(True, True), Cited(False, True), Cited(False, False)
+RIGHT, WRONG, INVENTED = CitationResult(True, True), CitationResult(False, True), CitationResult(False, False)
 
 
-def found(*ranks: int | None, id: str = "q", every: bool = False, gains: tuple[float, ...] = ()) -> Asked:
+def found(*ranks: int | None, id: str = "q", every: bool = False, gains: tuple[float, ...] = ()) -> QuestionResult:
     """A question that needs these things, each with its rank by chunk in the stage "last"."""
-    return Asked(id, "", True, every, {"chunk": gains or (1.0,) * len(ranks)}, {"last": {"chunk": ranks}})
+    return QuestionResult(id, "", True, every, {"chunk": gains or (1.0,) * len(ranks)}, {"last": {"chunk": ranks}})
 
 
-def answered(answerable: bool, answer: Answered) -> Asked:
-    return Asked("q", "", answerable, False, answer=answer)
+def answered(answerable: bool, answer: AnswerResult) -> QuestionResult:
+    return QuestionResult("q", "", answerable, False, answer=answer)
 
 
-def values(asked: list[Asked], stage: str = "last") -> dict[str, float | None]:
+def values(asked: list[QuestionResult], stage: str = "last") -> dict[str, float | None]:
     return {name: figure.value for name, figure in figures(asked, stage).items()}
 
 
@@ -91,7 +91,7 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
 
 
 def test_figures_of_a_ranking_are_means_over_the_questions_with_gold() -> None:
-    asked = [found(1), found(3), found(None), found(15), Asked("no gold", "", False, False)]
+    asked = [found(1), found(3), found(None), found(15), QuestionResult("no gold", "", False, False)]
     assert values(asked) == {
         "recall@1": 1 / 4,
         "recall@5": 2 / 4,
@@ -115,7 +115,7 @@ def test_every_paper_is_needed_where_a_question_says_so() -> None:
 def test_units_have_figures_of_their_own() -> None:
     ranks = {"last": {"chunk": (5,), "page": (2,), "paper": (1,)}}
     gains = dict.fromkeys(("chunk", "page", "paper"), (1.0,))
-    known = values([Asked("q", "", True, False, gains, ranks)])
+    known = values([QuestionResult("q", "", True, False, gains, ranks)])
     assert (known["mrr"], known["page.mrr"], known["paper.mrr"]) == (1 / 5, 1 / 2, 1)
 
 
@@ -124,13 +124,13 @@ def test_units_have_figures_of_their_own() -> None:
 
 def test_citations_and_refusals_by_hand() -> None:
     asked = [
-        answered(True, Answered(False, 2, 2, (RIGHT, WRONG))),
-        answered(True, Answered(False, 1, 1, (WRONG, RIGHT, INVENTED))),
-        answered(True, Answered(False, 3, 2, ())),
-        answered(True, Answered(True)),
-        answered(False, Answered(True)),
-        answered(False, Answered(True)),
-        answered(False, Answered(False, 1, 1, (WRONG,))),
+        answered(True, AnswerResult(False, 2, 2, (RIGHT, WRONG))),
+        answered(True, AnswerResult(False, 1, 1, (WRONG, RIGHT, INVENTED))),
+        answered(True, AnswerResult(False, 3, 2, ())),
+        answered(True, AnswerResult(True)),
+        answered(False, AnswerResult(True)),
+        answered(False, AnswerResult(True)),
+        answered(False, AnswerResult(False, 1, 1, (WRONG,))),
     ]
     assert values(asked) == {
         "citation_rate": 6 / 7,
@@ -145,24 +145,24 @@ def test_citations_and_refusals_by_hand() -> None:
 
 
 def test_citations_without_a_gold_page_are_neither_right_nor_wrong() -> None:
-    known = values([answered(True, Answered(False, 1, 1, (WRONG,), has_gold_page=False))])
+    known = values([answered(True, AnswerResult(False, 1, 1, (WRONG,), has_gold_page=False))])
     assert known == {"citation_rate": 1, "quote_fidelity": 1, "answerable_refused": 0}
 
 
 def test_every_figure_has_a_name_that_can_be_required() -> None:
     gains = dict.fromkeys(("chunk", "page", "paper"), (1.0,))
     ranks = {"last": dict.fromkeys(("chunk", "page", "paper"), (1,))}
-    good = Asked("q", "", True, False, gains, ranks, {}, Answered(False, 1, 1, (RIGHT,)))
-    assert set(figures([good, answered(False, Answered(True))], "last")) == set(NAMES)
+    good = QuestionResult("q", "", True, False, gains, ranks, {}, AnswerResult(False, 1, 1, (RIGHT,)))
+    assert set(figures([good, answered(False, AnswerResult(True))], "last")) == set(NAMES)
 
 
 def test_curve_of_refusals() -> None:
     asked = [
-        answered(True, Answered(False, confidence=0.9)),
-        answered(True, Answered(False, confidence=0.4)),
-        answered(False, Answered(True, confidence=0.2)),
-        answered(False, Answered(False, confidence=0.4)),
-        answered(False, Answered(True)),  # refused before it came to a confidence: at every threshold
+        answered(True, AnswerResult(False, confidence=0.9)),
+        answered(True, AnswerResult(False, confidence=0.4)),
+        answered(False, AnswerResult(True, confidence=0.2)),
+        answered(False, AnswerResult(False, confidence=0.4)),
+        answered(False, AnswerResult(True)),  # refused before it came to a confidence: at every threshold
     ]
     points = [(p.threshold, p.answerable, p.unanswerable) for p in refusal_curve(asked)]
     assert points[:3] == [(0.2, 0, 1 / 3), (0.4, 0, 2 / 3), (0.9, 1 / 2, 1)]
@@ -171,9 +171,9 @@ def test_curve_of_refusals() -> None:
 
 
 def test_no_curve_without_confidences_or_without_both_kinds_of_question() -> None:
-    assert refusal_curve([answered(True, Answered(False)), answered(False, Answered(True))]) == []
-    assert refusal_curve([answered(True, Answered(False, confidence=0.5))]) == []
-    assert refusal_curve([Asked("q", "", True, False)]) == []
+    assert refusal_curve([answered(True, AnswerResult(False)), answered(False, AnswerResult(True))]) == []
+    assert refusal_curve([answered(True, AnswerResult(False, confidence=0.5))]) == []
+    assert refusal_curve([QuestionResult("q", "", True, False)]) == []
 
 
 def test_latencies_are_the_median_and_the_95th_percentile() -> None:
@@ -199,7 +199,7 @@ def test_interval_is_the_same_every_time_and_leaves_out_questions_without_a_part
 def test_interval_of_equal_values_and_of_one_question_is_a_point() -> None:
     assert interval(figure(0.5, 0.5, 0.5)) == (0.5, 0.5)
     assert interval(figure(0.25)) == (0.25, 0.25)
-    with pytest.raises(ValueError, match="no question"):
+    with pytest.raises(ValueError, match="without questions"):
         interval(Figure(np.zeros(2), np.zeros(2)))
 
 
@@ -224,5 +224,5 @@ def test_difference_of_shares_counts_what_either_run_has() -> None:
     after = Figure(np.array([2.0, 1.0, 0.0]), np.array([2.0, 2.0, 0.0]))
     gap = difference(before, after)
     assert (gap.before, gap.after) == (0.5, 0.75)
-    with pytest.raises(ValueError, match="no question"):
+    with pytest.raises(ValueError, match="without questions"):
         difference(before, Figure(np.zeros(3), np.zeros(3)))

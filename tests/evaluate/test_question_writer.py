@@ -89,7 +89,7 @@ def model(rules: str, prompt: str) -> str:
     return replied(f"What is said of {about}?", quotes[0], *quotes)
 
 
-class Scripted:
+class FixedRetriever:
     """A model that says these replies in order, and keeps what it was asked."""
 
     def __init__(self, *replies: str) -> None:
@@ -102,11 +102,11 @@ class Scripted:
         return self.replies.pop(0)
 
 
-def nothing_written(library: Library, seed: int) -> Scripted:
+def nothing_written(library: Library, seed: int) -> FixedRetriever:
     """A model that was asked for one question and wrote none about any of the four passages."""
-    scripted = Scripted(*[replied("", "")] * 4)
-    with pytest.raises(ModelError, match="no question that its passage bears out"):
-        list(question_writer.make(library, scripted, 1, seed=seed))
+    scripted = FixedRetriever(*[replied("", "")] * 4)
+    with pytest.raises(ModelError, match="no valid question in 10 attempts"):
+        list(question_writer.write_questions(library, scripted, 1, seed=seed))
     return scripted
 
 
@@ -118,8 +118,8 @@ def first(questions: Iterable[Question]) -> Question:
 
 
 def test_factual_and_synthesis_take_turns(library: Library) -> None:
-    made = list(question_writer.make(library, model, 2, seed=1))
-    assert [(question.id, question.type, question.every, len(question.needs)) for question in made] == [
+    made = list(question_writer.write_questions(library, model, 2, seed=1))
+    assert [(question.id, question.type, question.every, len(question.gold_groups)) for question in made] == [
         ("m001", "factual", False, 1),
         ("m002", "synthesis", True, 2),
     ]
@@ -132,7 +132,7 @@ def test_factual_and_synthesis_take_turns(library: Library) -> None:
 
 
 def test_what_is_made_is_loaded_again_as_pending(library: Library, tmp_path: Path) -> None:
-    made = tuple(question_writer.make(library, model, 2, seed=1))
+    made = tuple(question_writer.write_questions(library, model, 2, seed=1))
     dataset.save(tmp_path / "mine.jsonl", made, dataset.PENDING)
     loaded = dataset.load(tmp_path / "mine.jsonl")
     assert (loaded.questions, loaded.pending) == (made, 2)
@@ -155,15 +155,15 @@ def test_the_seed_decides_what_is_asked_about(library: Library) -> None:
 
 def test_in_one_paper_synthesis_needs_two_of_its_places(tmp_path: Path) -> None:
     with_three = library_of(tmp_path, otters=(GAUGE, FUR, DIET))
-    _, question = question_writer.make(with_three, model, 2, seed=1)
+    _, question = question_writer.write_questions(with_three, model, 2, seed=1)
     with_three.close()
     assert [gold.part for gold in question.gold] == ["1", "2"]
     assert len({gold.page for gold in question.gold}) == 2
-    assert len(question.needs) == 2
+    assert len(question.gold_groups) == 2
 
 
 def test_synthesis_takes_the_passage_that_has_most_in_common(library: Library) -> None:
-    _, question = question_writer.make(library, model, 2, seed=1)
+    _, question = question_writer.write_questions(library, model, 2, seed=1)
     pairs = {(2, 1): "fur, length", (3, 1): "diet and length: weight", (2, 2): "fur, gauge", (3, 2): "diet, gauge: day"}
     pages = {gold.paper: gold.page for gold in question.gold}
     assert pairs[pages["otters.pdf"] or 0, pages["ice.pdf"] or 0]
@@ -198,8 +198,8 @@ def test_synthesis_takes_the_passage_that_has_most_in_common(library: Library) -
 def test_what_does_not_hold_is_thrown_away_and_another_passage_is_tried(tmp_path: Path, bad: str) -> None:
     library = library_of(tmp_path, otters=(DIET, DIET.replace("clams", "clams, snails")))
     good = replied("Where does an otter carry its stone?", "under its arm", "a stone that it carries under its arm")
-    scripted = Scripted(bad, good)
-    question = first(question_writer.make(library, scripted, 1, seed=1))
+    scripted = FixedRetriever(bad, good)
+    question = first(question_writer.write_questions(library, scripted, 1, seed=1))
     library.close()
     assert question.answer == "under its arm"
     assert len(scripted.asked) == 2
@@ -208,11 +208,12 @@ def test_what_does_not_hold_is_thrown_away_and_another_passage_is_tried(tmp_path
 
 def test_a_quote_keeps_the_words_of_the_page_and_loses_its_line_breaks() -> None:
     text = "As it\n\nwas shown, the ice of the\nglacier melts by 40 metres."
-    assert question_writer.stands("the ice of the glacier melts by 40", text) == "the ice of the glacier melts by 40"
-    assert question_writer.stands("the ice of the glacier melts by 4", text) == ""  # cut within a number
-    assert question_writer.stands("The ice of the glacier melts", text) == ""
-    assert question_writer.stands("of the glacier melts by", text) == ""  # short
-    assert question_writer.stands("a " * 81, "a " * 90) == ""
+    quote = "the ice of the glacier melts by 40"
+    assert question_writer.find_quote(quote, text) == quote
+    assert question_writer.find_quote("the ice of the glacier melts by 4", text) == ""  # cut within a number
+    assert question_writer.find_quote("The ice of the glacier melts", text) == ""
+    assert question_writer.find_quote("of the glacier melts by", text) == ""  # short
+    assert question_writer.find_quote("a " * 81, "a " * 90) == ""
 
 
 def test_a_reply_may_come_in_a_frame_and_its_quotes_in_either_order(library: Library) -> None:
@@ -220,8 +221,8 @@ def test_a_reply_may_come_in_a_frame_and_its_quotes_in_either_order(library: Lib
         written = json.loads(model(rules, prompt))
         return f"Here it is:\n```json\n{json.dumps({**written, 'quotes': written['quotes'][::-1]})}\n```"
 
-    assert list(question_writer.make(library, backwards, 2, seed=1)) == list(
-        question_writer.make(library, model, 2, seed=1)
+    assert list(question_writer.write_questions(library, backwards, 2, seed=1)) == list(
+        question_writer.write_questions(library, model, 2, seed=1)
     )
 
 
@@ -229,8 +230,8 @@ def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
     again = DIET.replace("each day", "every day")
     library = library_of(tmp_path, one=(DIET,), two=(again,), three=(DIET + " And more of it.",))
     good = replied("Where does an otter carry its stone?", "under its arm", "a stone that it carries under its arm")
-    scripted = Scripted(*[good] * 2)
-    assert len(list(question_writer.make(library, scripted, 2, seed=1))) == 1
+    scripted = FixedRetriever(*[good] * 2)
+    assert len(list(question_writer.write_questions(library, scripted, 2, seed=1))) == 1
     library.close()
     assert [len(fenced(prompt)) for prompt in scripted.asked] == [1, 2]
 
@@ -238,10 +239,10 @@ def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
 def test_a_model_that_writes_nothing_sound_is_given_up(tmp_path: Path) -> None:
     pages = tuple(f"{FUR} There are {number} of them in the sea of the north." for number in range(30))
     library = library_of(tmp_path, otters=pages)
-    scripted = Scripted(model("", f"<evidence >\n{pages[0]}\n</evidence>"), *["No."] * 20)
-    made = question_writer.make(library, scripted, 4, seed=1)
+    scripted = FixedRetriever(model("", f"<evidence >\n{pages[0]}\n</evidence>"), *["No."] * 20)
+    made = question_writer.write_questions(library, scripted, 4, seed=1)
     assert next(made).type == "factual"
-    with pytest.raises(ModelError, match="no question that its passage bears out"):
+    with pytest.raises(ModelError, match="no valid question in 10 attempts"):
         next(made)
     assert len(scripted.asked) == 1 + question_writer.TRIES
     library.close()
@@ -249,8 +250,8 @@ def test_a_model_that_writes_nothing_sound_is_given_up(tmp_path: Path) -> None:
 
 def test_papers_without_prose_have_nothing_to_ask_about(tmp_path: Path) -> None:
     library = library_of(tmp_path, table=("1 2 3 4\n5 6 7 8",))
-    with pytest.raises(UsageError, match="No paper in the index has a passage of prose"):
-        list(question_writer.make(library, model, 2))
+    with pytest.raises(UsageError, match="No paper in the index has prose"):
+        list(question_writer.write_questions(library, model, 2))
     library.close()
 
 
@@ -290,12 +291,11 @@ def test_the_model_is_asked_by_ollama(library: Library) -> None:
         return model("", messages[-1]["content"])
 
     with OllamaStandIn(dimension=64, reply=reply) as server:
-        made = list(
-            question_writer.make(library, question_writer.ask_with(OllamaServer(server.url), LLAMA.name), 2, seed=1)
-        )
-        assert made == list(question_writer.make(library, model, 2, seed=1))
+        ask = question_writer.ask_with(OllamaServer(server.url), LLAMA.name)
+        made = list(question_writer.write_questions(library, ask, 2, seed=1))
+        assert made == list(question_writer.write_questions(library, model, 2, seed=1))
         body = server.bodies("/api/chat")[0]
-    assert body["format"] == question_writer.Written.model_json_schema()
+    assert body["format"] == question_writer.ModelReply.model_json_schema()
     assert body["options"]["temperature"] == 0
     assert body["options"]["num_ctx"] == question_writer.CONTEXT
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
@@ -309,7 +309,8 @@ def test_two_of_the_longest_passages_fit_the_context(tmp_path: Path) -> None:
     library = library_of(tmp_path, otters=(long[0], FUR), ice=(long[1], LENGTH))
     with OllamaStandIn(dimension=64, reply=lambda messages: model("", messages[-1]["content"])) as server:
         ask = question_writer.ask_with(OllamaServer(server.url), LLAMA.name)
-        assert [question.type for question in question_writer.make(library, ask, 2, seed=1)] == ["factual", "synthesis"]
+        made = question_writer.write_questions(library, ask, 2, seed=1)
+        assert [question.type for question in made] == ["factual", "synthesis"]
         assert server.cut == []
     library.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.evaluate.quote_match import LEAST_QUOTE, fold, holds, pages_with, stands_on, weight, word_for_word
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, is_verbatim, pages_with, stands_on, weight
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_fold(text: str, folded: str) -> None:
     ],
 )
 def test_quote_is_long_enough_by_what_its_letters_tell(text: str, enough: bool) -> None:
-    assert (weight(fold(text)) >= LEAST_QUOTE) is enough
+    assert (weight(fold(text)) >= MIN_QUOTE_LENGTH) is enough
 
 
 @pytest.mark.parametrize(
@@ -97,4 +97,4 @@ def test_pages_with_a_quote() -> None:
     ],
 )
 def test_quote_stands_word_for_word(quote: str, found: bool) -> None:
-    assert word_for_word(quote, "The per-\nmutation is\n   public. It is eﬃcient, pulse\uffffdriven.") is found
+    assert is_verbatim(quote, "The per-\nmutation is\n   public. It is eﬃcient, pulse\uffffdriven.") is found

@@ -1,4 +1,4 @@
-"""Gold entries, hits and citations, judged by the papers' own pages."""
+"""Gold entries, hits and citations, judged against the papers' own pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.relevance import Fault, Needs, RelevanceJudge
+from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets
 from folio.files import sha256_file
 from folio.ingest import chunking
 from folio.store.library import Library
@@ -22,7 +22,7 @@ GAUGE = "The gauge stands in the river Massa and was built in 1922"
 
 
 def put(library: Library, path: Path, pages: Sequence[str], starts: Sequence[int], name: str = "") -> list[int]:
-    """A paper of these pages, a chunk for each, with these page starts, true or not; returns the chunks' ids."""
+    """Add a paper with one chunk per page and these page starts, right or wrong; returns the chunk ids."""
     text = "\n\n".join(pages)
     ends = np.cumsum([len(page) + 2 for page in pages])
     spans = tuple((int(end) - len(page) - 2, int(end) - 2) for end, page in zip(ends, pages, strict=True))
@@ -42,7 +42,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def otters(library: Library, tmp_path: Path) -> list[int]:
-    """Two chunks, of page 1 and of page 2; the index wrongly says that both stand on page 1."""
+    """Two chunks, from pages 1 and 2; the index wrongly places both on page 1."""
     return put(library, write_pdf(tmp_path / "otters.pdf", OTTERS), OTTERS, (0, len(" ".join(OTTERS))))
 
 
@@ -60,54 +60,54 @@ def asks(*gold: Gold, every: bool = False) -> Question:
     return Question("q1", "What?", gold=gold, every=every)
 
 
-def judged(library: Library, question: Question) -> tuple[RelevanceJudge, Needs, list[Fault]]:
+def judged(library: Library, question: Question) -> tuple[RelevanceJudge, Targets, list[GoldProblem]]:
     judge = RelevanceJudge(papers_set(question), library)
-    return (judge, *judge.needs(question))
+    return (judge, *judge.targets(question))
 
 
-def test_gold_page_is_the_one_on_which_the_quote_stands(library: Library, otters: list[int]) -> None:
-    judge, needs, faults = judged(library, asks(Gold("otters.pdf", 2, f"{SHELLS}.")))
+def test_the_gold_page_is_the_one_with_the_quote(library: Library, otters: list[int]) -> None:
+    judge, targets, faults = judged(library, asks(Gold("otters.pdf", 2, f"{SHELLS}.")))
     assert faults == []
-    assert [sorted(place.pages) for place in needs.things[0]] == [[2]]
-    assert needs.units == ("chunk", "page", "paper")
-    assert judge.ranks(needs, otters) == {"chunk": (2,), "page": (2,), "paper": (1,)}
+    assert [sorted(place.pages) for place in targets.groups[0]] == [[2]]
+    assert targets.units == ("chunk", "page", "paper")
+    assert judge.ranks(targets, otters) == {"chunk": (2,), "page": (2,), "paper": (1,)}
 
 
-def test_page_that_only_the_chunk_claims_does_not_score(library: Library, otters: list[int]) -> None:
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+def test_a_page_that_only_the_chunk_claims_does_not_count(library: Library, otters: list[int]) -> None:
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
     (second,) = otters[1:]
     claimed = library.papers()[0].pages.pages_of(library.chunks([second])[second].start, len("x"))
     assert claimed[0] == 1
-    assert judge.ranks(needs, [second]) == {"chunk": (None,), "page": (None,), "paper": (1,)}
+    assert judge.ranks(targets, [second]) == {"chunk": (None,), "page": (None,), "paper": (1,)}
 
 
 def test_hit_on_the_page_without_the_quote_counts_by_page_alone(library: Library, tmp_path: Path) -> None:
     first, second = OTTERS[0].split("centimetre of skin.")
     ids = put(library, write_pdf(tmp_path / "otters.pdf", [OTTERS[0]]), [second.strip(), first.strip()], (0,))
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
-    # "No other mammal has a denser fur." stands there whole, though it is shorter than sixty characters.
-    assert judge.ranks(needs, ids) == {"chunk": (2,), "page": (1,), "paper": (1,)}
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    # "No other mammal has a denser fur." is there whole, though it is shorter than 60 characters.
+    assert judge.ranks(targets, ids) == {"chunk": (2,), "page": (1,), "paper": (1,)}
 
 
-def test_any_gold_entry_will_do_unless_every_paper_is_needed(
+def test_any_gold_entry_is_enough_unless_every_paper_is_needed(
     library: Library, otters: list[int], glaciers: list[int]
 ) -> None:
     gold = (Gold("otters.pdf", 1, HAIRS), Gold("otters.pdf", 2, SHELLS), Gold("alps/glaciers.pdf", 3, GAUGE))
     order = [glaciers[0], otters[1], glaciers[2], otters[0]]
-    judge, needs, _ = judged(library, asks(*gold))
-    assert judge.ranks(needs, order) == {"chunk": (2,), "page": (2,), "paper": (1,)}
-    judge, needs, _ = judged(library, asks(*gold, every=True))
-    assert judge.ranks(needs, order) == {"chunk": (2, 3), "page": (2, 3), "paper": (2, 1)}
-    assert judge.ranks(needs, order[:1]) == {"chunk": (None, None), "page": (None, None), "paper": (None, 1)}
+    judge, targets, _ = judged(library, asks(*gold))
+    assert judge.ranks(targets, order) == {"chunk": (2,), "page": (2,), "paper": (1,)}
+    judge, targets, _ = judged(library, asks(*gold, every=True))
+    assert judge.ranks(targets, order) == {"chunk": (2, 3), "page": (2, 3), "paper": (2, 1)}
+    assert judge.ranks(targets, order[:1]) == {"chunk": (None, None), "page": (None, None), "paper": (None, 1)}
 
 
-def test_two_parts_of_one_paper_are_two_things(library: Library, otters: list[int]) -> None:
+def test_two_parts_of_one_paper_are_two_targets(library: Library, otters: list[int]) -> None:
     parts = (Gold("otters.pdf", 1, HAIRS, part="fur"), Gold("otters.pdf", 2, SHELLS, part="diet"))
-    judge, needs, _ = judged(library, asks(*parts, every=True))
-    assert judge.ranks(needs, otters) == {"chunk": (1, 2), "page": (1, 2), "paper": (1, 1)}
-    assert judge.ranks(needs, otters[:1])["chunk"] == (1, None)
-    judge, needs, _ = judged(library, asks(*parts))
-    assert judge.ranks(needs, otters[1:])["chunk"] == (1,)
+    judge, targets, _ = judged(library, asks(*parts, every=True))
+    assert judge.ranks(targets, otters) == {"chunk": (1, 2), "page": (1, 2), "paper": (1, 1)}
+    assert judge.ranks(targets, otters[:1])["chunk"] == (1, None)
+    judge, targets, _ = judged(library, asks(*parts))
+    assert judge.ranks(targets, otters[1:])["chunk"] == (1,)
 
 
 def test_gold_in_another_script_is_found(library: Library, tmp_path: Path) -> None:
@@ -115,67 +115,67 @@ def test_gold_in_another_script_is_found(library: Library, tmp_path: Path) -> No
     chinese = "公开密钥的长度为二百五十六位。"
     ids = put(library, tmp_path / "keys.pdf", [russian, chinese], (0, len(russian) + 2))
     for page, quote in enumerate((russian, chinese), 1):
-        judge, needs, faults = judged(library, asks(Gold("keys.pdf", page, quote)))
+        judge, targets, faults = judged(library, asks(Gold("keys.pdf", page, quote)))
         assert faults == []
-        assert judge.ranks(needs, ids) == {"chunk": (page,), "page": (page,), "paper": (1,)}
+        assert judge.ranks(targets, ids) == {"chunk": (page,), "page": (page,), "paper": (1,)}
 
 
-def test_ids_that_are_no_chunks_keep_their_rank(library: Library, otters: list[int]) -> None:
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
-    assert judge.ranks(needs, [77, otters[1], otters[0]]) == {"chunk": (3,), "page": (3,), "paper": (1,)}
+def test_unknown_chunk_ids_keep_their_rank(library: Library, otters: list[int]) -> None:
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    assert judge.ranks(targets, [77, otters[1], otters[0]]) == {"chunk": (3,), "page": (3,), "paper": (1,)}
 
 
 def test_gold_without_a_quote_has_fewer_units(library: Library, otters: list[int]) -> None:
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 2)))
-    assert judge.ranks(needs, otters) == {"page": (2,), "paper": (1,)}
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf")))
-    assert judge.ranks(needs, otters) == {"paper": (1,)}
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 2)))
+    assert judge.ranks(targets, otters) == {"page": (2,), "paper": (1,)}
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf")))
+    assert judge.ranks(targets, otters) == {"paper": (1,)}
 
 
 def test_paper_in_a_folder_is_known_by_its_last_name_too(library: Library, glaciers: list[int]) -> None:
-    judge, needs, faults = judged(library, asks(Gold("glaciers.pdf", 3, GAUGE)))
+    judge, targets, faults = judged(library, asks(Gold("glaciers.pdf", 3, GAUGE)))
     assert faults == []
-    assert judge.ranks(needs, glaciers)["chunk"] == (3,)
+    assert judge.ranks(targets, glaciers)["chunk"] == (3,)
 
 
-def test_faulty_gold_is_told_and_not_counted(library: Library, otters: list[int]) -> None:
+def test_a_wrong_gold_entry_is_reported_and_not_counted(library: Library, otters: list[int]) -> None:
     for gold, text in (
         (Gold("whales.pdf", 1, HAIRS), "The index has no paper whales.pdf."),
-        (Gold("otters.pdf", 1, "hairs"), "Its quote has fewer than 20 letters and digits: 'hairs'."),
+        (Gold("otters.pdf", 1, "hairs"), "The quote has fewer than 20 letters and digits: 'hairs'."),
         (
             Gold("otters.pdf", 1, "Otters are born in the month of May"),
-            "Its quote stands on no page of otters.pdf: 'Otters are born in the month of May'.",
+            "The quote is on no page of otters.pdf: 'Otters are born in the month of May'.",
         ),
     ):
-        _, needs, faults = judged(library, asks(gold))
-        assert needs == Needs()
-        assert faults == [Fault("q1", text, counted=False)]
+        _, targets, faults = judged(library, asks(gold))
+        assert targets == Targets()
+        assert faults == [GoldProblem("q1", text, counted=False)]
 
 
-def test_question_counts_by_what_is_right_in_it(library: Library, otters: list[int]) -> None:
-    judge, needs, faults = judged(library, asks(Gold("whales.pdf", 1, HAIRS), Gold("otters.pdf", 2, HAIRS)))
-    assert judge.ranks(needs, otters)["page"] == (1,)
+def test_a_question_counts_by_its_correct_entries(library: Library, otters: list[int]) -> None:
+    judge, targets, faults = judged(library, asks(Gold("whales.pdf", 1, HAIRS), Gold("otters.pdf", 2, HAIRS)))
+    assert judge.ranks(targets, otters)["page"] == (1,)
     assert faults == [
-        Fault("q1", "The index has no paper whales.pdf.", counted=True),
-        Fault("q1", "Its quote stands on p. 1 of otters.pdf and not on p. 2.", counted=True),
+        GoldProblem("q1", "The index has no paper whales.pdf.", counted=True),
+        GoldProblem("q1", "The quote is on p. 1 of otters.pdf, not on p. 2.", counted=True),
     ]
-    _, needs, _ = judged(library, asks(Gold("whales.pdf", 1, HAIRS), Gold("otters.pdf", 1, HAIRS), every=True))
-    assert needs == Needs()
+    _, targets, _ = judged(library, asks(Gold("whales.pdf", 1, HAIRS), Gold("otters.pdf", 1, HAIRS), every=True))
+    assert targets == Targets()
 
 
-def test_question_without_gold_needs_nothing(library: Library, otters: list[int]) -> None:
+def test_a_question_without_gold_has_no_targets(library: Library, otters: list[int]) -> None:
     question = Question("q1", "What?", answerable=False)
-    assert RelevanceJudge(papers_set(question), library).needs(question) == (Needs(), [])
+    assert RelevanceJudge(papers_set(question), library).targets(question) == (Targets(), [])
 
 
-def test_pages_of_a_file_that_is_gone_are_the_index_s_own_and_it_is_said(library: Library, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_and_the_indexed_pages_are_used(library: Library, tmp_path: Path) -> None:
     ids = put(library, tmp_path / "gone.pdf", OTTERS, (0, len(OTTERS[0]) + 2))
-    judge, needs, _ = judged(library, asks(Gold("gone.pdf", 2, SHELLS)))
-    assert judge.ranks(needs, ids)["page"] == (2,)
-    assert judge.originals.gone == ["gone.pdf"]
+    judge, targets, _ = judged(library, asks(Gold("gone.pdf", 2, SHELLS)))
+    assert judge.ranks(targets, ids)["page"] == (2,)
+    assert judge.source_pages.missing == ["gone.pdf"]
 
 
-def test_span_of_a_document_is_held_by_the_chunk_with_half_of_it(library: Library, tmp_path: Path) -> None:
+def test_a_chunk_with_half_of_a_span_contains_it(library: Library, tmp_path: Path) -> None:
     ids = put(library, tmp_path / "doc", ["0123456789", "abcdefghij"], (0,), "doc")
     text = "0123456789\n\nabcdefghij"
     for start, quote, ranks in (
@@ -186,9 +186,9 @@ def test_span_of_a_document_is_held_by_the_chunk_with_half_of_it(library: Librar
     ):
         question = asks(Gold("doc", None, quote, start))
         judge = RelevanceJudge(EvalSet("texts", Path("t.json"), (question,), (Document("doc", "", text),)), library)
-        needs, faults = judge.needs(question)
+        targets, faults = judge.targets(question)
         assert faults == []
-        assert judge.ranks(needs, ids) == {"chunk": ranks, "paper": (1,)}
+        assert judge.ranks(targets, ids) == {"chunk": ranks, "paper": (1,)}
 
 
 def citation(library: Library, start: int, quote: str) -> Citation:
@@ -196,22 +196,22 @@ def citation(library: Library, start: int, quote: str) -> Citation:
     return Citation(paper, start, start + len(quote), quote, 1, 1.0)
 
 
-def test_citation_is_right_on_a_gold_page_where_its_quote_stands(library: Library, tmp_path: Path) -> None:
+def test_a_citation_is_right_if_its_quote_is_on_a_gold_page(library: Library, tmp_path: Path) -> None:
     changed = (OTTERS[0], OTTERS[1].replace("a stone", "a spoon"))
     put(library, write_pdf(tmp_path / "otters.pdf", OTTERS), changed, (0, len(OTTERS[0]) + 2))
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
-    hairs = judge.cited(citation(library, OTTERS[0].index(HAIRS), HAIRS), needs)
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    hairs = judge.check_citation(citation(library, OTTERS[0].index(HAIRS), HAIRS), targets)
     assert (hairs.right, hairs.faithful) == (True, True)
     diet = "The diet of the sea otter is made of urchins, clams and crabs."
-    elsewhere = judge.cited(citation(library, len(OTTERS[0]) + 2, diet), needs)
+    elsewhere = judge.check_citation(citation(library, len(OTTERS[0]) + 2, diet), targets)
     assert (elsewhere.right, elsewhere.faithful) == (False, True)
     spoon = SHELLS.replace("stone", "spoon")
-    invented = judge.cited(citation(library, len(OTTERS[0]) + 2 + changed[1].index(spoon), spoon), needs)
+    invented = judge.check_citation(citation(library, len(OTTERS[0]) + 2 + changed[1].index(spoon), spoon), targets)
     assert (invented.right, invented.faithful) == (False, False)
 
 
-def test_citation_of_a_page_that_the_index_has_wrong_is_neither(library: Library, otters: list[int]) -> None:
-    judge, needs, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+def test_a_citation_of_a_wrongly_indexed_page_is_not_right(library: Library, otters: list[int]) -> None:
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
     at = len(OTTERS[0]) + 2 + OTTERS[1].index(SHELLS)
-    cited = judge.cited(citation(library, at, SHELLS), needs)  # the index says page 1, the file page 2
+    cited = judge.check_citation(citation(library, at, SHELLS), targets)  # the index says page 1, the file page 2
     assert (cited.right, cited.faithful) == (False, False)

@@ -15,28 +15,32 @@ import pytest
 from rich.console import Console
 
 from folio.errors import UsageError
-from folio.evaluate.metrics import Answered, Asked, Cited
+from folio.evaluate.metrics import AnswerResult, CitationResult, QuestionResult
 from folio.evaluate.plot import DPI, HEIGHT, WIDTH, picture
-from folio.evaluate.relevance import Fault
-from folio.evaluate.report import Table, changes, comparison, markdown, show, tables, write
-from folio.evaluate.runner import Failed, Run
+from folio.evaluate.relevance import GoldProblem
+from folio.evaluate.report import Table, changes, comparison, markdown, print_tables, tables, write
+from folio.evaluate.runner import FailedQuestion, Run
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 UNITS = ("chunk", "page", "paper")
 Pixels = npt.NDArray[np.uint8]
 
 
-def asked(id: str, bm25: int | None, last: int | None, type: str = "factual", answer: Answered | None = None) -> Asked:
-    """A question that each stage found at this rank, by every unit."""
+def asked(
+    id: str, bm25: int | None, last: int | None, type: str = "factual", answer: AnswerResult | None = None
+) -> QuestionResult:
+    """A question found by each stage at this rank, in every unit."""
     ranks = {"bm25": dict.fromkeys(UNITS, (bm25,)), "reranked": dict.fromkeys(UNITS, (last,))}
-    return Asked(id, type, True, False, dict.fromkeys(UNITS, (1.0,)), ranks, {"embed": 10.0, "bm25": 2.0}, answer)
+    gains, timings = dict.fromkeys(UNITS, (1.0,)), {"embed": 10.0, "bm25": 2.0}
+    return QuestionResult(id, type, True, False, gains, ranks, timings, answer)
 
 
-def unanswerable(id: str, answer: Answered | None = None) -> Asked:
-    return Asked(id, "none", False, False, {}, {"bm25": {}, "reranked": {}}, {"embed": 20.0, "bm25": 2.0}, answer)
+def unanswerable(id: str, answer: AnswerResult | None = None) -> QuestionResult:
+    ranks: dict[str, dict[str, tuple[int | None, ...]]] = {"bm25": {}, "reranked": {}}
+    return QuestionResult(id, "none", False, False, {}, ranks, {"embed": 20.0, "bm25": 2.0}, answer)
 
 
-def small_run(*questions: Asked, **more: object) -> Run:
+def small_run(*questions: QuestionResult, **more: object) -> Run:
     run = Run(
         name="small",
         made=NOON,
@@ -54,12 +58,12 @@ def small_run(*questions: Asked, **more: object) -> Run:
     return replace(run, **more)  # type: ignore[arg-type]
 
 
-def test_questions_that_failed_are_told() -> None:
-    down = Failed("b", "No Ollama server answers at http://x.", "Start it.")
+def test_failed_questions_are_reported() -> None:
+    down = FailedQuestion("b", "No Ollama server answers at http://x.", "Start it.")
     run = replace(ranked_run(), failed=(down,), notes=("Given up.",))
-    (told,) = [table for table in tables(run) if "failed" in table.title]
-    assert told.rows == (("b", "No Ollama server answers at http://x."),)
-    assert "questions: 4, without an answer: 1, failed besides: 1; 3 s." in markdown(run, [], "p.png")
+    (failures,) = [table for table in tables(run) if "failed" in table.title]
+    assert failures.rows == (("b", "No Ollama server answers at http://x."),)
+    assert "4 questions, 1 of them unanswerable, failed: 1; 3 s." in markdown(run, [], "p.png")
     assert "failed" not in markdown(ranked_run(), tables(ranked_run()), "p.png")
 
 
@@ -68,15 +72,15 @@ def ranked_run() -> Run:
 
 
 def answered_run(confidence: bool = False) -> Run:
-    def told(value: float) -> float | None:
+    def if_wanted(value: float) -> float | None:
         return value if confidence else None
 
-    right, wrong = Cited(True, True), Cited(False, True)
+    right, wrong = CitationResult(True, True), CitationResult(False, True)
     return small_run(
-        asked("a", 2, 1, answer=Answered(False, 2, 2, (right, wrong), told(0.8))),
-        asked("b", 1, 1, answer=Answered(False, 1, 1, (right,), told(0.4))),
-        unanswerable("c", Answered(True, confidence=told(0.2))),
-        unanswerable("d", Answered(False, 1, 1, (wrong,), told(0.5))),
+        asked("a", 2, 1, answer=AnswerResult(False, 2, 2, (right, wrong), if_wanted(0.8))),
+        asked("b", 1, 1, answer=AnswerResult(False, 1, 1, (right,), if_wanted(0.4))),
+        unanswerable("c", AnswerResult(True, confidence=if_wanted(0.2))),
+        unanswerable("d", AnswerResult(False, 1, 1, (wrong,), if_wanted(0.5))),
     )
 
 
@@ -96,9 +100,9 @@ def test_every_stage_has_a_row_and_the_last_its_interval() -> None:
     assert titles[1:3] == ["Found by page, questions: 3", "Found by paper, questions: 3"]
 
 
-def test_last_stage_is_held_against_the_earlier_ones() -> None:
+def test_the_last_stage_is_compared_with_the_earlier_ones() -> None:
     table = named(ranked_run(), "Reranked by passage, less an earlier stage")
-    assert table.head == ("figure", "less BM25 alone")
+    assert table.head == ("metric", "less BM25 alone")
     assert table.rows[1] == ("Recall@5", "+0.333 (+0.000 to +1.000)")
 
 
@@ -115,7 +119,7 @@ def test_answers_and_refusals() -> None:
         "citations on a gold page": ("0.667", "2 of 3"),
         "first citation on a gold page": ("1.000", "2 of 2"),
         "any citation on a gold page": ("1.000", "2 of 2"),
-        "quotes that stand word for word on their page": ("1.000", "4 of 4"),
+        "quotes that are verbatim on their page": ("1.000", "4 of 4"),
         "unanswerable questions that were refused": ("0.500", "1 of 2"),
         "refusals of unanswerable questions": ("1.000", "1 of 1"),
         "answerable questions that were refused": ("0.000", "0 of 2"),
@@ -123,33 +127,33 @@ def test_answers_and_refusals() -> None:
 
 
 def test_curve_has_a_table_where_there_are_confidences() -> None:
-    title = "What another threshold would refuse"
+    title = "Refusals at other confidence thresholds"
     assert title not in [table.title for table in tables(answered_run())]
     rows = named(answered_run(confidence=True), title).rows
     assert rows[0] == ("0%", "0.400", "0.0%", "50.0%")
     assert rows[-1] == ("30%", "0.400", "0.0%", "50.0%")
 
 
-def test_curve_s_table_leaves_out_what_no_threshold_gives() -> None:
+def test_the_refusal_table_leaves_out_shares_that_no_threshold_reaches() -> None:
     run = answered_run(confidence=True)
-    refused = asked("e", 1, 1, answer=Answered(True))  # whatever the threshold
+    refused = asked("e", 1, 1, answer=AnswerResult(True))  # at every threshold
     more = replace(run, asked=(*run.asked, *(replace(refused, id=id) for id in "efgh")))
-    assert "What another threshold would refuse" not in [table.title for table in tables(more)]
+    assert "Refusals at other confidence thresholds" not in [table.title for table in tables(more)]
     two = replace(run, asked=(*run.asked, *run.asked, refused))
-    assert [row[0] for row in named(two, "What another threshold").rows] == ["20%", "30%"]
+    assert [row[0] for row in named(two, "Refusals at other").rows] == ["20%", "30%"]
 
 
 def test_latencies_and_faults() -> None:
-    run = replace(ranked_run(), faults=(Fault("b", "Its quote stands on no page of a.pdf: 'x'.", counted=False),))
+    run = replace(ranked_run(), faults=(GoldProblem("b", "The quote is on no page of a.pdf: 'x'.", counted=False),))
     assert named(run, "Milliseconds").rows == (("embed", "10.0", "18.5"), ("bm25", "2.0", "2.0"))
-    assert named(run, "Faulty").rows == (("b", "Its quote stands on no page of a.pdf: 'x'.", "not counted"),)
+    assert named(run, "Wrong gold").rows == (("b", "The quote is on no page of a.pdf: 'x'.", "not counted"),)
 
 
-def test_published_figures_stand_beside_those_of_the_same_model() -> None:
+def test_published_values_are_shown_only_for_the_same_model() -> None:
     ranks = {"bm25": {"paper": (1,)}, "dense": {"paper": (2,)}}
-    question = Asked("1", "", True, False, {"paper": (1.0,)}, ranks)
+    question = QuestionResult("1", "", True, False, {"paper": (1.0,)}, ranks)
     run = small_run(question, name="scifact", is_text=True, stages=("bm25", "dense"))
-    table = named(run, "nDCG@10 by document beside what was published")
+    table = named(run, "nDCG@10 by document, compared with published values")
     assert [row[:4] for row in table.rows] == [
         ("BM25 alone", "1.000", "0.679", "+0.321 (over 0.02)"),
         ("dense alone", "0.631", "0.645", "-0.014"),
@@ -160,20 +164,20 @@ def test_published_figures_stand_beside_those_of_the_same_model() -> None:
     assert not [table for table in tables(replace(run, name="mine")) if "published" in table.title]
 
 
-def test_comparison_is_of_the_questions_of_both() -> None:
+def test_runs_are_compared_on_their_common_questions() -> None:
     before = small_run(asked("a", 1, 2), asked("b", 1, 2), asked("x", 1, 1))
     after = small_run(asked("b", 1, 1), asked("a", 1, 1), asked("y", 1, 9))
     rows = {row[0]: row[1:] for row in comparison(before, after).rows}
     assert rows["MRR"] == ("2", "0.500", "1.000", "+0.500", "+0.500 to +0.500", "better")
-    assert rows["Recall@5"] == ("2", "1.000", "1.000", "+0.000", "+0.000 to +0.000", "within chance")
+    assert rows["Recall@5"] == ("2", "1.000", "1.000", "+0.000", "+0.000 to +0.000", "not significant")
     assert {row[0]: row[6] for row in comparison(after, before).rows}["MRR by page"] == "worse"
     with pytest.raises(UsageError, match="no question in common"):
         comparison(before, small_run(asked("z", 1, 1)))
 
 
 def test_more_refusals_of_answerable_questions_are_worse() -> None:
-    before = small_run(*(asked(id, 1, 1, answer=Answered(False, 1, 1)) for id in "ab"))
-    after = small_run(*(asked(id, 1, 1, answer=Answered(True)) for id in "ab"))
+    before = small_run(*(asked(id, 1, 1, answer=AnswerResult(False, 1, 1)) for id in "ab"))
+    after = small_run(*(asked(id, 1, 1, answer=AnswerResult(True)) for id in "ab"))
     rows = {row[0]: row[1:] for row in comparison(before, after).rows}
     refused = "answerable questions that were refused"
     assert rows[refused] == ("2", "0.000", "1.000", "+1.000", "+1.000 to +1.000", "worse")
@@ -186,7 +190,7 @@ def test_changes_name_what_differs() -> None:
 
 
 def test_run_without_a_ranking_still_has_a_report(tmp_path: Path) -> None:
-    run = small_run(unanswerable("d", Answered(True)))
+    run = small_run(unanswerable("d", AnswerResult(True)))
     report, drawn = write(tmp_path, run, tables(run))
     assert "unanswerable questions that were refused | 1.000" in report.read_text(encoding="utf-8")
     assert drawn.stat().st_size > 1000
@@ -198,13 +202,13 @@ def test_report_is_dated_and_says_how_it_was_made(tmp_path: Path) -> None:
     assert (report.name, drawn.name) == ("2026-11-21-120000-my-set-1.md", "2026-11-21-120000-my-set-1.png")
     lines = report.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# my set/1, 2026-11-21 12:00 UTC"
-    assert "`sets/small.jsonl`: questions: 4, without an answer: 2; 3 s." in lines
+    assert "`sets/small.jsonl`: 4 questions, 2 of them unanswerable; 3 s." in lines
     assert "A note." in lines
-    assert f"![The figures of each stage]({drawn.name})" in lines
+    assert f"![The metrics of each stage]({drawn.name})" in lines
     assert "| reranked | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |" in lines
     assert "| embedder | a\\|b |" in lines
     assert "| TOP_K | 4 |" in lines
-    assert "## How it is counted" in lines
+    assert "## How the metrics are defined" in lines
 
 
 def test_tables_in_markdown_are_whole() -> None:
@@ -214,7 +218,7 @@ def test_tables_in_markdown_are_whole() -> None:
 
 def test_terminal_shows_every_table_and_no_control_characters() -> None:
     out = io.StringIO()
-    show(Console(file=out, width=100), [Table("Title", ("a", "b"), (("x\x1b[31m", "1"), ("y", "22")))])
+    print_tables(Console(file=out, width=100), [Table("Title", ("a", "b"), (("x\x1b[31m", "1"), ("y", "22")))])
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines == ["", "Title", "a        b", "x\ufffd[31m   1", "y       22"]
 

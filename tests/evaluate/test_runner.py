@@ -1,4 +1,4 @@
-"""A set of questions asked of a small index, and the record of it."""
+"""Running a set of questions against a small index, and saving the run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from folio.answer.chat import Chat
 from folio.app import App
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.metrics import Asked, figures
-from folio.evaluate.runner import DEPTH, Failed, Run, Runner, load, save
+from folio.evaluate.metrics import QuestionResult, figures
+from folio.evaluate.runner import DEPTH, FailedQuestion, Run, Runner, load, save
 from folio.search.retriever import SearchResult
 from folio.store.library import Library
 from tests.helpers.factories import shelf
@@ -33,8 +33,8 @@ QUESTIONS = (
 )
 
 
-class Scripted:
-    """A retriever that finds what it was told to, whatever is asked."""
+class FixedRetriever:
+    """A retriever that always returns the same rankings."""
 
     def __init__(self, **ranked: Sequence[int]) -> None:
         self.models = {"embedder": "scripted", "reranker": "none"}
@@ -46,8 +46,8 @@ class Scripted:
         return SearchResult((), {"embed": 2.0, "bm25": 1.0}, self.ranked)
 
 
-class Failing(Scripted):
-    """One whose model fails on these questions."""
+class FailingRetriever(FixedRetriever):
+    """A retriever whose model fails on these questions."""
 
     def __init__(self, *fails: str, **ranked: Sequence[int]) -> None:
         super().__init__(**ranked)
@@ -55,7 +55,7 @@ class Failing(Scripted):
 
     def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> SearchResult:
         found = super().search(question, top_k, papers, also)
-        if question in self.fails and len(self.asked) > 1:  # the first is asked to warm up
+        if question in self.fails and len(self.asked) > 1:  # the first search is the warm-up
             raise OllamaError(f"No answer to {question}.", "Start it.")
         return found
 
@@ -89,17 +89,17 @@ def ids_of(library: Library, file: str) -> list[int]:
     return [chunk.id for chunk in sorted(chunks, key=lambda chunk: chunk.start)]
 
 
-def ask(trial: Runner) -> Run:
-    return trial.run(NOON, {"chunks": "9"}, {"TOP_K": "4"}, quiet)
+def ask(runner: Runner) -> Run:
+    return runner.run(NOON, {"chunks": "9"}, {"TOP_K": "4"}, quiet)
 
 
-def by_id(run: Run) -> dict[str, Asked]:
+def by_id(run: Run) -> dict[str, QuestionResult]:
     return {question.id: question for question in run.asked}
 
 
-def test_each_stage_has_its_ranks_under_the_name_it_comes_with(library: Library) -> None:
+def test_each_stage_has_its_ranks(library: Library) -> None:
     otters, glaciers = ids_of(library, "otters.pdf"), ids_of(library, "glaciers.pdf")
-    scripted = Scripted(bm25=[glaciers[0], *otters], fine=[*otters, glaciers[0]])
+    scripted = FixedRetriever(bm25=[glaciers[0], *otters], fine=[*otters, glaciers[0]])
     run = ask(Runner(small_set(QUESTIONS[0], QUESTIONS[2]), library, scripted))  # type: ignore[arg-type]
     assert run.stages == ("bm25", "fine")
     asked = by_id(run)
@@ -120,7 +120,7 @@ def test_documents_rank_by_their_best_chunk_and_gain_their_grade(library: Librar
     relevance = {"q": {"glaciers.pdf": 2, "unknown": 1, "otters.pdf": 0}}
     documents = (Document("otters.pdf", "", "o"), Document("glaciers.pdf", "", "g"))
     texts = small_set(Question("q", "Ice"), documents=documents, relevance=relevance)
-    run = ask(Runner(texts, library, Scripted(dense=[*otters, *glaciers])))  # type: ignore[arg-type]
+    run = ask(Runner(texts, library, FixedRetriever(dense=[*otters, *glaciers])))  # type: ignore[arg-type]
     (asked,) = run.asked
     assert asked.gains == {"paper": (2.0, 1.0)}
     assert asked.ranks == {"dense": {"paper": (2, None)}}
@@ -131,8 +131,8 @@ def test_whole_run_with_answers(app: App, library: Library) -> None:
     retriever = app.retriever(library)
     answerer = app.models.answerer(retriever)
     seen: list[tuple[str, int, int]] = []
-    trial = Runner(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer)
-    run = trial.run(NOON, {}, {}, lambda *told: seen.append(told))
+    runner = Runner(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer)
+    run = runner.run(NOON, {}, {}, lambda *call: seen.append(call))
     assert seen == [("Asking", done, 4) for done in range(5)]
     assert run.stages == ("dense", "bm25", "fused", "reranked")
     asked = by_id(run)
@@ -143,7 +143,7 @@ def test_whole_run_with_answers(app: App, library: Library) -> None:
     assert answer.citations[0].right
     assert all(cited.faithful for cited in answer.citations)
     assert list(asked["hairs"].timings_ms)[-2:] == ["answer", "question to answer"]
-    # "When was it built?" alone finds nothing of a gauge: it is asked, and searched for, as the chat has it.
+    # "When was it built?" does not name the gauge, so it must be rewritten as the chat does.
     assert asked["gauge"].ranks["reranked"]["chunk"] == (1,)
     none = asked["none"].answer
     assert none is not None
@@ -152,9 +152,9 @@ def test_whole_run_with_answers(app: App, library: Library) -> None:
     known = {name: figure.value for name, figure in figures(run.asked, "reranked").items()}
     assert known["refusal_recall"] == known["quote_fidelity"] == known["citation_rate"] == 1
     assert run.models["llm"] == "extractive (built in)"
-    # The papers of the shelf were never files.
+    # These papers were never files.
     assert run.notes == (
-        "Not there, or not as ingested, so that the index's own pages had to do: otters.pdf, glaciers.pdf.",
+        "Missing or changed since they were ingested, so the indexed pages were used: otters.pdf, glaciers.pdf.",
     )
 
 
@@ -173,64 +173,64 @@ def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Libra
     assert run.asked[0].answer is not None
 
 
-def test_follow_ups_without_answers_are_searched_for_as_they_stand(library: Library) -> None:
-    scripted = Scripted(bm25=[])
+def test_follow_ups_without_answers_are_searched_without_rewriting(library: Library) -> None:
+    scripted = FixedRetriever(bm25=[])
     run = ask(Runner(small_set(QUESTIONS[1], pending=1), library, scripted))  # type: ignore[arg-type]
     assert scripted.asked[-1][0] == "When was it built?"
     assert run.notes[-2:] == (
-        "Follow-ups were searched for as they stand, since no answers were asked for.",
-        "Questions that a model wrote and no person has looked at: 1.",
+        "Follow-ups were searched without rewriting, because answers were not measured.",
+        "Questions written by a model and not yet reviewed: 1.",
     )
 
 
 def test_faulty_gold_is_in_the_record(library: Library) -> None:
     wrong = Question("w", "What?", gold=(Gold("otters.pdf", 1, "Otters are born in the month of May"), HAIRS))
-    run = ask(Runner(small_set(wrong), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(wrong), library, FixedRetriever(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
     assert [(fault.question, fault.counted) for fault in run.faults] == [("w", True)]
 
 
 def test_set_on_other_papers_is_refused(library: Library) -> None:
     other = small_set(Question("w", "What?", gold=(Gold("whales.pdf", 1, ""),)))
     with pytest.raises(UsageError, match=r"None of the papers that small.jsonl asks about is in the index"):
-        ask(Runner(other, library, Scripted(bm25=[])))  # type: ignore[arg-type]
+        ask(Runner(other, library, FixedRetriever(bm25=[])))  # type: ignore[arg-type]
 
 
-def test_question_that_a_model_fails_on_is_told_and_the_others_are_asked(library: Library, tmp_path: Path) -> None:
+def test_a_failed_question_is_recorded_and_the_run_continues(library: Library, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    trial = Runner(lettered("abcdefg"), library, Failing("b", "c", "e", "f", bm25=[]))  # type: ignore[arg-type]
-    run = trial.run(NOON, {}, {}, lambda label, done, of: seen.append((done, of)))
+    runner = Runner(lettered("abcdefg"), library, FailingRetriever("b", "c", "e", "f", bm25=[]))  # type: ignore[arg-type]
+    run = runner.run(NOON, {}, {}, lambda label, done, of: seen.append((done, of)))
     assert [question.id for question in run.asked] == ["a", "d", "g"]
     assert [failed.question for failed in run.failed] == ["b", "c", "e", "f"]
-    assert run.failed[0] == Failed("b", "No answer to b.", "Start it.")
+    assert run.failed[0] == FailedQuestion("b", "No answer to b.", "Start it.")
     assert run.notes == ()
     assert seen[-1] == (7, 7)
     save(tmp_path / "run.json", run)
     assert load(tmp_path / "run.json") == run
 
 
-def test_three_failures_in_a_row_end_a_run_and_what_was_asked_is_kept(library: Library) -> None:
-    failing = Failing("b", "d", "e", "f", bm25=[])
+def test_three_failures_in_a_row_end_a_run_and_results_are_kept(library: Library) -> None:
+    failing = FailingRetriever("b", "d", "e", "f", bm25=[])
     run = ask(Runner(lettered("abcdefgh"), library, failing))  # type: ignore[arg-type]
     assert [question.id for question in run.asked] == ["a", "c"]
     assert [failed.question for failed in run.failed] == ["b", "d", "e", "f"]
     assert [question for question, _ in failing.asked] == list("aabcdef")
-    assert run.notes == ("Given up after 3 failures in a row; questions that were not asked: 2.",)
+    assert run.notes == ("Stopped after 3 failures in a row; questions not asked: 2.",)
 
 
 @pytest.mark.parametrize(("letters", "tried"), [("abcde", "aabc"), ("ab", "aab"), ("a", "aa")])
-def test_run_in_which_nothing_went_well_is_the_model_s_error(library: Library, letters: str, tried: str) -> None:
-    failing = Failing(*letters, bm25=[])
+def test_a_run_without_any_success_raises_the_models_error(library: Library, letters: str, tried: str) -> None:
+    failing = FailingRetriever(*letters, bm25=[])
     with pytest.raises(ModelError, match=f"No answer to {tried[-1]}"):
         ask(Runner(lettered(letters), library, failing))  # type: ignore[arg-type]
     assert [question for question, _ in failing.asked] == list(tried)
 
 
-def test_run_of_an_earlier_folio_is_read_as_one_without_failures(library: Library, tmp_path: Path) -> None:
-    run = ask(Runner(lettered("a"), library, Scripted(bm25=[])))  # type: ignore[arg-type]
+def test_an_older_saved_run_without_failures_is_read(library: Library, tmp_path: Path) -> None:
+    run = ask(Runner(lettered("a"), library, FixedRetriever(bm25=[])))  # type: ignore[arg-type]
     save(tmp_path / "run.json", run)
-    told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    del told["failed"]
-    (tmp_path / "run.json").write_text(json.dumps(told), encoding="utf-8")
+    saved = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    del saved["failed"]
+    (tmp_path / "run.json").write_text(json.dumps(saved), encoding="utf-8")
     assert load(tmp_path / "run.json") == run
 
 
@@ -245,14 +245,14 @@ def test_run_is_saved_and_read_again(app: App, library: Library, tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "happened"),
     [
-        ("no JSON", "holds no run of evaluate.py"),
-        ("[]", "holds no run of evaluate.py"),
-        ('{"question": "q"}', "holds no run of evaluate.py"),
-        ('{"form": 1, "name": "cut"}', "holds no run of evaluate.py"),
+        ("no JSON", "is not a saved run"),
+        ("[]", "is not a saved run"),
+        ('{"question": "q"}', "is not a saved run"),
+        ('{"form": 1, "name": "cut"}', "is not a saved run"),
         ('{"form": 99}', "was saved by another version"),
     ],
 )
-def test_what_is_no_run_is_refused(tmp_path: Path, text: str, happened: str) -> None:
+def test_files_that_are_not_runs_are_refused(tmp_path: Path, text: str, happened: str) -> None:
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(UsageError, match=happened):
@@ -262,8 +262,8 @@ def test_what_is_no_run_is_refused(tmp_path: Path, text: str, happened: str) -> 
 
 
 def test_saved_run_is_json_that_people_can_read(library: Library, tmp_path: Path) -> None:
-    run = ask(Runner(small_set(QUESTIONS[0]), library, Scripted(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    run = ask(Runner(small_set(QUESTIONS[0]), library, FixedRetriever(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
     save(tmp_path / "run.json", run)
-    told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    assert told["asked"][0]["ranks"] == {"bm25": {"chunk": [1], "page": [1], "paper": [1]}}
-    assert told["made"] == "2026-11-21T12:00:00Z"
+    saved = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert saved["asked"][0]["ranks"] == {"bm25": {"chunk": [1], "page": [1], "paper": [1]}}
+    assert saved["made"] == "2026-11-21T12:00:00Z"

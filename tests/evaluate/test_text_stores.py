@@ -7,7 +7,7 @@ import pytest
 
 from folio.errors import ModelError
 from folio.evaluate.dataset import Document
-from folio.evaluate.stores import make_text_store
+from folio.evaluate.stores import build_text_store
 from folio.ingest import chunking
 from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
@@ -53,7 +53,7 @@ class Stops(HashingEmbedder):
 
 def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    made = make_text_store(
+    made = build_text_store(
         tmp_path, DOCUMENTS, HashingEmbedder(), READING, progress=lambda label, done, of: told.append((done, of))
     )
     library = library_in(made)
@@ -76,7 +76,7 @@ def test_each_document_is_a_paper_of_one_page(tmp_path: Path) -> None:
 
 def test_the_retriever_searches_it(tmp_path: Path) -> None:
     embedder = HashingEmbedder(256)
-    made = make_text_store(tmp_path, DOCUMENTS, embedder, READING)
+    made = build_text_store(tmp_path, DOCUMENTS, embedder, READING)
     library = library_in(made)
     retriever = Retriever(
         library,
@@ -93,9 +93,9 @@ def test_the_retriever_searches_it(tmp_path: Path) -> None:
 
 def test_a_second_run_embeds_nothing(tmp_path: Path) -> None:
     first, second = HashingEmbedder(), HashingEmbedder()
-    made = make_text_store(tmp_path, DOCUMENTS, first, READING)
+    made = build_text_store(tmp_path, DOCUMENTS, first, READING)
     told: list[tuple[int, int]] = []
-    again = make_text_store(
+    again = build_text_store(
         tmp_path, DOCUMENTS[::-1], second, READING, progress=lambda label, done, of: told.append((done, of))
     )
     assert (again, second.passages, told) == (made, [], [(3, 3)])
@@ -107,9 +107,9 @@ def test_a_second_run_embeds_nothing(tmp_path: Path) -> None:
 def test_a_run_that_was_broken_off_is_gone_on_with(tmp_path: Path) -> None:
     stops = Stops(after=1)
     with pytest.raises(ModelError):
-        make_text_store(tmp_path, DOCUMENTS, stops, READING, batch=len(spans_of(OTTERS)))
+        build_text_store(tmp_path, DOCUMENTS, stops, READING, batch=len(spans_of(OTTERS)))
     goes_on = HashingEmbedder()
-    made = make_text_store(tmp_path, DOCUMENTS, goes_on, READING)
+    made = build_text_store(tmp_path, DOCUMENTS, goes_on, READING)
     assert stops.passages == [OTTERS[start:end] for start, end in spans_of(OTTERS)]
     assert goes_on.passages == [ICE[start:end] for start, end in spans_of(ICE)]
     library = library_in(made)
@@ -118,11 +118,11 @@ def test_a_run_that_was_broken_off_is_gone_on_with(tmp_path: Path) -> None:
 
 
 def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) -> None:
-    made = make_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
+    made = build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
     for lost in made.glob("vectors*"):
         lost.unlink()
     embedder = HashingEmbedder()
-    assert make_text_store(tmp_path, DOCUMENTS, embedder, READING) == made
+    assert build_text_store(tmp_path, DOCUMENTS, embedder, READING) == made
     assert embedder.passages == []
     library = library_in(made)
     assert indexes.verify(made, library, "tantivy") == []
@@ -132,22 +132,22 @@ def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) 
 @pytest.mark.parametrize(
     "other",
     [
-        lambda folder: make_text_store(folder, DOCUMENTS[:2], HashingEmbedder(), READING),
-        lambda folder: make_text_store(folder, DOCUMENTS, HashingEmbedder(32), READING),
-        lambda folder: make_text_store(folder, DOCUMENTS, HashingEmbedder(), Reading(90, 10)),
-        lambda folder: make_text_store(folder, DOCUMENTS, HashingEmbedder(), READING, whole=True),
+        lambda folder: build_text_store(folder, DOCUMENTS[:2], HashingEmbedder(), READING),
+        lambda folder: build_text_store(folder, DOCUMENTS, HashingEmbedder(32), READING),
+        lambda folder: build_text_store(folder, DOCUMENTS, HashingEmbedder(), Reading(90, 10)),
+        lambda folder: build_text_store(folder, DOCUMENTS, HashingEmbedder(), READING, whole=True),
     ],
     ids=["documents", "embedder", "reading", "whole"],
 )
 def test_another_set_or_fingerprint_is_another_store(tmp_path: Path, other: Callable[[Path], Path]) -> None:
-    made = make_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
+    made = build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
     assert other(tmp_path) != made
-    assert make_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING) == made
+    assert build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING) == made
 
 
 def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:
     embedder = HashingEmbedder()
-    made = make_text_store(tmp_path, DOCUMENTS[:2], embedder, READING, whole=True)
+    made = build_text_store(tmp_path, DOCUMENTS[:2], embedder, READING, whole=True)
     assert embedder.passages == [f"On Otters {OTTERS}", ICE]
     library = library_in(made)
     assert [(paper.file, paper.title, paper.chunks) for paper in library.papers()] == [
@@ -156,4 +156,4 @@ def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:
     ]
     library.close()
     # However papers are cut, whole documents stay the same.
-    assert make_text_store(tmp_path, DOCUMENTS[:2], embedder, Reading(9, 1), whole=True) == made
+    assert build_text_store(tmp_path, DOCUMENTS[:2], embedder, Reading(9, 1), whole=True) == made
