@@ -1,5 +1,4 @@
-"""The Chromium that is installed, on the web page of a server: it reaches this computer alone, and what goes wrong in
-it is noted."""
+"""The installed Chromium on the page of a server: it reaches only this computer, and records errors."""
 
 from __future__ import annotations
 
@@ -31,13 +30,13 @@ expect.set_options(timeout=LIMIT_S * 1000)
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser; the test is skipped where there is none that starts. Playwright's own is never fetched."""
+    """The browser. Skips the test if none is installed or it does not start; Playwright downloads none."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip("Chromium is not installed")
     options = ["--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        options.append("--no-sandbox")  # Chromium does not start in it as root
+        options.append("--no-sandbox")  # as root, Chromium does not start with its sandbox
     with ExitStack() as ended:
         try:
             playwright = ended.enter_context(sync_playwright())
@@ -49,21 +48,21 @@ def chromium() -> Iterator[Browser]:
 
 
 class Tab:
-    """A page of the server in a browser profile of its own; `problems` is all that must not happen."""
+    """A page of the server in its own browser profile; `problems` collects errors, warnings and external requests."""
 
     def __init__(self, browser: Browser, url: str, size: tuple[int, int] = WIDE) -> None:
         self.url = url
         self.problems: list[str] = []
         self._expected: list[str] = []
-        self.asked: list[str] = []  # every address that the page asked for
+        self.asked: list[str] = []  # every URL that the page requested
         width, height = size
-        # Nothing moves: what is looked at is what stays.
+        # Without motion, screenshots are stable.
         self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
         self.context.set_default_timeout(LIMIT_S * 1000)
         self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
         self.page = page = self.context.new_page()
         page.add_init_script("document.addEventListener('securitypolicyviolation', (e) => console.error(e.blockedURI))")
-        page.on("console", lambda said: self._note(f"console: {said.text}", said.type in ("error", "warning")))
+        page.on("console", lambda message: self._note(f"console: {message.text}", message.type in ("error", "warning")))
         page.on("pageerror", lambda error: self._note(f"error: {error}"))
         page.on("dialog", self._dismiss)
         page.on("popup", lambda popup: self._note(f"window: {popup.url}"))
@@ -71,8 +70,8 @@ class Tab:
         page.on("requestfailed", self._failed)
         self.open()
 
-    def _note(self, problem: str, holds: bool = True) -> None:
-        if holds:
+    def _note(self, problem: str, condition: bool = True) -> None:
+        if condition:
             self.problems.append(problem)
 
     def _dismiss(self, dialog: Dialog) -> None:
@@ -85,21 +84,21 @@ class Tab:
         self._note(f"elsewhere: {request.url}", not request.url.startswith(here))
 
     def _failed(self, request: Request) -> None:
-        # What the page itself ends, such as an answer that is stopped, is no failure.
+        # Requests that the page aborts, such as a stopped answer, are not failures.
         self._note(f"failed: {request.url} {request.failure}", request.failure != "net::ERR_ABORTED")
 
     def open(self, place: str = "") -> None:
-        """A view, by what follows the # of the address; at first the one that the address alone opens."""
+        """Opens a view by its fragment, such as "#library"."""
         self.page.goto(f"{self.url}/{place}")
 
     def expected(self, *problems: str) -> None:
-        """Each of these (patterns) has happened, as it should; no more is said of it, should it come again."""
+        """Asserts that problems with these patterns occurred, and ignores them from now on."""
         for problem in problems:
             assert any(re.search(problem, noted) for noted in self.problems), (problem, self.problems)
         self._expected += problems
 
     def close(self) -> None:
-        self.page.evaluate("0")  # what has happened until now is told before this is answered
+        self.page.evaluate("0")  # all earlier events are delivered before this returns
         self.context.close()
         unexpected = [noted for noted in self.problems if not any(re.search(each, noted) for each in self._expected)]
         assert unexpected == [], unexpected
@@ -112,7 +111,7 @@ class Tab:
         return self.page.get_by_role("textbox", name="Your question")
 
     def ask(self, question: str) -> Locator:
-        """Asks in the view "Ask"; the turn, when its answer is whole."""
+        """Asks a question; returns its turn once the answer is complete."""
         before = self.find(".turn").count()
         self.question.fill(question)
         self.page.keyboard.press("Enter")
@@ -124,11 +123,11 @@ class Tab:
         return self.find("*:focus")
 
     def seen(self, **clip: float) -> Pixels:
-        """A part of the window as it looks: x, y, width, height."""
+        """A screenshot of the window or of a part of it: x, y, width, height."""
         return _pixels(self.page.screenshot(clip=clip or None))  # type: ignore[arg-type]
 
     def picture(self) -> Pixels:
-        """The page of the paper that is shown, at the size that it was sent in."""
+        """The picture in the viewer, in its original size."""
         data = self.page.evaluate(
             """() => {
               const picture = document.querySelector("#picture");
@@ -141,20 +140,20 @@ class Tab:
         return _pixels(base64.b64decode(data.partition(",")[2]))
 
     def focus_shows(self) -> bool:
-        """Whether what has the focus looks otherwise than without it."""
+        """Whether the focused element looks different from when it is not focused."""
         clip = self.page.evaluate(
             """() => {
               const focused = document.activeElement;
               const shown = focused.classList.contains("unseen") ? focused.closest("label") : focused;
               const { x, y, right, bottom } = shown.getBoundingClientRect();
-              // A field's ring is around the box that it stands in.
+              // The focus ring of a field is around its box.
               const [left, top] = [Math.max(0, x - 16), Math.max(0, y - 16)];
               const width = Math.min(innerWidth, right + 16) - left;
               return { x: left, y: top, width, height: Math.min(innerHeight, bottom + 16) - top };
             }"""
         )
         if clip["width"] <= 16 or clip["height"] <= 16:
-            return False  # out of sight
+            return False  # not visible
         focused = self.seen(**clip)
         self.page.evaluate("() => { window.focused = document.activeElement; window.focused.blur(); }")
         plain = self.seen(**clip)
@@ -163,9 +162,9 @@ class Tab:
         return int(changed.sum()) > 40
 
     def scrolls_sideways(self) -> list[str]:
-        """What is wider than its room, of all that can be scrolled and of the page as a whole.
+        """Elements that scroll sideways, and the page itself if it does.
 
-        Not the opened page of a paper: it is shown as wide as its text, and its margins lie beside what is seen.
+        The viewer is excepted: it fits the text of a paper to its width, so the margins overflow.
         """
         found: list[str] = self.page.evaluate(
             """() => [...document.querySelectorAll(":not(#viewer-page)")]
@@ -176,11 +175,11 @@ class Tab:
         return found
 
     def inaccessible(self) -> list[str]:
-        """What axe-core finds that is serious or critical, in light and in dark, by WCAG's rules and others."""
+        """Serious and critical findings of axe-core, in light and dark mode."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE_SCRIPT)
         said = []
-        # Only colours differ in the dark.
+        # In dark mode only the colours differ.
         for scheme, rules in (("light", "{}"), ("dark", "{ runOnly: ['color-contrast'] }")):
             self.page.emulate_media(color_scheme="light" if scheme == "light" else "dark")
             found = self.page.evaluate(f"axe.run({rules})")
@@ -196,7 +195,7 @@ class Tab:
 
 
 def drop(tab: Tab, file: Path) -> None:
-    """Drag a file from another program over the page, and let it go there."""
+    """Drops a file on the page, as if dragged from another program."""
     content = base64.b64encode(file.read_bytes()).decode()
     tab.page.evaluate(
         """([name, content]) => {
@@ -212,7 +211,7 @@ def drop(tab: Tab, file: Path) -> None:
 
 
 def yellow(pixels: Pixels) -> Yellow:
-    """Where the ground is marked, (height, width)."""
+    """The pixels with the marker's yellow, (height, width)."""
     red, green, blue = (pixels[:, :, colour].astype(int) for colour in range(3))
     found: Yellow = (red > 200) & (green > 180) & (blue < 120)
     return found

@@ -1,4 +1,4 @@
-"""The page as people use it: in the Chromium that is installed, on a server at work with the built-in models."""
+"""The page in the installed Chromium, on a running server with the built-in models."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ RERANKS, OTHERWISE = "Which cross-encoder reranks the passages?", "And what take
 WITHOUT = "When the files of the cross-encoder are not on the computer, nothing waits for a network."
 UNKNOWN = "Who won the football world cup in 1998?"
 SLEEP = "How do sea otters sleep?"
-LOW = (1440, 600)  # a window in which a page has to be scrolled to its quote
-DPI = 150 / 72  # pixels of a page's picture to a point
+LOW = (1440, 600)  # a window so low that the viewer must scroll to the quote
+DPI = 150 / 72  # pixels of a page's picture per point
 
-# A paper that would take the page over, were it not for everything being text there.
+# A paper that would take over the page if its text were inserted as markup
 RUN = "window.ran=true"
 HOSTILE = f"<img src=x onerror={RUN}>.pdf"
 HOSTILE_TITLE = f"On <script>{RUN}</script> lichens \u202eand \u2067their <img src=x onerror={RUN}> growth"
@@ -70,7 +70,7 @@ def ollama(browser: Browser) -> Iterator[OllamaStandIn]:
 
 @pytest.fixture(scope="module")
 def app(browser: Browser, ollama: OllamaStandIn, tmp_path_factory: pytest.TempPathFactory) -> App:
-    """The sample paper, two small ones and the hostile one; answers in their own words, or by the chat model."""
+    """The sample paper, two small ones and the hostile one; extractive answers, or the chat model if chosen."""
     folder = tmp_path_factory.mktemp("web")
     papers = small_papers(folder / "papers")
     shutil.copy(SAMPLE, papers)
@@ -89,7 +89,7 @@ Open = Callable[..., Tab]
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """Opens the page of a server; what must not happen in it is an error at the end."""
+    """A function that opens the page of a server. Unexpected problems in a tab fail the test at its end."""
     tabs: list[Tab] = []
 
     def open_tab(server: Live, size: tuple[int, int] = WIDE) -> Tab:
@@ -107,23 +107,23 @@ def tab(opened: Open, live: Live) -> Tab:
 
 
 def viewer_shows(tab: Tab, page: int) -> None:
-    """Waits until this page is named and drawn."""
+    """Waits until this page is named and rendered."""
     expect(tab.find("#page-name")).to_contain_text(f"p. {page} of ")
     expect(tab.find("#picture")).to_have_attribute("alt", re.compile(f"^Page {page} of "))
     expect(tab.find("#sheet")).not_to_have_class(re.compile("waiting"))
 
 
-# A paper from the first click to the marked words
+# From adding a paper to the marked quote
 
 
-def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
+def test_a_paper_is_added_asked_and_opened_at_the_marked_quote(
     browser: Browser, opened: Open, tmp_path: Path
 ) -> None:
     (tmp_path / "papers").mkdir()
     small = small_papers(tmp_path / "elsewhere")
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
         tab = opened(live, LOW)
-        expect(tab.page.get_by_role("heading", name="Your papers go here first")).to_be_visible()
+        expect(tab.page.get_by_role("heading", name="Add your papers first")).to_be_visible()
         expect(tab.question).to_be_disabled()
         with tab.page.expect_file_chooser() as chooser:
             tab.find("#welcome").get_by_text("choose files").click()
@@ -133,7 +133,7 @@ def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
         drop(tab, small / "otters.pdf")
         expect(tab.find(".upload").nth(1)).to_contain_text("Added: On Sea Otters, 2 pages.")
         drop(tab, SAMPLE)
-        expect(tab.find(".upload").nth(2)).to_contain_text("Already here")
+        expect(tab.find(".upload").nth(2)).to_contain_text("Already in the library")
         expect(tab.find(".papers > li")).to_have_count(2)
         expect(tab.find("#library-count")).to_have_text("2 papers")
         expect(tab.find("#foot-line")).to_have_text(
@@ -148,13 +148,11 @@ def test_a_paper_is_put_in_asked_and_opened_at_the_words_it_is_quoted_with(
         expect(chip).to_contain_text("folio-sample p.3")
         chip.click()
         viewer_shows(tab, 3)
-        the_quote_is_marked(tab, page=3)
-        pages_are_turned(tab, chip)
+        assert_quote_is_marked(tab, page=3)
+        assert_pages_turn(tab, chip)
 
 
-def test_a_paper_from_the_world_is_opened_at_the_words_it_is_quoted_with(
-    browser: Browser, opened: Open, tmp_path: Path
-) -> None:
+def test_a_real_paper_is_opened_at_the_marked_quote(browser: Browser, opened: Open, tmp_path: Path) -> None:
     paper = ROOT.parent / "shared" / "papers" / "NIST.SP.800-207.pdf"
     if not paper.exists():
         pytest.skip(f"{paper.name} is not here")
@@ -179,14 +177,14 @@ def test_a_paper_from_the_world_is_opened_at_the_words_it_is_quoted_with(
 
 
 def where(boxes: Iterable[Rect], marked: Yellow) -> Yellow:
-    """The pixels of a page's picture that lie in these boxes."""
+    """The pixels of a page's picture inside these boxes."""
     found = np.zeros_like(marked)
     for x0, y0, x1, y1 in boxes:
         found[int(y0 * DPI) : int(y1 * DPI) + 1, int(x0 * DPI) : int(x1 * DPI) + 1] = True
     return found
 
 
-def the_quote_is_marked(tab: Tab, page: int) -> None:
+def assert_quote_is_marked(tab: Tab, page: int) -> None:
     quote = tab.find("#viewer-quote").inner_text()
     assert quote.startswith("A crash, a kill signal or a power failure costs")
     (asked,) = (url for url in tab.asked if ".png" in url)
@@ -202,20 +200,20 @@ def the_quote_is_marked(tab: Tab, page: int) -> None:
     assert marked.shape == pytest.approx((height * DPI, width * DPI), abs=1)
     assert all(marked[where([box], marked)].mean() > 0.6 for box in boxes)
     assert not (marked & ~where(boxes, marked)).any()
-    # The words that stand on yellow are those of the quote, whoever looks them up.
+    # The words on yellow are those of the quote.
     on_yellow = [
         word
         for x0, y0, x1, y1, word, *_ in words
         if marked[int(y0 * DPI) : int(y1 * DPI), int(x0 * DPI) : int(x1 * DPI)].mean() > 0.4
     ]
     assert unicodedata.normalize("NFKC", " ".join(on_yellow)) == quote
-    # And they are in sight: what is yellow in the window lies where the boxes are, in the part that is scrolled to.
-    assert tab.find("#viewer-page").evaluate("(room) => room.scrollTop") > 0
-    sheet, room = (tab.find(name).bounding_box() for name in ("#picture", "#viewer-page"))
+    # They are scrolled into view: the yellow in the window is where the boxes are.
+    assert tab.find("#viewer-page").evaluate("(viewer) => viewer.scrollTop") > 0
+    sheet, viewer = (tab.find(name).bounding_box() for name in ("#picture", "#viewer-page"))
     assert sheet
-    assert room
-    top, left = max(room["y"], sheet["y"]), sheet["x"]
-    bottom = min(room["y"] + room["height"], sheet["y"] + sheet["height"])
+    assert viewer
+    top, left = max(viewer["y"], sheet["y"]), sheet["x"]
+    bottom = min(viewer["y"] + viewer["height"], sheet["y"] + sheet["height"])
     seen = yellow(tab.seen(x=left, y=top, width=sheet["width"], height=bottom - top))
     scale = sheet["width"] / width
     rows, columns = np.nonzero(seen)
@@ -228,7 +226,7 @@ def the_quote_is_marked(tab: Tab, page: int) -> None:
     )
 
 
-def pages_are_turned(tab: Tab, chip: Locator) -> None:
+def assert_pages_turn(tab: Tab, chip: Locator) -> None:
     press = tab.page.keyboard.press
     tab.page.get_by_role("button", name="Next page").click()
     viewer_shows(tab, 4)
@@ -255,7 +253,7 @@ def pages_are_turned(tab: Tab, chip: Locator) -> None:
 # Conversations
 
 
-def test_a_conversation_goes_on_is_kept_exported_and_deleted(tab: Tab) -> None:
+def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> None:
     tab.ask(RERANKS)
     turn = tab.ask(OTHERWISE)
     expect(turn.locator(".understood")).to_contain_text("reranks")
@@ -328,9 +326,9 @@ def test_a_citation_is_copied_as_text_and_as_bibtex(tab: Tab) -> None:
     assert entry.count("{") == entry.count("}")
 
 
-def test_a_question_is_asked_as_a_report_of_chosen_papers(tab: Tab) -> None:
+def test_a_report_on_chosen_papers(tab: Tab) -> None:
     tab.page.get_by_role("button", name="Options").click()
-    tab.page.get_by_label("Answer as").select_option("Report with headings")
+    tab.page.get_by_label("Style", exact=True).select_option("Report with headings")
     tab.find(".choices").get_by_label("On Sea Otters").check()
     tab.page.get_by_role("button", name="Options").click()
     expect(tab.find("#chosen .tag-name")).to_have_text(["On Sea Otters", "report"])
@@ -338,16 +336,16 @@ def test_a_question_is_asked_as_a_report_of_chosen_papers(tab: Tab) -> None:
     expect(turn.locator("h3").first).to_have_text("Summary")
     expect(turn.locator(".references")).to_contain_text("On Sea Otters. otters.pdf")
     expect(tab.ask(LOST_POWER).locator(".refused")).to_be_visible()
-    tab.page.get_by_role("button", name="Without: On Sea Otters").click()
-    tab.page.get_by_role("button", name="Without: report").click()
+    tab.page.get_by_role("button", name="Remove: On Sea Otters").click()
+    tab.page.get_by_role("button", name="Remove: report").click()
     expect(tab.find("#chosen")).to_be_hidden()
     expect(tab.ask(LOST_POWER).locator(".sentences")).to_contain_text("at most the paper in flight")
 
 
-# When there is no answer
+# Without an answer
 
 
-def test_a_refusal_offers_the_passages_that_come_closest(tab: Tab) -> None:
+def test_a_refusal_shows_the_closest_passages(tab: Tab) -> None:
     turn = tab.ask(UNKNOWN)
     expect(turn.locator(".refused")).to_have_text("Not found in the provided papers.")
     expect(turn.locator(".sentence")).to_have_count(0)
@@ -356,9 +354,9 @@ def test_a_refusal_offers_the_passages_that_come_closest(tab: Tab) -> None:
     expect(tab.find("#picture")).to_have_attribute("alt", re.compile("^Page "))
 
 
-def test_a_slow_answer_is_stopped_and_the_conversation_goes_on(tab: Tab, ollama: OllamaStandIn) -> None:
+def test_a_slow_answer_is_stopped_and_asked_again(tab: Tab, ollama: OllamaStandIn) -> None:
     tab.page.get_by_role("button", name="Options").click()
-    tab.page.get_by_label("Answered by").select_option("llama3.1:8b")
+    tab.page.get_by_label("Model", exact=True).select_option("llama3.1:8b")
     left = ollama.left
     ollama.faults.endless, ollama.faults.between_pieces_s = "nothing", 0.02
     tab.question.fill(SLEEP)
@@ -377,19 +375,19 @@ def test_a_slow_answer_is_stopped_and_the_conversation_goes_on(tab: Tab, ollama:
     expect(tab.find(".turn")).to_have_count(1)
 
 
-def test_a_server_that_is_gone_is_told_of_and_asked_again_when_it_is_back(app: App, opened: Open) -> None:
+def test_a_lost_server_is_reported_and_can_be_retried(app: App, opened: Open) -> None:
     with Live(app) as first:
         tab = opened(first)
         tab.ask(SLEEP)
     tab.question.fill(LOST_POWER)
     tab.page.keyboard.press("Enter")
     turn = tab.find(".turn").nth(1)
-    expect(turn.get_by_role("alert")).to_contain_text("Folio does not answer.")
+    expect(turn.get_by_role("alert")).to_contain_text("Folio is not responding.")
     expect(turn.get_by_role("alert")).to_contain_text("still running in its terminal")
     tab.find("a[href='#search']").click()
     tab.page.get_by_role("searchbox").first.fill("otters")
     tab.page.keyboard.press("Enter")
-    expect(tab.find("#search-problem")).to_contain_text("Folio does not answer.")
+    expect(tab.find("#search-problem")).to_contain_text("Folio is not responding.")
     with Live(app, port=first.port):
         tab.find("#search-problem").get_by_role("button", name="Try again").click()
         expect(tab.find("#hits > li").first).to_contain_text("On Sea Otters")
@@ -399,11 +397,11 @@ def test_a_server_that_is_gone_is_told_of_and_asked_again_when_it_is_back(app: A
     tab.expected("ERR_CONNECTION_REFUSED")
 
 
-# A paper that means harm
+# A hostile paper
 
 
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
-def test_what_a_paper_says_is_shown_as_text_and_never_runs(opened: Open, live: Live, size: tuple[int, int]) -> None:
+def test_text_of_a_paper_is_shown_and_never_runs(opened: Open, live: Live, size: tuple[int, int]) -> None:
     tab = opened(live, size)
     tab.open("#library")
     entry = tab.find(".papers > li").filter(has_text="lichens")
@@ -432,7 +430,7 @@ def test_what_a_paper_says_is_shown_as_text_and_never_runs(opened: Open, live: L
     tab.ask(f"What does <img src=x onerror={RUN}> \u202e {LONG} <script>{RUN}</script> mean?")
     assert tab.scrolls_sideways() == []
     tab.open("#search")
-    tab.page.get_by_label("Words or a question to look for").fill(f"lichen <script>{RUN}</script> .* [ (")
+    tab.page.get_by_label("Keywords or a question").fill(f"lichen <script>{RUN}</script> .* [ (")
     tab.page.keyboard.press("Enter")
     expect(tab.find("#hits .source").first).to_contain_text(f"<script>{RUN}</script>")
     expect(tab.find("#hits .passage").first).to_contain_text(GROWTH_SAID)
@@ -441,7 +439,7 @@ def test_what_a_paper_says_is_shown_as_text_and_never_runs(opened: Open, live: L
     assert tab.page.evaluate("window.ran") is None
 
 
-def test_markup_that_got_into_the_page_would_not_run_and_would_be_noted(tab: Tab) -> None:
+def test_injected_markup_does_not_run_and_is_reported(tab: Tab) -> None:
     tab.page.evaluate(
         """(run) => document.body.insertAdjacentHTML("beforeend",
           `<img src="data:," onerror="${run}"><a id="trap" href="javascript:${run}">x</a>
@@ -454,25 +452,25 @@ def test_markup_that_got_into_the_page_would_not_run_and_would_be_noted(tab: Tab
     tab.expected("script-src", "img-src", "console: inline", "https://example.org/a.png")
 
 
-# By keyboard
+# Keyboard
 
 
-def to(tab: Tab, target: Locator, key: str = "Tab", most: int = 40) -> None:
-    """Press the key until the target has the focus; wherever it is on the way can be seen."""
+def move_focus(tab: Tab, target: Locator, key: str = "Tab", most: int = 40) -> None:
+    """Presses the key until the target has the focus; asserts that the focus is visible at every step."""
     for _ in range(most):
         tab.page.keyboard.press(key)
         assert tab.focus_shows(), tab.page.evaluate("document.activeElement.outerHTML")
         if target.evaluate("(node) => node === document.activeElement"):
             return
-    raise AssertionError("it cannot be reached")
+    raise AssertionError("the target was not reached")
 
 
-def test_from_the_start_to_an_open_page_and_back_by_keyboard_alone(tab: Tab) -> None:
+def test_asking_and_opening_a_page_by_keyboard_alone(tab: Tab) -> None:
     press = tab.page.keyboard.press
     question = tab.question
     expect(question).to_be_focused()
     expect(question).to_be_enabled()
-    to(tab, tab.find("#models-button"))
+    move_focus(tab, tab.find("#models-button"))
     press("/")
     expect(question).to_be_focused()
     assert tab.focus_shows()
@@ -480,11 +478,11 @@ def test_from_the_start_to_an_open_page_and_back_by_keyboard_alone(tab: Tab) -> 
     press("Enter")
     chip = tab.find(".chip").first
     expect(tab.find(".actions")).to_be_visible()
-    to(tab, chip, "Shift+Tab")
+    move_focus(tab, chip, "Shift+Tab")
     press("Enter")
     viewer_shows(tab, 3)
     expect(tab.find("#viewer-page")).to_be_focused()
-    to(tab, tab.find("#copy-bibtex"))
+    move_focus(tab, tab.find("#copy-bibtex"))
     press("Escape")
     expect(tab.find("#viewer")).to_be_hidden()
     expect(chip).to_be_focused()
@@ -494,7 +492,7 @@ def test_from_the_start_to_an_open_page_and_back_by_keyboard_alone(tab: Tab) -> 
 
 
 @pytest.mark.parametrize("view", ["ask", "search", "library"])
-def test_every_stop_of_the_tab_key_is_seen(tab: Tab, view: str) -> None:
+def test_focus_is_visible_at_every_tab_stop(tab: Tab, view: str) -> None:
     tab.open(f"#{view}")
     if view == "ask":
         options(tab)
@@ -502,16 +500,16 @@ def test_every_stop_of_the_tab_key_is_seen(tab: Tab, view: str) -> None:
         search(tab)
     else:
         expect(tab.find(".papers > li")).to_have_count(4)
-    # What stands around the views is the same in each.
+    # The elements around the views are the same in each.
     tab.find("#skip" if view == "ask" else "#main").focus()
-    to(tab, tab.find("#models-button"), most=80)
+    move_focus(tab, tab.find("#models-button"), most=80)
 
 
-# For everyone
+# Accessibility and layout
 
 
 def search(tab: Tab) -> None:
-    tab.page.get_by_label("Words or a question to look for").fill("otters and their fur")
+    tab.page.get_by_label("Keywords or a question").fill("otters and their fur")
     tab.page.keyboard.press("Enter")
     expect(tab.find("#hits > li").first).to_be_visible()
 
@@ -527,14 +525,14 @@ def options(tab: Tab) -> None:
 
 
 def open_side(tab: Tab) -> None:
-    """Where there is no room for it, the list of conversations lies over the page."""
+    """On a narrow screen the list of conversations opens over the page."""
     button = tab.page.get_by_role("button", name="Conversations")
     if button.is_visible():
         button.click()
     expect(tab.find("#conversations li").first).to_be_visible()
 
 
-# Each comes after the one before it; with a place, anew.
+# Each continues from the one before it, unless it has a place to open first.
 VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
     "options": ("#ask", options),
     "models": ("", lambda tab: tab.find("#models-button").click()),
@@ -549,7 +547,7 @@ VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
 
 
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
-def test_every_view_is_for_everyone_and_fits(opened: Open, live: Live, size: tuple[int, int]) -> None:
+def test_every_view_is_accessible_and_fits(opened: Open, live: Live, size: tuple[int, int]) -> None:
     tab = opened(live, size)
     found = {}
     for name, (place, reach) in VIEWS.items():
@@ -563,11 +561,11 @@ def test_every_view_is_for_everyone_and_fits(opened: Open, live: Live, size: tup
 
 
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
-def test_the_empty_library_is_for_everyone_and_fits(opened: Open, tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_empty_library_is_accessible_and_fits(opened: Open, tmp_path: Path, size: tuple[int, int]) -> None:
     (tmp_path / "papers").mkdir()
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
         tab = opened(live, size)
-        for place, text in (("#ask", "Your papers go here first"), ("#library", "No paper yet. What you add")):
+        for place, text in (("#ask", "Add your papers first"), ("#library", "No papers yet. Papers that you add")):
             tab.open(place)
             expect(tab.find(f"#view-{place[1:]}").get_by_text(text)).to_be_visible()
             assert tab.scrolls_sideways() == []

@@ -1,4 +1,4 @@
-"""The page as files: nothing in it is foreign, inline or made of markup; what it names exists; its contrast."""
+"""The page's files: no external resources, no inline code, no markup made from text, valid references, contrast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.paths import ROOT
 STATIC = ROOT / "folio" / "web" / "static"
 INDEX = (STATIC / "index.html").read_text(encoding="utf-8")
 STYLE = (STATIC / "style.css").read_text(encoding="utf-8")
-# docs.html and docs.js show Swagger UI.
+# docs.js only starts Swagger UI.
 MODULES = sorted(path for path in STATIC.glob("*.js") if path.stem != "docs")
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in MODULES)
 
@@ -23,18 +23,18 @@ def text(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", sorted(STATIC.iterdir()), ids=lambda path: path.name)
-def test_nothing_comes_from_outside(path: Path) -> None:
+def test_no_external_resources(path: Path) -> None:
     namespace = "http://www.w3.org/2000/svg"
     assert not re.search(r"https?://|url\(|@import|//cdn", text(path).replace(namespace, ""))
 
 
-def test_html_has_nothing_that_the_content_security_policy_forbids() -> None:
+def test_html_complies_with_the_content_security_policy() -> None:
     assert not re.search(r"\s(style|on\w+)=|javascript:|<style", INDEX)
     assert all(re.search(r'src="/assets/\w+\.js"', tag) for tag in re.findall(r"<script[^>]*>", INDEX))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_module_is_short_and_makes_no_markup_of_text(path: Path) -> None:
+def test_module_is_short_and_makes_no_markup_from_text(path: Path) -> None:
     forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|\beval\b"
     assert not re.search(forbidden + r"|new Function", text(path))
     assert len(text(path).splitlines()) <= 320
@@ -42,7 +42,7 @@ def test_module_is_short_and_makes_no_markup_of_text(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_module_imports_names_that_are_exported_and_used(path: Path) -> None:
+def test_module_imports_are_exported_and_used(path: Path) -> None:
     for names, module in re.findall(r'^import \{ ([^}]+) \} from "\./([\w.]+)";', text(path), re.MULTILINE):
         exported = set(re.findall(r"^export (?:async )?(?:const|function\*?|class) (\w+)", text(STATIC / module), re.M))
         wanted = set(names.split(", "))
@@ -50,15 +50,17 @@ def test_module_imports_names_that_are_exported_and_used(path: Path) -> None:
         assert [name for name in wanted if len(re.findall(rf"\b{name}\b", text(path))) < 2] == []
 
 
-def test_files_ids_and_icons_that_are_named_exist() -> None:
+def test_referenced_files_ids_and_icons_exist() -> None:
     assert {name for name in re.findall(r'"/assets/([\w.]+)"', INDEX) if not (STATIC / name).exists()} == set()
     ids = re.findall(r'\sid="([^"]+)"', INDEX)
     assert len(ids) == len(set(ids))
-    made = set(re.findall(r'\bid: "([\w-]+)"', CODE)) | set(re.findall(r'\bselect\("([\w-]+)"', CODE))
+    made = set(re.findall(r'\bid: "([\w-]+)"', CODE)) | set(re.findall(r'\brenderSelect\("([\w-]+)"', CODE))
     named = set(re.findall(r'byId\("([\w-]+)"\)', CODE))
     named |= set(re.findall(r'(?:for|aria-controls|aria-labelledby|aria-describedby|popovertarget)="([^"]+)"', INDEX))
     assert named <= set(ids) | made
-    icons = set(re.findall(r'href="#(i-\w+)"', INDEX)) | {f"i-{name}" for name in re.findall(r'icon\("(\w+)"\)', CODE)}
+    icons = set(re.findall(r'href="#(i-\w+)"', INDEX)) | {
+        f"i-{name}" for name in re.findall(r'makeIcon\("(\w+)"\)', CODE)
+    }
     assert icons <= set(ids)
 
 
@@ -77,7 +79,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 GROUNDS = ("ground", "paper", "raised")
-# (what is written, on what, how much is needed)
+# (text colour, background, required contrast)
 PAIRS = [
     *((name, ground, 4.5) for name, ground in product(("ink", "faint", "accent", "warning", "danger"), GROUNDS)),
     *(("edge", ground, 3.0) for ground in GROUNDS),
@@ -96,7 +98,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(("written", "ground", "needed"), PAIRS)
-def test_colours_can_be_told_apart(written: str, ground: str, needed: float, theme: int) -> None:
+def test_colours_have_enough_contrast(written: str, ground: str, needed: float, theme: int) -> None:
     colours = dict(re.findall(r"--([\w-]+): light-dark\(([^)]*)\);", STYLE))
     one, other = (colours[name].split(", ")[theme] for name in (written, ground))
     assert _contrast(one, other) >= needed

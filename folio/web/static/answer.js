@@ -1,26 +1,26 @@
-// One turn of a conversation: the question, its answer as it arrives, what the answer stands on.
+// One turn of a conversation: the question, its answer as it arrives, and its sources.
 
 import * as api from "./api.js";
-import { at, button, copy, count, el, icon, oneLine, pageName, pagesName } from "./dom.js";
-import { problem, seconds, toast, unseen, words } from "./dom.js";
-import { nameOf, shared } from "./shared.js";
+import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "./dom.js";
+import { isolate, joinLines, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
+import { getTitle, shared } from "./shared.js";
 import { openPage, openPassage } from "./viewer.js";
 
-const CLOSEST = 4; // passages that a refusal offers
+const CLOSEST = 4; // passages shown with a refusal
 
 export class Turn {
-  /** onRetry: asks the same again. live: its sentences are still to come, and are read out as they do. */
+  /** onRetry: asks the question again. live: the sentences will be streamed, and screen readers announce them. */
   constructor(message, { onRetry, live = false }) {
     this.message = message;
     this.onRetry = onRetry;
-    this.status = el("p", { class: "working" }, live ? "Searching the papers" : "");
+    this.status = el("p", { class: "working" }, live ? "Searching your papers" : "");
     this.sentences = el("div", { class: "sentences", "aria-live": live ? "polite" : null });
     this.rest = el("div", { class: "rest" });
     this.understood = el("p", { class: "understood", hidden: true });
     this.root = el(
       "article",
       { class: "turn" },
-      el("h2", { class: "asked" }, words(message)),
+      el("h2", { class: "asked" }, isolate(message)),
       this.understood,
       this.sentences,
       this.status,
@@ -31,80 +31,80 @@ export class Turn {
     this.into = this.sentences;
   }
 
-  /** The passages are found, and the answer is being made of them. */
-  reading(hits) {
+  /** Shows which passages the answer is being made from. */
+  showHits(hits) {
     const files = [...new Set(hits.map((hit) => hit.title || hit.file))];
-    const where = files.length === 1 ? words(oneLine(files[0])) : count(files.length, "paper");
-    this.status.replaceChildren("Reading ", count(hits.length, "passage"), " of ", where);
+    const where = files.length === 1 ? isolate(joinLines(files[0])) : formatCount(files.length, "paper");
+    this.status.replaceChildren("Reading ", formatCount(hits.length, "passage"), " of ", where);
   }
 
-  add(sentence) {
-    this.place(sentence.section);
-    const node = el(this.into.tagName === "UL" ? "li" : "p", { class: "sentence" }, words(sentence.text));
-    for (const cited of byPage(sentence.citations)) node.append(" ", chip(cited));
+  addSentence(sentence) {
+    this.startSection(sentence.section);
+    const node = el(this.into.tagName === "UL" ? "li" : "p", { class: "sentence" }, isolate(sentence.text));
+    for (const cited of groupByPage(sentence.citations)) node.append(" ", renderChip(cited));
     this.into.append(node);
-    for (const cited of byPage(sentence.against)) {
-      const quote = el("q", {}, words(oneLine(cited.quotes[0].text)));
-      const said = el("span", {}, "but ", chip(cited, "against"), " says otherwise: ", quote);
-      const other = el(this.into.tagName === "UL" ? "li" : "p", { class: "against" }, icon("warning"), said);
+    for (const cited of groupByPage(sentence.against)) {
+      const quote = el("q", {}, isolate(joinLines(cited.quotes[0].text)));
+      const text = el("span", {}, "But ", renderChip(cited, "against"), " says otherwise: ", quote);
+      const other = el(this.into.tagName === "UL" ? "li" : "p", { class: "against" }, makeIcon("warning"), text);
       this.into.append(other);
     }
   }
 
-  /** Begins the heading of a report wherever the section changes: "Analysis/Melt" is Melt under Analysis. */
-  place(section) {
+  /** Adds the headings of a report when the section changes: "Analysis/Melt" is Melt under Analysis. */
+  startSection(section) {
     if (section === this.section) return;
-    const [heading, ...below] = section.split("/");
-    if (heading && heading !== this.section?.split("/")[0]) this.sentences.append(el("h3", {}, words(heading)));
-    if (below.length) this.sentences.append(el("h4", {}, words(below.join("/"))));
+    const [heading, ...subheading] = section.split("/");
+    if (heading && heading !== this.section?.split("/")[0]) this.sentences.append(el("h3", {}, isolate(heading)));
+    if (subheading.length) this.sentences.append(el("h4", {}, isolate(subheading.join("/"))));
     this.section = section;
     this.into = el(section === "Summary" ? "ul" : "div", { class: "part" });
     this.sentences.append(this.into);
   }
 
-  /** The whole reply is here. Its sentences are shown already where it was streamed. */
+  /** Shows the rest of a reply. whole: also its sentences, which were not streamed. open: unfolds the sources. */
   finish(reply, { whole = false, open = true } = {}) {
-    if (whole) reply.sentences.forEach((sentence) => this.add(sentence));
+    if (whole) reply.sentences.forEach((sentence) => this.addSentence(sentence));
     this.status.hidden = true;
     this.sentences.removeAttribute("aria-live");
-    if (oneLine(reply.standalone_question) !== oneLine(reply.message)) {
-      this.understood.replaceChildren("Understood as: ", words(reply.standalone_question));
+    if (joinLines(reply.standalone_question) !== joinLines(reply.message)) {
+      this.understood.replaceChildren("Understood as: ", isolate(reply.standalone_question));
       this.understood.hidden = false;
     }
-    if (reply.refused) this.rest.append(refusal(reply));
-    const notes = [reply.notice, dropped(reply.dropped_sentences)].filter(Boolean).join(" ");
+    if (reply.refused) this.rest.append(renderRefusal(reply));
+    const notes = [reply.notice, describeDropped(reply.dropped_sentences)].filter(Boolean).join(" ");
     if (notes) this.rest.append(el("p", { class: "note" }, notes));
-    if (reply.citations.length) this.rest.append(sources(reply.citations, open));
-    if (reply.style === "report" && reply.citations.length) this.rest.append(references(reply.citations));
-    this.rest.append(actions(reply));
+    if (reply.citations.length) this.rest.append(renderSources(reply.citations, open));
+    if (reply.style === "report" && reply.citations.length) this.rest.append(renderReferences(reply.citations));
+    this.rest.append(renderActions(reply));
   }
 
-  fail(error) {
-    this.end(problem(error, this.onRetry, "Ask again"));
+  showError(error) {
+    this.endWith(renderProblem(error, this.onRetry, "Ask again"));
   }
 
-  stopped() {
-    this.end(
-      el("p", { class: "note" }, "You stopped this answer; the conversation goes on without it."),
-      button("button quiet", this.onRetry, icon("again"), "Ask again"),
+  showStopped() {
+    this.endWith(
+      el("p", { class: "note" }, "You stopped this answer. It is not part of the conversation."),
+      makeButton("button quiet", this.onRetry, makeIcon("again"), "Ask again"),
     );
   }
 
-  end(...nodes) {
+  endWith(...nodes) {
     this.status.hidden = true;
     this.sentences.removeAttribute("aria-live");
     this.rest.append(...nodes);
   }
 
-  /** An earlier answer needs less room. */
+  /** Folds the sources, to save space once a later question is asked. */
   fold() {
     const list = this.rest.querySelector("details.sources");
     if (list) list.open = false;
   }
 }
 
-/** Citations of one sentence by page: each page once, with all of its quotes. */
-function byPage(citations) {
+/** Groups citations by page: each page once, with all of its quotes. */
+function groupByPage(citations) {
   const pages = new Map();
   for (const cited of citations) {
     const key = `${cited.paper} ${cited.page}`;
@@ -115,7 +115,7 @@ function byPage(citations) {
   return [...pages.values()];
 }
 
-const opened = (cited) => (event) =>
+const makePageOpener = (cited) => (event) =>
   openPage({
     paper: cited.paper,
     page: cited.page,
@@ -125,24 +125,25 @@ const opened = (cited) => (event) =>
     from: event.currentTarget,
   });
 
-/** "otters p.7" as a button; a long name is cut where it is drawn, its page never. */
-function chip(cited, kind = "") {
+/** "otters p.7" as a button. CSS shortens a long name, but never the page. */
+function renderChip(cited, kind = "") {
   const [, key, page] = /^\[?(.*?) (p\.\d+)\]?$/s.exec(cited.shown) ?? [null, cited.shown, ""];
-  const name = words(key, { class: "key" });
-  const node = button(`chip ${kind}`, opened(cited), name, " ", at(page), unseen(": open the page"));
-  node.title = `${nameOf(cited)}, ${pageName(cited.page, cited.label)}`;
+  const name = isolate(key, { class: "key" });
+  const action = hideVisually(": open the page");
+  const node = makeButton(`chip ${kind}`, makePageOpener(cited), name, " ", keepTogether(page), action);
+  node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}`;
   return node;
 }
 
-function dropped(number) {
+function describeDropped(number) {
   if (!number) return "";
-  return `${count(number, "sentence")} that no passage supports ${number === 1 ? "was" : "were"} left out.`;
+  return `${formatCount(number, "sentence")} that no passage supports ${number === 1 ? "was" : "were"} left out.`;
 }
 
-function refusal(reply) {
+function renderRefusal(reply) {
   const box = el("div", { class: "refusal" }, el("p", { class: "refused" }, reply.answer));
   if (!reply.hits.length) return box;
-  box.append(el("p", {}, "Nothing in them answers this well enough to be quoted. These passages come closest:"));
+  box.append(el("p", {}, "No passage answers this well enough to be quoted. These come closest:"));
   const list = el("ol", { class: "closest" });
   for (const hit of reply.hits.slice(0, CLOSEST)) {
     const open = (event) => openPassage(hit, event.currentTarget);
@@ -150,8 +151,8 @@ function refusal(reply) {
       el(
         "li",
         {},
-        button("source", open, words(nameOf(hit)), ", ", at(pagesName(hit.pages))),
-        el("p", { class: "snippet" }, words(oneLine(hit.text))),
+        makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
+        el("p", { class: "snippet" }, isolate(joinLines(hit.text))),
       ),
     );
   }
@@ -159,33 +160,33 @@ function refusal(reply) {
   return box;
 }
 
-/** Every cited page with its quotes, numbered. */
-function sources(citations, open) {
-  const pages = byPage(citations);
+/** A numbered list of the cited pages with their quotes. */
+function renderSources(citations, open) {
+  const pages = groupByPage(citations);
   const papers = new Set(pages.map((cited) => cited.paper)).size;
   const list = el("ol", {});
   for (const cited of pages) {
-    const where = at(pageName(cited.page, cited.label));
+    const where = keepTogether(formatPage(cited.page, cited.label));
     const item = el(
       "li",
       {},
-      button("source", opened(cited), words(nameOf(cited)), ", ", where),
-      cited.title ? el("span", { class: "file" }, words(cited.file)) : null,
+      makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
+      cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
     );
     for (const { text, support } of cited.quotes) {
-      const held = support === 1 ? "word for word" : `support ${support.toFixed(2)}`;
-      item.append(el("blockquote", {}, el("p", {}, words(oneLine(text)), el("span", { class: "held" }, held))));
+      const match = support === 1 ? "word for word" : `support ${support.toFixed(2)}`;
+      item.append(el("blockquote", {}, el("p", {}, isolate(joinLines(text)), el("span", { class: "held" }, match))));
     }
     list.append(item);
   }
   const heading = el("h3", {}, "Sources");
-  const size = `${count(pages.length, "page")} in ${count(papers, "paper")}`;
+  const size = `${formatCount(pages.length, "page")} in ${formatCount(papers, "paper")}`;
   const summary = el("summary", {}, heading, el("span", { class: "size" }, size));
   return el("details", { class: "sources", open }, summary, list);
 }
 
-/** The papers that a report cites, one a line, with the pages cited. */
-function references(citations) {
+/** The papers that a report cites, each with its cited pages. */
+function renderReferences(citations) {
   const pages = new Map();
   for (const cited of citations) {
     if (!pages.has(cited.paper)) pages.set(cited.paper, { cited, numbers: new Set() });
@@ -193,53 +194,54 @@ function references(citations) {
   }
   const lines = [...pages.values()].map(({ cited, numbers }) => {
     const sorted = [...numbers].sort((a, b) => a - b);
-    return el("li", {}, words(`${reference(cited)}, ${sorted.length === 1 ? "p." : "pp."} ${sorted.join(", ")}`));
+    const list = `${sorted.length === 1 ? "p." : "pp."} ${sorted.join(", ")}`;
+    return el("li", {}, isolate(`${formatReference(cited)}, ${list}`));
   });
   return el("section", { class: "references" }, el("h3", {}, "Key references"), el("ul", {}, lines));
 }
 
 /** "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf" */
-function reference(cited) {
+function formatReference(cited) {
   const { authors = [], year = null, arxiv = "" } = shared.papers.get(cited.paper) ?? {};
   let who = authors.join(", ");
   if (authors.length > 3) who = `${authors[0]} et al.`;
   else if (authors.length > 1) who = `${authors.slice(0, -1).join(", ")} and ${authors.at(-1)}`;
-  const said = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), cited.title];
+  const parts = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), cited.title];
   const place = arxiv ? `arXiv:${arxiv}` : cited.file;
-  return oneLine([...said.filter(Boolean).map((part) => part.replace(/\.$/, "")), place].join(". "));
+  return joinLines([...parts.filter(Boolean).map((part) => part.replace(/\.$/, "")), place].join(". "));
 }
 
-function actions(reply) {
+function renderActions(reply) {
   const row = el("div", { class: "actions" });
-  const asText = () => copy(answerText(reply), "Answer");
-  if (!reply.refused) row.append(button("button quiet", asText, icon("copy"), "Copy"));
-  row.append(mark(reply, "good", row), mark(reply, "bad", row));
-  const made = [seconds(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
+  const copyAnswer = () => copyText(formatAnswer(reply), "Answer");
+  if (!reply.refused) row.append(makeButton("button quiet", copyAnswer, makeIcon("copy"), "Copy"));
+  row.append(renderFeedbackButton(reply, "good", row), renderFeedbackButton(reply, "bad", row));
+  const made = [formatDuration(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
   row.append(el("span", { class: "made" }, made));
   return row;
 }
 
-function mark(reply, feedback, row) {
+function renderFeedbackButton(reply, feedback, row) {
   const press = async () => {
     try {
-      await api.feedback({ conversation: reply.conversation, turn: reply.turn, feedback });
+      await api.sendFeedback({ conversation: reply.conversation, turn: reply.turn, feedback });
     } catch (thrown) {
-      const error = api.shown(thrown);
-      return toast(`${error.error} ${error.remedy}`);
+      const error = api.toApiError(thrown);
+      return showToast(`${error.error} ${error.remedy}`);
     }
     for (const other of row.querySelectorAll("[aria-pressed]")) {
       other.setAttribute("aria-pressed", String(other === node));
     }
-    toast(`Marked as a ${feedback} answer.`);
+    showToast(`Marked as a ${feedback} answer.`);
   };
   const name = feedback === "good" ? "Good" : "Bad";
-  const node = button("button quiet mark", press, icon(feedback), name, unseen(" answer"));
+  const node = makeButton("button quiet mark", press, makeIcon(feedback), name, hideVisually(" answer"));
   node.setAttribute("aria-pressed", String(reply.feedback === feedback));
   return node;
 }
 
 /** The answer with its citations as plain text. */
-function answerText(reply) {
+function formatAnswer(reply) {
   const lines = [];
   let section = "";
   for (const sentence of reply.sentences) {
@@ -247,12 +249,14 @@ function answerText(reply) {
     section = sentence.section;
     const cited = [...new Set(sentence.citations.map((citation) => citation.shown))].join(" ");
     lines.push(`${sentence.text} ${cited}`);
-    for (const { shown, quote } of sentence.against) lines.push(`But ${shown} says otherwise: “${oneLine(quote)}”`);
+    for (const { shown, quote } of sentence.against) {
+      lines.push(`But ${shown} says otherwise: “${joinLines(quote)}”`);
+    }
   }
   lines.push("", "Sources");
-  byPage(reply.citations).forEach((cited, index) => {
-    lines.push(`${index + 1}. ${nameOf(cited)}, ${cited.file}, ${pageName(cited.page, cited.label)}`);
-    for (const quote of cited.quotes) lines.push(`   “${oneLine(quote.text)}”`);
+  groupByPage(reply.citations).forEach((cited, index) => {
+    lines.push(`${index + 1}. ${getTitle(cited)}, ${cited.file}, ${formatPage(cited.page, cited.label)}`);
+    for (const quote of cited.quotes) lines.push(`   “${joinLines(quote.text)}”`);
   });
   return lines.join("\n").trim();
 }

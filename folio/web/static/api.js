@@ -1,6 +1,6 @@
-// Everything that is asked of the server.
+// Requests to the server.
 
-/** What went wrong, in the server's two sentences. `status` is 0 where no server answered. */
+/** An error and its remedy, one sentence each. `status` is 0 if the server did not respond. */
 export class ApiError extends Error {
   constructor(error, remedy, status = 0) {
     super(error);
@@ -10,18 +10,18 @@ export class ApiError extends Error {
   }
 }
 
-const lost = () =>
-  new ApiError("Folio does not answer.", "See whether Folio is still running in its terminal, then try again.");
+const connectionError = () =>
+  new ApiError("Folio is not responding.", "Check that Folio is still running in its terminal, then try again.");
 
-/** Anything that was thrown, as an ApiError to be shown. */
-export function shown(thrown) {
+/** Turns anything thrown into an ApiError that can be shown. */
+export function toApiError(thrown) {
   if (thrown instanceof ApiError) return thrown;
   console.error(thrown);
-  return new ApiError("The page made a mistake.", "Load it again; if it comes back, tell us what you did.");
+  return new ApiError("Something went wrong in this page.", "Reload it. If this happens again, please report it.");
 }
 
-/** Whether the same request would be refused again. */
-export const isLasting = (error) => error.status >= 400 && error.status < 500 && error.status !== 409;
+/** Whether a retry would fail in the same way. */
+export const isPermanent = (error) => error.status >= 400 && error.status < 500 && error.status !== 409;
 
 export const isAbort = (thrown) => thrown?.name === "AbortError";
 
@@ -30,41 +30,41 @@ async function request(path, options) {
   try {
     response = await fetch(path, options);
   } catch (thrown) {
-    throw isAbort(thrown) ? thrown : lost();
+    throw isAbort(thrown) ? thrown : connectionError();
   }
   if (response.ok) return response;
-  const said = await response.json().catch(() => ({}));
+  const body = await response.json().catch(() => ({}));
   throw new ApiError(
-    said.error ?? `The server answered ${response.status}.`,
-    said.remedy ?? "Look into the terminal that Folio runs in.",
+    body.error ?? `The server responded with status ${response.status}.`,
+    body.remedy ?? "The terminal that Folio runs in shows details.",
     response.status,
   );
 }
 
-const posted = (body, signal) => ({
+const postJson = (body, signal) => ({
   method: "POST",
   headers: { "Content-Type": "application/json" },
   body: JSON.stringify(body),
   signal,
 });
 
-const got = async (path, options) => (await request(path, options)).json();
+const getJson = async (path, options) => (await request(path, options)).json();
 
-/** The events of a stream, as {event, data}. An event "error" is thrown; so is a stream that ends before "done". */
-async function* events(path, options) {
+/** Yields the events of a stream as {event, data}. Throws on "error", and if the stream ends before "done". */
+async function* streamEvents(path, options) {
   const reader = (await request(path, options)).body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   try {
     for (;;) {
       const { value, done } = await reader.read().catch((thrown) => {
-        throw isAbort(thrown) ? thrown : lost();
+        throw isAbort(thrown) ? thrown : connectionError();
       });
-      if (done) throw lost();
+      if (done) throw connectionError();
       text += value;
       const blocks = text.split(/\r\n\r\n|\n\n/);
       text = blocks.pop();
       for (const block of blocks) {
-        const found = parsed(block);
+        const found = parseEvent(block);
         if (!found) continue;
         if (found.event === "error") throw new ApiError(found.data.error, found.data.remedy);
         yield found;
@@ -76,42 +76,42 @@ async function* events(path, options) {
   }
 }
 
-function parsed(block) {
+function parseEvent(block) {
   let event = "message";
   const data = [];
   for (const line of block.split(/\r?\n/)) {
     const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line);
     if (field === "event") event = value;
-    else if (field === "data") data.push(value); // a line that begins with a colon only keeps the connection open
+    else if (field === "data") data.push(value); // other lines are comments that keep the connection open
   }
   return data.length ? { event, data: JSON.parse(data.join("\n")) } : null;
 }
 
-export const health = () => got("/health");
-export const search = (query, signal) => got("/search", posted(query, signal));
-export const ask = (message, signal) => events("/chat/stream", posted(message, signal));
-export const feedback = (mark) => request("/feedback", posted(mark));
+export const getHealth = () => getJson("/health");
+export const search = (query, signal) => getJson("/search", postJson(query, signal));
+export const ask = (message, signal) => streamEvents("/chat/stream", postJson(message, signal));
+export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
 
-export const conversations = () => got("/conversations");
-export const conversation = (id) => got(`/conversations/${id}`);
+export const listConversations = () => getJson("/conversations");
+export const getConversation = (id) => getJson(`/conversations/${id}`);
 export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
-export const markdownOf = (id) => `/conversations/${id}/markdown`;
+export const markdownUrl = (id) => `/conversations/${id}/markdown`;
 
-export const papers = () => got("/papers");
-export const paper = (id) => got(`/papers/${id}`);
-export const deletePaper = (id) => got(`/papers/${id}`, { method: "DELETE" });
-export const pdfOf = (id, page) => `/pdf/${id}#page=${page}`;
+export const listPapers = () => getJson("/papers");
+export const getPaper = (id) => getJson(`/papers/${id}`);
+export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
+export const pdfUrl = (id, page) => `/pdf/${id}#page=${page}`;
 
 export function addPaper(file) {
   const form = new FormData();
   form.append("file", file);
-  return events("/papers", { method: "POST", body: form });
+  return streamEvents("/papers", { method: "POST", body: form });
 }
 
-/** A page as a picture, and for each quote whether it is marked in it. */
-export async function picture(id, page, quotes, signal) {
+/** A page as a picture, and for each quote whether it is marked. */
+export async function getPicture(id, page, quotes, signal) {
   const query = new URLSearchParams(quotes.map((quote) => ["quote", quote]));
   const response = await request(`/papers/${id}/pages/${page}.png${quotes.length ? `?${query}` : ""}`, { signal });
-  const marked = (response.headers.get("Folio-Marked") ?? "").split(",").map((said) => said.trim() === "1");
+  const marked = (response.headers.get("Folio-Marked") ?? "").split(",").map((flag) => flag.trim() === "1");
   return { blob: await response.blob(), marked: quotes.map((_, index) => marked[index] ?? false) };
 }

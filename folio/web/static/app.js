@@ -1,24 +1,24 @@
-// The page as a whole: which view is shown, the keys, the colours, what is in use.
+// The page as a whole: views, keys, theme, and the models in use.
 
-import { currentId, newConversation, setUpChat, showConversation, welcomeProblem } from "./chat.js";
-import { byId, count, el, withCommands, words } from "./dom.js";
+import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./chat.js";
+import { byId, el, formatCommands, formatCount, isolate } from "./dom.js";
 import { refreshLibrary, setUpLibrary } from "./library.js";
 import { askOnly, setUpOptions } from "./options.js";
 import { setUpSearch } from "./search.js";
 import { loadHealth, onChange, shared } from "./shared.js";
 import { loadConversations, markCurrent, setUpSide } from "./side.js";
-import { closeViewer, setUpViewer, viewerIsOpen } from "./viewer.js";
+import { closeViewer, isViewerOpen, setUpViewer } from "./viewer.js";
 
 const VIEWS = ["ask", "search", "library"];
-const FIRST = { ask: "question", search: "query", library: "filter" }; // where "/" goes
+const FIRST = { ask: "question", search: "query", library: "filter" }; // what "/" focuses
 
-const viewNow = () => {
+const getView = () => {
   const name = location.hash.slice(1).split("/")[0];
   return VIEWS.includes(name) ? name : "ask";
 };
 
 function route() {
-  const view = viewNow();
+  const view = getView();
   for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
   for (const link of document.querySelectorAll(".views a")) {
     if (link.id === "to-ask" ? view === "ask" : link.hash === `#${view}`) link.setAttribute("aria-current", "page");
@@ -33,8 +33,8 @@ function goTo(view) {
   location.hash = view === "ask" ? byId("to-ask").hash : `#${view}`;
 }
 
-function keys(event) {
-  if (event.key === "Escape" && viewerIsOpen() && !document.querySelector("dialog:modal, :popover-open")) {
+function handleKey(event) {
+  if (event.key === "Escape" && isViewerOpen() && !document.querySelector("dialog:modal, :popover-open")) {
     event.preventDefault();
     closeViewer();
   } else if (event.altKey && /^Digit[123]$/.test(event.code)) {
@@ -46,58 +46,58 @@ function keys(event) {
     const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
     if (typing || document.querySelector("dialog:modal")) return;
     event.preventDefault();
-    byId(FIRST[viewNow()]).focus();
+    byId(FIRST[getView()]).focus();
   }
 }
 
-function colours() {
+function setUpTheme() {
   const button = byId("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const tell = () => button.setAttribute("aria-pressed", String(dark()));
+  const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const update = () => button.setAttribute("aria-pressed", String(isDark()));
   button.onclick = () => {
-    const chosen = dark() ? "light" : "dark";
+    const chosen = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = chosen;
     try {
       localStorage.setItem("folio-theme", chosen);
     } catch {
-      // Storage may be forbidden; then it holds until the page is left.
+      // Storage may be blocked; then the choice lasts until the page is closed.
     }
-    tell();
+    update();
   };
-  system.addEventListener("change", tell);
-  tell();
+  system.addEventListener("change", update);
+  update();
 }
 
-function drawModels() {
+function renderModels() {
   document.body.classList.toggle("unlogged", !shared.health.logged);
   const { models, better, store, fingerprint } = shared.health;
-  const said = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
+  const roles = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
   byId("foot-line").replaceChildren(
-    store ? count(store.papers, "paper") : "No papers yet",
-    ...said.filter(([, model]) => model).flatMap(([does, model]) => [` · ${does}`, words(model)]),
+    store ? formatCount(store.papers, "paper") : "No papers yet",
+    ...roles.filter(([, model]) => model).flatMap(([role, model]) => [` · ${role}`, isolate(model)]),
   );
-  byId("models-button").textContent = better.length ? "What would make it better" : "Models";
+  byId("models-button").textContent = better.length ? "Improve answers" : "Models";
   const rows = [
-    ["Finds passages", models.embedder],
-    ["Ranks them", models.reranker ?? "not reranked"],
+    ["Search", models.embedder],
+    ["Ranking", models.reranker ?? "none"],
     ["Answers", models.llm],
   ];
   if (store) {
     const size = `${(store.bytes / 1e6).toFixed(1)} MB`;
-    rows.push(["Papers", `${count(store.papers, "paper")}, ${count(store.chunks, "passage")}, ${size}`]);
+    rows.push(["Papers", `${formatCount(store.papers, "paper")}, ${formatCount(store.chunks, "passage")}, ${size}`]);
     rows.push(["Index", store.folder]);
     const parts = Object.entries(fingerprint).filter(([, value]) => value);
-    rows.push(["Made with", parts.map((pair) => pair.join(" ")).join(", ")]);
+    rows.push(["Built with", parts.map((pair) => pair.join(" ")).join(", ")]);
   }
   byId("models-text").replaceChildren(
     el(
       "dl",
       {},
-      rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, words(what))]),
+      rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, isolate(what))]),
     ),
-    el("h3", {}, better.length ? "What would make it better" : "The best models are in use."),
-    el("ul", {}, better.map((said) => el("li", {}, withCommands(said[0].toUpperCase() + said.slice(1))))),
+    el("h3", {}, better.length ? "Improve answers" : "You are using the best models."),
+    el("ul", {}, better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1))))),
   );
 }
 
@@ -106,7 +106,7 @@ setUpOptions();
 setUpChat();
 setUpSearch();
 setUpSide((id) => {
-  if (id === currentId()) newConversation();
+  if (id === getCurrentId()) newConversation();
 });
 setUpLibrary({
   show: () => goTo("library"),
@@ -115,19 +115,19 @@ setUpLibrary({
     newConversation();
   },
 });
-onChange("health", drawModels);
+onChange("health", renderModels);
 byId("skip").onclick = () => byId("main").focus();
-document.addEventListener("keydown", keys);
+document.addEventListener("keydown", handleKey);
 addEventListener("hashchange", () => {
   route();
-  if (viewNow() === "search" && matchMedia("(hover: hover)").matches) byId("query").focus();
+  if (getView() === "search" && matchMedia("(hover: hover)").matches) byId("query").focus();
 });
-colours();
+setUpTheme();
 loadHealth().catch((thrown) => {
-  byId("foot-line").textContent = "Folio does not answer";
-  welcomeProblem(thrown);
+  byId("foot-line").textContent = "Folio is not responding";
+  showStartError(thrown);
 });
 refreshLibrary();
 loadConversations();
 route();
-if (matchMedia("(hover: hover)").matches && viewNow() !== "library") byId(FIRST[viewNow()]).focus();
+if (matchMedia("(hover: hover)").matches && getView() !== "library") byId(FIRST[getView()]).focus();

@@ -1,10 +1,10 @@
-// Conversations: asking, stopping, going back to an earlier one. A running answer goes on while another is looked at.
+// Conversations: ask, stop, return to an earlier one. An answer keeps running while another conversation is shown.
 
 import * as api from "./api.js";
 import { Turn } from "./answer.js";
-import { byId, count, el, problem } from "./dom.js";
+import { byId, el, formatCount, renderProblem } from "./dom.js";
 import { loadConversations } from "./side.js";
-import { changed, loadHealth, onChange, options, papersKnown, shared } from "./shared.js";
+import { loadHealth, notify, onChange, options, papersLoaded, shared } from "./shared.js";
 
 class Conversation {
   constructor(id = null) {
@@ -13,13 +13,13 @@ class Conversation {
     this.root = el("div", { class: "turns" });
     this.turns = [];
     this.answered = 0;
-    this.running = null; // the AbortController of the answer that is being made
+    this.running = null; // the AbortController of the running answer
   }
 
-  /** The turns that the server has. Raises ApiError. */
+  /** Loads the turns from the server. Throws ApiError. */
   async load() {
-    const { title, turns } = await api.conversation(this.id);
-    await papersKnown; // a report's references name their authors
+    const { title, turns } = await api.getConversation(this.id);
+    await papersLoaded; // a report's references name their authors
     this.title = title;
     this.answered = turns.length;
     this.turns = turns.map((reply, index) => {
@@ -32,42 +32,42 @@ class Conversation {
 
   async ask(message) {
     this.turns.forEach((turn) => turn.fold());
-    const turn = new Turn(message, { live: true, onRetry: () => this.again(turn) });
+    const turn = new Turn(message, { live: true, onRetry: () => this.askAgain(turn) });
     this.turns.push(turn);
     this.root.append(turn.root);
     this.title ||= message;
     this.running = new AbortController();
-    drawn();
-    toTop(turn);
-    say("Searching the papers.");
+    render();
+    scrollToTurn(turn);
+    announce("Searching your papers.");
     try {
-      for await (const { event, data } of api.ask(asked(message, this.id), this.running.signal)) {
+      for await (const { event, data } of api.ask(buildRequest(message, this.id), this.running.signal)) {
         if (event === "retrieved") {
           this.id = data.conversation;
-          turn.reading(data.hits);
-          say(`Reading ${count(data.hits.length, "passage")}.`);
+          turn.showHits(data.hits);
+          announce(`Reading ${formatCount(data.hits.length, "passage")}.`);
         } else if (event === "sentence") {
-          turn.add(data);
+          turn.addSentence(data);
         } else if (event === "done") {
           turn.finish(data);
           this.answered += 1;
           this.id = data.conversation;
-          say(data.refused ? data.answer : `Answered, with ${count(data.citations.length, "citation")}.`);
+          announce(data.refused ? data.answer : `Answered, with ${formatCount(data.citations.length, "citation")}.`);
         }
       }
     } catch (thrown) {
-      if (api.isAbort(thrown)) turn.stopped();
-      else turn.fail(api.shown(thrown));
-      if (!this.answered) this.id = null; // there is nothing yet to follow up on
+      if (api.isAbort(thrown)) turn.showStopped();
+      else turn.showError(api.toApiError(thrown));
+      if (!this.answered) this.id = null; // the server has no conversation to follow up on
     } finally {
       this.running = null;
     }
-    if (this === current) remember();
-    drawn();
+    if (this === current) updateAddress();
+    render();
     loadConversations();
   }
 
-  again(turn) {
+  askAgain(turn) {
     if (this.running) return;
     this.turns = this.turns.filter((other) => other !== turn);
     turn.root.remove();
@@ -76,19 +76,19 @@ class Conversation {
 }
 
 let current = new Conversation();
-const running = new Set(); // conversations that are answering, and may be out of sight
+const running = new Set(); // conversations with a running answer, shown or not
 
-/** The question stands at the top, and its answer grows below it. */
-function toTop(turn) {
+/** Scrolls the question to the top, so that its answer grows below it. */
+function scrollToTurn(turn) {
   if (turn) byId("ask-scroll").scrollTop = turn.root.previousSibling ? turn.root.offsetTop : 0;
 }
 
-const say = (text) => {
+const announce = (text) => {
   byId("said").textContent = text;
 };
 
-/** The body of a question, by the options as they are. */
-const asked = (message, conversation) => ({
+/** The request for a question, with the current options. */
+const buildRequest = (message, conversation) => ({
   message,
   conversation,
   top_k: options.topK,
@@ -98,14 +98,14 @@ const asked = (message, conversation) => ({
   style: options.style,
 });
 
-/** The address says which conversation is shown. */
-function remember() {
+/** Puts the conversation that is shown into the address. */
+function updateAddress() {
   const hash = current.id ? `#c/${current.id}` : "#ask";
   byId("to-ask").setAttribute("href", hash);
   if (/^#(c\/|ask)|^$/.test(location.hash)) history.replaceState(null, "", hash);
 }
 
-function drawn() {
+function render() {
   for (const conversation of [...running]) if (!conversation.running) running.delete(conversation);
   if (current.running) running.add(current);
   const turns = byId("turns");
@@ -115,53 +115,53 @@ function drawn() {
   byId("conversation-head").hidden = !current.turns.length;
   byId("conversation-title").hidden = empty;
   byId("conversation-title").textContent = current.title || "Conversation";
-  byId("conversation-about").textContent = count(current.turns.length, "question");
+  byId("conversation-about").textContent = formatCount(current.turns.length, "question");
   byId("export").hidden = !current.answered;
-  if (current.id) byId("export").href = api.markdownOf(current.id);
+  if (current.id) byId("export").href = api.markdownUrl(current.id);
   byId("send").hidden = current.running !== null;
   byId("stop").hidden = current.running === null;
   document.title = current.title ? `${current.title} · Folio` : "Folio";
 }
 
-/** Shows a conversation: by its id; null is the one that has none yet, or a new one. */
+/** Shows the conversation with this id; null: one that has no id yet, or a new one. */
 export async function showConversation(id) {
   if (current.id !== id || (id === null && current.answered)) {
     const live = [...running].find((conversation) => conversation.id === id && id !== null);
     current = live ?? new Conversation(id);
-    drawn();
-    if (id && !live) await fetched(current);
+    render();
+    if (id && !live) await loadConversation(current);
   }
-  remember();
-  drawn();
+  updateAddress();
+  render();
 }
 
-async function fetched(conversation) {
-  conversation.root.replaceChildren(el("p", { class: "working" }, "Opening the conversation"));
-  drawn();
+async function loadConversation(conversation) {
+  conversation.root.replaceChildren(el("p", { class: "working" }, "Loading the conversation"));
+  render();
   try {
     await conversation.load();
     if (conversation !== current) return;
-    drawn();
-    toTop(conversation.turns.at(-1));
+    render();
+    scrollToTurn(conversation.turns.at(-1));
   } catch (thrown) {
-    const error = api.shown(thrown);
+    const error = api.toApiError(thrown);
     const gone = [404, 422].includes(error.status);
-    const retry = gone ? newConversation : () => fetched(conversation);
-    conversation.root.replaceChildren(problem(error, retry, gone ? "New conversation" : "Try again"));
+    const retry = gone ? newConversation : () => loadConversation(conversation);
+    conversation.root.replaceChildren(renderProblem(error, retry, gone ? "New conversation" : "Try again"));
   }
 }
 
 export function newConversation() {
   current = new Conversation();
   location.hash = "#ask";
-  remember();
-  drawn();
+  updateAddress();
+  render();
   byId("question").focus();
 }
 
-export const currentId = () => current.id;
+export const getCurrentId = () => current.id;
 
-function grow() {
+function resizeQuestion() {
   const box = byId("question");
   box.style.setProperty("height", "auto");
   box.style.setProperty("height", `${box.scrollHeight}px`);
@@ -173,23 +173,23 @@ function send(event) {
   const message = box.value.trim();
   if (!message || current.running || shared.health?.status === "empty") return;
   box.value = "";
-  grow();
+  resizeQuestion();
   current.ask(message);
-  changed("asked");
+  notify("asked");
 }
 
-/** What is shown before the first question. */
-function welcome() {
+/** Renders what is shown before the first question. */
+function renderWelcome() {
   const box = byId("welcome");
   const { health } = shared;
   if (!health) return;
   if (health.status === "empty") {
     box.replaceChildren(
-      el("h1", {}, "Your papers go here first"),
+      el("h1", {}, "Add your papers first"),
       el(
         "p",
         { class: "lead" },
-        "Folio answers from PDFs that you give it, and shows the page behind every sentence. ",
+        "Folio answers questions from your PDFs and cites the page for every sentence. ",
         "Nothing leaves this computer.",
       ),
       el(
@@ -205,34 +205,34 @@ function welcome() {
       el(
         "p",
         { class: "lead" },
-        `${count(health.store.papers, "paper is", "papers are")} here. Every sentence of an answer names its page: `,
-        "choose the name, and the page opens beside it with the words marked.",
+        `Ask about ${formatCount(health.store.papers, "paper")}. Every sentence of an answer cites a page. `,
+        "Select the citation to open that page with the quote marked.",
       ),
       el(
         "ul",
         { class: "keys" },
-        key("/", "to ask"),
-        key("Alt+1 2 3", "for the views"),
-        key("← →", "to turn pages"),
-        key("Esc", "to close a page"),
+        renderKey("/", "to write a question"),
+        renderKey("Alt+1 2 3", "to switch views"),
+        renderKey("← →", "to turn pages"),
+        renderKey("Esc", "to close a page"),
       ),
     );
   }
 }
 
-const key = (name, does) => el("li", {}, el("kbd", {}, name), ` ${does}`);
+const renderKey = (name, does) => el("li", {}, el("kbd", {}, name), ` ${does}`);
 
-/** The store cannot be looked at: told, with a button. */
-export function welcomeProblem(thrown) {
-  const again = () => loadHealth().catch(welcomeProblem);
-  byId("welcome").replaceChildren(el("h1", {}, "Not ready"), problem(api.shown(thrown), again));
+/** Shows why the server's state could not be loaded, with a button to try again. */
+export function showStartError(thrown) {
+  const again = () => loadHealth().catch(showStartError);
+  byId("welcome").replaceChildren(el("h1", {}, "Folio is not ready"), renderProblem(api.toApiError(thrown), again));
 }
 
 export function setUpChat() {
   byId("composer").addEventListener("submit", send);
-  byId("question").addEventListener("input", grow);
+  byId("question").addEventListener("input", resizeQuestion);
   byId("question").addEventListener("keydown", (event) => {
-    // While a word is still being put together, as in Japanese, Enter chooses it.
+    // While an input method composes a word, as for Japanese, Enter only confirms the word.
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
   });
   byId("stop").onclick = () => {
@@ -244,8 +244,8 @@ export function setUpChat() {
     newConversation();
   };
   onChange("health", () => {
-    welcome();
+    renderWelcome();
     byId("question").disabled = byId("send").disabled = shared.health.status === "empty";
   });
-  drawn();
+  render();
 }

@@ -1,2 +1,2 @@
-// The API's own description, drawn by Swagger UI.
+// Shows the API's OpenAPI document with Swagger UI.
 SwaggerUIBundle({ url: "/openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null });

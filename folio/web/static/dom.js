@@ -1,8 +1,8 @@
-// Nodes, times, messages. Whatever came from a paper or the server becomes text, never markup.
+// Elements, formats, messages. Text from a paper or the server never becomes markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element with attributes ("onclick" and its like are listeners; null, undefined and false are left out). */
+/** An element with attributes ("on..." adds a listener; null, undefined and false are skipped) and children. */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,13 +14,13 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-export const button = (kind, press, ...children) =>
-  el("button", { type: "button", class: kind, onclick: press }, ...children);
+export const makeButton = (classes, onclick, ...children) =>
+  el("button", { type: "button", class: classes, onclick }, ...children);
 
 export const byId = (id) => document.getElementById(id);
 
-/** An icon of the sprite in index.html; it says nothing to a screen reader. */
-export function icon(name) {
+/** An icon from the sprite in index.html, hidden from screen readers. */
+export function makeIcon(name) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "icon");
   svg.setAttribute("aria-hidden", "true");
@@ -30,31 +30,32 @@ export function icon(name) {
   return svg;
 }
 
-/** Words of a paper: their direction of writing does not reach what stands around them. */
-export const words = (text, attributes = {}) => el("bdi", attributes, text);
+/** Isolates text of a paper, so that its writing direction does not affect the text around it. */
+export const isolate = (text, attributes = {}) => el("bdi", attributes, text);
 
-/** For screen readers alone. */
-export const unseen = (text) => el("span", { class: "unseen" }, text);
+/** Text for screen readers only. */
+export const hideVisually = (text) => el("span", { class: "unseen" }, text);
 
-/** The program's own text, with `commands` in backticks set as code. */
-export function withCommands(text) {
+/** Shows `commands` in backticks as code. */
+export function formatCommands(text) {
   return text.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
 }
 
-/** What went wrong and what to do about it, with a button to try again where that may help. */
-export function problem(error, retry, label = "Try again") {
-  const box = el("div", { class: "problem", role: "alert" }, el("p", { class: "happened" }, withCommands(error.error)));
-  if (error.remedy) box.append(el("p", {}, withCommands(error.remedy)));
-  if (retry) box.append(button("button", retry, icon("again"), label));
+/** An error and what to do about it, with a button if `retry` is given. */
+export function renderProblem(error, retry, label = "Try again") {
+  const happened = el("p", { class: "happened" }, formatCommands(error.error));
+  const box = el("div", { class: "problem", role: "alert" }, happened);
+  if (error.remedy) box.append(el("p", {}, formatCommands(error.remedy)));
+  if (retry) box.append(makeButton("button", retry, makeIcon("again"), label));
   return box;
 }
 
-export const count = (number, one, many = `${one}s`) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
+export const formatCount = (number, one, many = `${one}s`) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
 
-export const seconds = (ms) => (ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+export const formatDuration = (ms) => (ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** "14:02" today, "3 Nov" this year, "3 Nov 2024" before. */
-export function when(iso) {
+export function formatDate(iso) {
   const date = new Date(iso);
   const now = new Date();
   if (Number.isNaN(date.getTime())) return "";
@@ -65,39 +66,39 @@ export function when(iso) {
   return date.toLocaleDateString([], { day: "numeric", month: "short", year });
 }
 
-/** A page as people write it: "p. 7", "p. 7 (printed iv)". */
-export function pageName(page, label) {
+/** "p. 7", or "p. 7 (printed iv)" if another label is printed on the page. */
+export function formatPage(page, label) {
   return label && label !== String(page) ? `p. ${page} (printed ${label})` : `p. ${page}`;
 }
 
-/** Pages of a passage: "p. 3" or "pp. 3–4". */
-export const pagesName = ([first, last]) => (first === last ? `p. ${first}` : `pp. ${first}–${last}`);
+/** "p. 3" or "pp. 3–4". */
+export const formatPages = ([first, last]) => (first === last ? `p. ${first}` : `pp. ${first}–${last}`);
 
-/** Pages, never broken over two lines. */
-export const at = (name) => el("span", { class: "at" }, name);
+/** Text that is never broken over two lines. */
+export const keepTogether = (text) => el("span", { class: "at" }, text);
 
-export const oneLine = (text) => text.replace(/\s+/g, " ").trim();
+export const joinLines = (text) => text.replace(/\s+/g, " ").trim();
 
-let toastEnds;
+let toastTimer;
 
-/** A short message that goes away by itself; screen readers say it. */
-export function toast(text) {
+/** Shows a short message for a few seconds; screen readers announce it. */
+export function showToast(text) {
   const node = byId("toast");
   node.textContent = text;
   node.classList.add("shown");
-  clearTimeout(toastEnds);
-  toastEnds = setTimeout(() => {
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => {
     node.classList.remove("shown");
     node.textContent = "";
   }, 4000);
 }
 
-/** Copies a text and says so. */
-export async function copy(text, what) {
+/** Copies text to the clipboard and confirms it. `what` names it in the message. */
+export async function copyText(text, what) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Browsers keep the clipboard from pages that are neither on this computer nor encrypted.
+    // Browsers allow the clipboard API only on this computer or over HTTPS.
     const area = el("textarea", { class: "unseen" });
     area.value = text;
     const before = document.activeElement;
@@ -106,13 +107,13 @@ export async function copy(text, what) {
     const copied = document.execCommand("copy");
     area.remove();
     before?.focus();
-    if (!copied) return toast("The browser does not allow copying here.");
+    if (!copied) return showToast("The browser does not allow copying from this page.");
   }
-  toast(`${what} copied.`);
+  showToast(`${what} copied.`);
 }
 
-/** Asks before something is lost. Resolves to whether it shall be done. */
-export function confirmed(title, text, action) {
+/** Asks for confirmation. Resolves to true if confirmed. */
+export function confirmAction(title, text, action) {
   const dialog = byId("confirm");
   byId("confirm-title").replaceChildren(title);
   byId("confirm-text").replaceChildren(text);

@@ -1,15 +1,16 @@
-// The papers: listed, added, removed.
+// The library: lists, adds and removes papers.
 
 import * as api from "./api.js";
-import { button, byId, confirmed, count, el, icon, problem, toast, unseen, words } from "./dom.js";
-import { loadHealth, loadPapers, nameOf, onChange, shared } from "./shared.js";
+import { byId, confirmAction, el, formatCount, hideVisually } from "./dom.js";
+import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
+import { getTitle, loadHealth, loadPapers, onChange, shared } from "./shared.js";
 import { openPage } from "./viewer.js";
 
 let askOnly = () => {};
-const waiting = []; // files to be added, one after the other
+const waiting = []; // files to add, one at a time
 let adding = false;
 
-/** Asks the server for the papers. Never raises. */
+/** Loads the papers and renders them. Never throws. */
 export async function refreshLibrary() {
   const box = byId("library-problem");
   try {
@@ -17,156 +18,158 @@ export async function refreshLibrary() {
     box.replaceChildren();
   } catch (thrown) {
     byId("library-count").textContent = "";
-    box.replaceChildren(problem(api.shown(thrown), refreshLibrary));
+    box.replaceChildren(renderProblem(api.toApiError(thrown), refreshLibrary));
   }
 }
 
 const ORDERS = {
-  title: (a, b) => nameOf(a).localeCompare(nameOf(b)),
+  title: (a, b) => getTitle(a).localeCompare(getTitle(b)),
   year: (a, b) => (b.year ?? 0) - (a.year ?? 0) || ORDERS.title(a, b),
   added: (a, b) => b.added.localeCompare(a.added) || ORDERS.title(a, b),
 };
 
-function draw() {
+function renderPapers() {
   const wanted = byId("filter").value.trim().toLowerCase();
-  const told = (paper) => [paper.title, paper.file, paper.year ?? "", paper.arxiv, ...paper.authors].join(" ");
-  const fits = (paper) => told(paper).toLowerCase().includes(wanted);
+  const describe = (paper) => [paper.title, paper.file, paper.year ?? "", paper.arxiv, ...paper.authors].join(" ");
+  const fits = (paper) => describe(paper).toLowerCase().includes(wanted);
   const papers = [...shared.papers.values()].filter(fits).sort(ORDERS[byId("sort").value]);
   const all = shared.papers.size;
   byId("library-tools").hidden = !all;
-  let said = papers.length === all ? count(all, "paper") : `${papers.length} of ${count(all, "paper")}`;
-  if (!all) said = "No paper yet. What you add is read on this computer and stays on it.";
-  byId("library-count").textContent = said;
-  byId("papers").replaceChildren(...papers.map(entry));
-  byId("failures").replaceChildren(...failed());
+  let status = papers.length === all ? formatCount(all, "paper") : `${papers.length} of ${formatCount(all, "paper")}`;
+  if (!all) status = "No papers yet. Papers that you add never leave this computer.";
+  byId("library-count").textContent = status;
+  byId("papers").replaceChildren(...papers.map(renderPaper));
+  byId("failures").replaceChildren(...renderFailures());
 }
 
-function entry(paper) {
+function renderPaper(paper) {
   const { id, title, file, authors, problems } = paper;
   const open = (event) => openPage({ paper: id, page: 1, title, file, quotes: [], from: event.currentTarget });
-  const facts = [paper.year, count(paper.pages, "page"), paper.arxiv ? `arXiv:${paper.arxiv}` : null];
-  const which = () => unseen(`: ${nameOf(paper)}`);
+  const facts = [paper.year, formatCount(paper.pages, "page"), paper.arxiv ? `arXiv:${paper.arxiv}` : null];
+  const which = () => hideVisually(`: ${getTitle(paper)}`);
   return el(
     "li",
     {},
-    el("h2", {}, button("source", open, words(nameOf(paper)))),
-    authors.length ? el("p", { class: "authors" }, words(authors.join(", "))) : null,
+    el("h2", {}, makeButton("source", open, isolate(getTitle(paper)))),
+    authors.length ? el("p", { class: "authors" }, isolate(authors.join(", "))) : null,
     el(
       "div",
       { class: "facts" },
-      el("p", { class: "about" }, facts.filter(Boolean).join(" · "), ...(title ? [" · ", words(file)] : [])),
-      button("button quiet", () => askOnly(id), "Ask only this", which()),
-      button("button quiet", () => remove(paper), "Remove", which()),
+      el("p", { class: "about" }, facts.filter(Boolean).join(" · "), ...(title ? [" · ", isolate(file)] : [])),
+      makeButton("button quiet", () => askOnly(id), "Ask only this", which()),
+      makeButton("button quiet", () => removePaper(paper), "Remove", which()),
     ),
-    el("ul", { class: "odd" }, problems.map((said) => el("li", {}, icon("warning"), words(said)))),
+    el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), isolate(text)))),
   );
 }
 
-function failed() {
+function renderFailures() {
   if (!shared.failures.length) return [];
   const items = shared.failures.map(({ file, error, remedy }) =>
-    el("li", {}, el("p", { class: "file" }, words(file)), el("p", {}, words(error)), el("p", {}, words(remedy))),
+    el("li", {}, el("p", { class: "file" }, isolate(file)), el("p", {}, isolate(error)), el("p", {}, isolate(remedy))),
   );
-  return [el("h2", {}, "Files that gave no text"), el("ul", { class: "failed" }, items)];
+  return [el("h2", {}, "Files that could not be read"), el("ul", { class: "failed" }, items)];
 }
 
-async function remove(paper) {
+async function removePaper(paper) {
   const text = el(
     "span",
     {},
     "“",
-    words(nameOf(paper)),
-    "” leaves the index. A file in your papers folder is moved to ",
+    isolate(getTitle(paper)),
+    "” will be removed from the index. If its file is in your papers folder, it is moved to ",
     el("code", {}, "papers/.removed"),
-    "; a file anywhere else stays where it is.",
+    "; otherwise it stays where it is.",
   );
-  if (!(await confirmed("Remove this paper?", text, "Remove"))) return;
+  if (!(await confirmAction("Remove this paper?", text, "Remove"))) return;
   try {
     const { kept_at: kept } = await api.deletePaper(paper.id);
-    toast(kept ? `Removed. Its file is kept in your papers folder: ${kept}` : "Removed. Its file stays where it is.");
+    showToast(kept ? `Removed. The file is now ${kept} in your papers folder.` : "Removed. The file was not moved.");
   } catch (thrown) {
-    const error = api.shown(thrown);
-    byId("library-problem").replaceChildren(problem(error, () => remove(paper)));
+    const error = api.toApiError(thrown);
+    byId("library-problem").replaceChildren(renderProblem(error, () => removePaper(paper)));
   }
   await refreshLibrary();
   loadHealth().catch(() => {});
 }
 
-/** Adds files, one after the other; what becomes of each is told in its own line. */
+/** Adds files one at a time; each has a line that shows its progress and result. */
 export function addFiles(files) {
   for (const file of files) {
-    const name = el("p", { class: "file" }, words(file.name));
+    const name = el("p", { class: "file" }, isolate(file.name));
     const line = el("li", { class: "upload" }, name, el("p", { class: "stage" }, "Waiting"));
     byId("uploads").append(line);
     waiting.push({ file, line });
   }
-  if (!adding) addAll();
+  if (!adding) addWaiting();
 }
 
-async function addAll() {
+async function addWaiting() {
   adding = true;
-  while (waiting.length) await addOne(waiting.shift());
+  while (waiting.length) await addFile(waiting.shift());
   adding = false;
 }
 
-async function addOne({ file, line }) {
-  const stage = el("p", { class: "stage" }, "Sending");
+async function addFile({ file, line }) {
+  const stage = el("p", { class: "stage" }, "Uploading");
   const bar = el("progress", { max: "1", "aria-label": `Progress of ${file.name}` });
-  const told = (...nodes) => {
-    const dismiss = button("button bare", () => line.remove(), icon("close"), unseen(`Dismiss ${file.name}`));
+  const showResult = (...nodes) => {
+    const label = hideVisually(`Dismiss ${file.name}`);
+    const dismiss = makeButton("button bare", () => line.remove(), makeIcon("close"), label);
     line.replaceChildren(line.firstChild, ...nodes, dismiss);
   };
   line.replaceChildren(line.firstChild, stage, bar);
   try {
     const most = shared.health?.max_file_mb;
     if (most && file.size > most * 1e6) {
-      throw new api.ApiError(`The file is larger than ${most} MB.`, "Raise MAX_FILE_MB if it shall be read.", 413);
+      throw new api.ApiError(`The file is larger than ${most} MB.`, "Raise the setting MAX_FILE_MB to add it.", 413);
     }
     for await (const { event, data } of api.addPaper(file)) {
-      if (event === "saved") stage.textContent = "Waiting for its turn";
+      if (event === "saved") stage.textContent = "Queued";
       else if (event === "progress") {
-        const embedded = `Embedding ${data.done} of ${count(data.of, "passage")}`;
+        const embedded = `Embedding ${data.done} of ${formatCount(data.of, "passage")}`;
         stage.textContent = data.stage === "reading" ? "Reading" : embedded;
         if (data.of) bar.value = data.done / data.of;
-      } else if (event === "done") told(...done(data));
+      } else if (event === "done") showResult(...renderAdded(data));
     }
     await refreshLibrary();
     loadHealth().catch(() => {});
   } catch (thrown) {
-    told(problem(api.shown(thrown), () => addAgain(file, line)));
+    showResult(renderProblem(api.toApiError(thrown), () => addFileAgain(file, line)));
   }
 }
 
-function addAgain(file, line) {
+function addFileAgain(file, line) {
   line.replaceChildren(line.firstChild, el("p", { class: "stage" }, "Waiting"));
   waiting.push({ file, line });
-  if (!adding) addAll();
+  if (!adding) addWaiting();
 }
 
-function done({ status, paper, notes }) {
-  const name = words(nameOf(paper));
-  const said = {
-    duplicate: ["Already here as ", name, "."],
-    unchanged: ["Already here, unchanged: ", name, "."],
-  }[status] ?? ["Added: ", name, `, ${count(paper.pages, "page")}.`];
-  const ask = button("button quiet", () => askOnly(paper.id), "Ask only this paper");
-  return [el("p", { class: "stage ok" }, said), ...notes.map((note) => el("p", { class: "note" }, words(note))), ask];
+function renderAdded({ status, paper, notes }) {
+  const name = isolate(getTitle(paper));
+  const message = {
+    duplicate: ["Already in the library as ", name, "."],
+    unchanged: ["Already in the library, unchanged: ", name, "."],
+  }[status] ?? ["Added: ", name, `, ${formatCount(paper.pages, "page")}.`];
+  const ask = makeButton("button quiet", () => askOnly(paper.id), "Ask only this paper");
+  const paragraphs = notes.map((note) => el("p", { class: "note" }, isolate(note)));
+  return [el("p", { class: "stage ok" }, message), ...paragraphs, ask];
 }
 
-/** show: brings the library into view. ask: asks only the paper with this id. */
+/** show: shows the library. ask: restricts questions to the paper with this id. */
 export function setUpLibrary({ show, ask }) {
   askOnly = ask;
-  const take = (files) => {
+  const accept = (files) => {
     if (!files.length) return;
     show();
     addFiles([...files]);
   };
   byId("files").addEventListener("change", (event) => {
-    take(event.target.files);
-    event.target.value = ""; // so that the same file can be chosen again
+    accept(event.target.files);
+    event.target.value = ""; // otherwise the same file could not be chosen again
   });
   const carriesFiles = (event) => event.dataTransfer?.types.includes("Files");
-  // A file that is dropped anywhere is added: without this the browser would leave the page for it.
+  // Files may be dropped anywhere. Without this the browser would open them instead.
   document.addEventListener("dragover", (event) => {
     if (!carriesFiles(event)) return;
     event.preventDefault();
@@ -179,12 +182,12 @@ export function setUpLibrary({ show, ask }) {
     if (!carriesFiles(event)) return;
     event.preventDefault();
     byId("dropping").hidden = true;
-    take(event.dataTransfer.files);
+    accept(event.dataTransfer.files);
   });
-  byId("filter").addEventListener("input", draw);
-  byId("sort").addEventListener("change", draw);
-  onChange("papers", draw);
+  byId("filter").addEventListener("input", renderPapers);
+  byId("sort").addEventListener("change", renderPapers);
+  onChange("papers", renderPapers);
   onChange("health", () => {
-    byId("drop-note").textContent = `Up to ${shared.health.max_file_mb} MB each. They are kept in your papers folder.`;
+    byId("drop-note").textContent = `Up to ${shared.health.max_file_mb} MB each. They are saved in your papers folder.`;
   });
 }

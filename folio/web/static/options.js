@@ -1,9 +1,9 @@
-// How a question is asked: of which papers, from how many passages, in which style, by which model.
+// The options of a question: papers, number of passages, style, model.
 
-import { button, byId, count, el, icon, unseen, words } from "./dom.js";
-import { changed, nameOf, onChange, options, shared } from "./shared.js";
+import { byId, el, formatCount, hideVisually, isolate, makeButton, makeIcon } from "./dom.js";
+import { getTitle, notify, onChange, options, shared } from "./shared.js";
 
-const MOST = 100; // papers listed at once; the filter finds the others
+const MAX_LISTED = 100; // papers; the filter finds the others
 
 const filter = el("input", {
   type: "search",
@@ -14,81 +14,83 @@ const filter = el("input", {
 });
 const list = el("ul", { class: "choices", tabindex: "-1" });
 
-const set = (change) => {
+const update = (change) => {
   change();
-  changed("options");
+  notify("options");
 };
 
-const field = (label, control) => el("div", { class: "field" }, el("label", { for: control.id }, label), control);
+const renderField = (label, control) =>
+  el("div", { class: "field" }, el("label", { for: control.id }, label), control);
 
-function select(id, choices, chosen) {
-  const node = el("select", { id, onchange: () => set(() => chosen(node.value || null)) }, choices.map(choice));
+function renderSelect(id, choices, chosen) {
+  const onchange = () => update(() => chosen(node.value || null));
+  const node = el("select", { id, onchange }, choices.map(renderOption));
   return node;
 }
 
-const choice = ([value, name]) => el("option", { value }, name);
+const renderOption = ([value, name]) => el("option", { value }, name);
 
-function panel() {
-  const styles = [["plain", "Sentences"], ["report", "Report with headings"]];
-  const style = select("style", styles, (value) => (options.style = value));
-  const model = select("model", [["", "As set up"]], (value) => (options.model = value));
+function renderPanel() {
+  const styles = [["plain", "Plain answer"], ["report", "Report with headings"]];
+  const style = renderSelect("style", styles, (value) => (options.style = value));
+  const model = renderSelect("model", [["", "Default model"]], (value) => (options.model = value));
   const topK = el("input", {
     type: "number",
     id: "top-k",
     min: "1",
     max: "50",
-    placeholder: "as set",
-    oninput: () => set(() => (options.topK = topK.value && topK.checkValidity() ? Number(topK.value) : null)),
+    placeholder: "default",
+    oninput: () => update(() => (options.topK = topK.value && topK.checkValidity() ? Number(topK.value) : null)),
   });
   const reranker = el("input", {
     type: "checkbox",
     id: "reranker",
     checked: true,
-    onchange: () => set(() => (options.reranker = reranker.checked)),
+    onchange: () => update(() => (options.reranker = reranker.checked)),
   });
   return [
     el("fieldset", { class: "paper-choice" }, el("legend", {}, "Ask only these papers"), filter, list),
     el(
       "div",
       { class: "fields" },
-      field("Answer as", style),
-      field("Answered by", model),
-      field("Passages to read", topK),
-      el("label", { class: "check" }, reranker, "Rerank the passages"),
+      renderField("Style", style),
+      renderField("Model", model),
+      renderField("Passages to use", topK),
+      el("label", { class: "check" }, reranker, "Rerank passages"),
     ),
   ];
 }
 
-function drawChoices() {
+function renderPaperChoices() {
   const wanted = filter.value.trim().toLowerCase();
   const fits = (paper) => [paper.title, paper.file, ...paper.authors].join(" ").toLowerCase().includes(wanted);
-  const papers = [...shared.papers.values()].filter(fits).sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
+  const papers = [...shared.papers.values()].filter(fits).sort((a, b) => getTitle(a).localeCompare(getTitle(b)));
   papers.sort((a, b) => options.papers.has(b.id) - options.papers.has(a.id));
   list.replaceChildren(
-    ...papers.slice(0, MOST).map((paper) => {
-      const choose = () => set(() => options.papers[box.checked ? "add" : "delete"](paper.id));
+    ...papers.slice(0, MAX_LISTED).map((paper) => {
+      const choose = () => update(() => options.papers[box.checked ? "add" : "delete"](paper.id));
       const box = el("input", { type: "checkbox", "data-paper": paper.id, onchange: choose });
       box.checked = options.papers.has(paper.id);
-      return el("li", {}, el("label", {}, box, words(nameOf(paper)), el("span", { class: "about" }, paper.year)));
+      return el("li", {}, el("label", {}, box, isolate(getTitle(paper)), el("span", { class: "about" }, paper.year)));
     }),
   );
-  const more = papers.length - MOST;
-  if (more > 0) list.append(el("li", { class: "none" }, `${count(more, "more paper")}: type to find them`));
-  const none = shared.papers.size ? "No paper has these words." : "There is no paper yet.";
+  const more = papers.length - MAX_LISTED;
+  if (more > 0) list.append(el("li", { class: "none" }, `${formatCount(more, "more paper")}. Type to find them.`));
+  const none = shared.papers.size ? "No paper matches." : "No papers yet.";
   if (!papers.length) list.append(el("li", { class: "none" }, none));
 }
 
-/** What differs from the usual, each with a button that sets it back. */
-function drawChosen() {
+/** Tags for the options that are not the default, each with a button that resets it. */
+function renderTags() {
   const papers = [...options.papers].map((id) => shared.papers.get(id)).filter(Boolean);
-  const chosen = papers.map((paper) => [nameOf(paper), () => options.papers.delete(paper.id)]);
+  const chosen = papers.map((paper) => [getTitle(paper), () => options.papers.delete(paper.id)]);
   const others = [];
   if (options.style === "report") others.push(["report", () => (options.style = "plain")]);
-  if (options.topK) others.push([count(options.topK, "passage"), () => (options.topK = null)]);
+  if (options.topK) others.push([formatCount(options.topK, "passage"), () => (options.topK = null)]);
   const plain = options.reranker ? [] : [["not reranked", () => (options.reranker = true)]];
   if (options.model) others.push([options.model, () => (options.model = null)]);
-  fill(byId("chosen"), [...chosen, ...others, ...plain]);
-  fill(byId("search-chosen"), [...chosen, ...plain]);
+  fillTags(byId("chosen"), [...chosen, ...others, ...plain]);
+  fillTags(byId("search-chosen"), [...chosen, ...plain]);
   byId("style").value = options.style;
   byId("model").value = options.model ?? "";
   byId("reranker").checked = options.reranker;
@@ -96,57 +98,57 @@ function drawChosen() {
   for (const box of list.querySelectorAll("input")) box.checked = options.papers.has(box.dataset.paper);
 }
 
-function fill(box, chosen) {
+function fillTags(box, chosen) {
   box.hidden = !chosen.length;
   box.replaceChildren(
     ...chosen.map(([name, undo]) => {
-      const off = () => {
-        set(undo);
+      const reset = () => {
+        update(undo);
         (box.querySelector("button") ?? byId("question")).focus();
       };
-      const undone = button("button bare", off, icon("close"), unseen(`Without: ${name}`));
-      return el("span", { class: "tag" }, words(name, { class: "tag-name" }), undone);
+      const remove = makeButton("button bare", reset, makeIcon("close"), hideVisually(`Remove: ${name}`));
+      return el("span", { class: "tag" }, isolate(name, { class: "tag-name" }), remove);
     }),
   );
 }
 
-function drawModels() {
+function renderModelChoices() {
   const names = shared.health.chat_models;
-  const choices = [["", "As set up"], ["builtin", "Quotes from the papers (built in)"]];
-  byId("model").replaceChildren(...choices.map(choice), ...names.map((name) => choice([name, name])));
+  const choices = [["", "Default model"], ["builtin", "Quotes from the papers (built in)"]];
+  byId("model").replaceChildren(...choices.map(renderOption), ...names.map((name) => renderOption([name, name])));
   if (options.model && options.model !== "builtin" && !names.includes(options.model)) options.model = null;
-  drawChosen();
+  renderTags();
 }
 
-/** Only this paper is asked from now on. */
+/** Restricts questions to this paper. */
 export function askOnly(id) {
   options.papers.clear();
   options.papers.add(id);
-  changed("options");
+  notify("options");
 }
 
 export function setUpOptions() {
   const box = byId("options-panel");
   const button = byId("options-button");
-  box.append(...panel());
-  const show = (open) => {
+  box.append(...renderPanel());
+  const toggle = (open) => {
     box.hidden = !open;
     button.setAttribute("aria-expanded", String(open));
-    if (open) drawChoices();
+    if (open) renderPaperChoices();
   };
-  button.onclick = () => show(box.hidden);
+  button.onclick = () => toggle(box.hidden);
   byId("composer").addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || box.hidden) return;
-    event.stopPropagation(); // the page beside the answer stays open
+    event.stopPropagation(); // so that the open page of a paper stays open
     if (box.contains(document.activeElement)) button.focus();
-    show(false);
+    toggle(false);
   });
-  onChange("asked", () => show(false));
-  filter.addEventListener("input", drawChoices);
+  onChange("asked", () => toggle(false));
+  filter.addEventListener("input", renderPaperChoices);
   filter.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") event.preventDefault(); // it would send the question
+    if (event.key === "Enter") event.preventDefault(); // otherwise it would send the question
   });
-  onChange("papers", drawChoices);
-  onChange("options", drawChosen);
-  onChange("health", drawModels);
+  onChange("papers", renderPaperChoices);
+  onChange("options", renderTags);
+  onChange("health", renderModelChoices);
 }

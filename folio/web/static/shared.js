@@ -1,7 +1,7 @@
-// What several parts of the page know: the state of the server, the papers, the options of a question.
+// State shared by the modules: the server's health, the papers, the options of a question.
 
 import * as api from "./api.js";
-import { toast } from "./dom.js";
+import { showToast } from "./dom.js";
 
 export const shared = {
   health: null,
@@ -10,40 +10,42 @@ export const shared = {
 };
 
 export const options = {
-  papers: new Set(), // ids; none: all papers are asked
-  topK: null, // null: as the server is set
+  papers: new Set(), // ids; empty: all papers
+  topK: null, // null: the server's setting
   reranker: true,
   style: "plain",
-  model: null, // null: as the server is set
+  model: null, // null: the server's setting
 };
 
-const page = new EventTarget();
+const events = new EventTarget();
 
-/** Something above has changed: "health", "papers" or "options"; or a question was "asked". */
-export const changed = (what) => page.dispatchEvent(new Event(what));
-export const onChange = (what, react) => page.addEventListener(what, react);
+/** Announces a change of "health", "papers" or "options", or that a question was "asked". */
+export const notify = (what) => events.dispatchEvent(new Event(what));
+export const onChange = (what, listener) => events.addEventListener(what, listener);
 
 /** Raises ApiError. */
 export async function loadHealth() {
-  shared.health = await api.health();
-  changed("health");
+  shared.health = await api.getHealth();
+  notify("health");
 }
 
-let tellPapersKnown;
-/** Resolves when the papers have been asked for once, whether they came or not. */
-export const papersKnown = new Promise((resolve) => (tellPapersKnown = resolve));
+let resolvePapersLoaded;
+/** Resolves after the first attempt to load the papers, even if it failed. */
+export const papersLoaded = new Promise((resolve) => (resolvePapersLoaded = resolve));
 
 /** Raises ApiError. */
 export async function loadPapers() {
-  const { papers, failures } = await api.papers().finally(tellPapersKnown);
+  const { papers, failures } = await api.listPapers().finally(resolvePapersLoaded);
   shared.papers = new Map(papers.map((paper) => [paper.id, paper]));
   shared.failures = failures;
   const gone = [...options.papers].filter((id) => !shared.papers.has(id));
   for (const id of gone) options.papers.delete(id);
-  if (gone.length && !options.papers.size) toast("The paper that was asked alone is gone: questions go to all papers.");
-  changed("papers");
-  changed("options");
+  if (gone.length && !options.papers.size) {
+    showToast("The paper you were asking about was removed. Questions now go to all papers.");
+  }
+  notify("papers");
+  notify("options");
 }
 
-/** What a paper is called: its title, else its file. */
-export const nameOf = (paper) => paper.title || paper.file;
+/** A paper's title, or its file name if it has none. */
+export const getTitle = (paper) => paper.title || paper.file;

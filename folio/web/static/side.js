@@ -1,24 +1,25 @@
 // The list of earlier conversations.
 
 import * as api from "./api.js";
-import { button, byId, confirmed, count, el, icon, problem, toast, unseen, when, words } from "./dom.js";
+import { byId, confirmAction, el, formatCount, formatDate, hideVisually } from "./dom.js";
+import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 
-let whenDeleted = () => {};
+let onDeleted = () => {};
 
-/** Asks the server for the list and draws it. Never raises. */
+/** Loads the list and renders it. Never throws. */
 export async function loadConversations() {
   const box = byId("conversations");
   try {
-    const { conversations } = await api.conversations();
-    const none = el("p", { class: "none" }, "Conversations will be listed here.");
-    box.replaceChildren(conversations.length ? list(conversations) : none);
+    const { conversations } = await api.listConversations();
+    const none = el("p", { class: "none" }, "No conversations yet.");
+    box.replaceChildren(conversations.length ? renderList(conversations) : none);
     markCurrent();
   } catch (thrown) {
-    box.replaceChildren(problem(api.shown(thrown), loadConversations));
+    box.replaceChildren(renderProblem(api.toApiError(thrown), loadConversations));
   }
 }
 
-/** Marks the one that the address names. */
+/** Marks the conversation that the address names. */
 export function markCurrent() {
   for (const link of byId("conversations").querySelectorAll("a")) {
     if (link.hash === location.hash) link.setAttribute("aria-current", "page");
@@ -26,7 +27,7 @@ export function markCurrent() {
   }
 }
 
-function list(conversations) {
+function renderList(conversations) {
   return el(
     "ul",
     {},
@@ -36,36 +37,41 @@ function list(conversations) {
         {},
         el(
           "a",
-          { href: `./#c/${id}`, onclick: put },
-          words(title, { class: "title" }),
-          el("span", { class: "about" }, `${when(updated)} · ${count(turns, "question")}`),
+          { href: `./#c/${id}`, onclick: closeSide },
+          isolate(title, { class: "title" }),
+          el("span", { class: "about" }, `${formatDate(updated)} · ${formatCount(turns, "question")}`),
         ),
-        button("button bare", () => remove(id, title), icon("delete"), unseen(`Delete “${title}”`)),
+        makeButton(
+          "button bare",
+          () => deleteConversation(id, title),
+          makeIcon("delete"),
+          hideVisually(`Delete “${title}”`),
+        ),
       ),
     ),
   );
 }
 
-/** On a narrow screen the list lies over the page, and has done its work. */
-function put() {
+/** On a narrow screen the list covers the page, so it closes once a conversation is chosen. */
+function closeSide() {
   const side = byId("side");
   if (side.matches(":popover-open")) side.hidePopover();
 }
 
-async function remove(id, title) {
-  const text = el("span", {}, "“", words(title), "” with its answers. The papers stay as they are.");
-  if (!(await confirmed("Delete this conversation?", text, "Delete"))) return;
+async function deleteConversation(id, title) {
+  const text = el("span", {}, "“", isolate(title), "” and its answers will be deleted. Your papers stay.");
+  if (!(await confirmAction("Delete this conversation?", text, "Delete"))) return;
   try {
     await api.deleteConversation(id);
   } catch (thrown) {
-    const error = api.shown(thrown);
-    toast(`${error.error} ${error.remedy}`);
+    const error = api.toApiError(thrown);
+    showToast(`${error.error} ${error.remedy}`);
   }
   await loadConversations();
-  whenDeleted(id);
+  onDeleted(id);
 }
 
-/** deleted: told the id of a conversation that is gone. */
-export function setUpSide(deleted) {
-  whenDeleted = deleted;
+/** callback: called with the id of a deleted conversation. */
+export function setUpSide(callback) {
+  onDeleted = callback;
 }
