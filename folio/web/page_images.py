@@ -1,17 +1,16 @@
-"""Pages of papers as pictures, for people who look at many: drawn by a worker that stays, the latest ones kept."""
+"""Pages of papers as PNG pictures: rendered by a persistent worker process, with an LRU cache of recent ones."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 
 from folio.pdf.render import PagePicture, page_png
 from folio.workers import PersistentWorker
 
-# Pictures that are kept, about half a megabyte each: somebody turns a page, and back.
-KEPT = 32
+# Pictures kept for readers who page back and forth; about half a megabyte each
+CACHED_PICTURES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +24,20 @@ class PageView:
 
 
 class PageImages:
-    """Any number of threads may ask. A hostile page takes what its worker is allowed, and no more."""
+    """Renders pages; thread-safe. A hostile page can use only the time and memory that its worker is given."""
 
-    def __init__(self, *, timeout_s: float, memory_mb: int) -> None:
-        """What the drawing of one page may take. See workers.run_guarded."""
-        self._worker = PersistentWorker(_drawn, timeout_s=timeout_s, memory_mb=memory_mb)
-        self._kept: OrderedDict[PageView, PagePicture] = OrderedDict()
-        self._lock = Lock()
+    def __init__(self, *, timeout_s: float, memory_mb: int, cached_pictures: int = CACHED_PICTURES) -> None:
+        """timeout_s, memory_mb: limits for rendering one page, see workers.run_guarded."""
+        self._worker = PersistentWorker(_render, timeout_s=timeout_s, memory_mb=memory_mb)
+        self._cached = lru_cache(maxsize=cached_pictures)(self._worker.run)  # exceptions are not cached
 
     def picture(self, view: PageView) -> PagePicture:
-        """The page as it was when it was first asked for. Raises PaperError as draw.page_png does, and PaperLimit."""
-        with self._lock:
-            if view in self._kept:
-                self._kept.move_to_end(view)
-                return self._kept[view]
-        picture = self._worker.run(view)
-        with self._lock:
-            self._kept[view] = picture
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return picture
+        """The page as it was when it was first rendered. Raises PaperError as render.page_png does, and PaperLimit."""
+        return self._cached(view)
 
     def close(self) -> None:
         self._worker.close()
 
 
-def _drawn(view: PageView) -> PagePicture:
+def _render(view: PageView) -> PagePicture:
     return page_png(view.path, view.page, view.quotes, dpi=view.dpi)

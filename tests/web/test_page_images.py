@@ -1,4 +1,4 @@
-"""Pages for people who turn them: drawn once, by a process that a hostile page cannot take along."""
+"""Page pictures: rendered once, cached, and in a process that a hostile page cannot harm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from folio.errors import PaperError, PaperLimit
 from folio.pdf.render import page_png
-from folio.web import page_images
 from folio.web.page_images import PageImages, PageView
 from tests.helpers.factories import OTTERS, write_pdf
 
@@ -17,50 +16,57 @@ FUR = "No other mammal has a denser fur."
 
 
 @pytest.fixture
-def drawer() -> Iterator[PageImages]:
+def renderer() -> Iterator[PageImages]:
     made = PageImages(timeout_s=60, memory_mb=1024)
     yield made
     made.close()
 
 
-def test_a_page_is_drawn_as_it_is_anywhere_else(drawer: PageImages, tmp_path: Path) -> None:
+def test_a_page_looks_the_same_as_from_page_png(renderer: PageImages, tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
     view = PageView(path, 1, (FUR, "Nobody wrote this sentence here."), 72)
-    assert drawer.picture(view) == page_png(path, 1, view.quotes, dpi=72)
-    assert drawer.picture(view).found == (True, False)
+    assert renderer.picture(view) == page_png(path, 1, view.quotes, dpi=72)
+    assert renderer.picture(view).found == (True, False)
 
 
-def test_a_page_that_was_drawn_of_late_is_not_drawn_again(drawer: PageImages, tmp_path: Path) -> None:
+def test_a_cached_page_is_not_rendered_again(renderer: PageImages, tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
-    first = drawer.picture(PageView(path, 1, (FUR,), 72))
+    first = renderer.picture(PageView(path, 1, (FUR,), 72))
     path.unlink()
-    assert drawer.picture(PageView(path, 1, (FUR,), 72)) is first
+    assert renderer.picture(PageView(path, 1, (FUR,), 72)) is first
     with pytest.raises(PaperError, match=r"otters\.pdf cannot be opened"):
-        drawer.picture(PageView(path, 1, (), 72))
+        renderer.picture(PageView(path, 1, (), 72))
 
 
-def test_the_oldest_picture_is_forgotten_first(
-    drawer: PageImages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page_images, "KEPT", 2)
+def test_the_least_recently_used_picture_is_evicted(tmp_path: Path) -> None:
+    renderer = PageImages(timeout_s=60, memory_mb=1024, cached_pictures=2)
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
     first, second, third = (PageView(path, 1, (), dpi) for dpi in (36, 37, 38))
-    drawer.picture(first)
-    drawer.picture(second)
-    drawer.picture(first)
-    drawer.picture(third)
-    path.unlink()
-    assert drawer.picture(first).png
-    assert drawer.picture(third).png
+    try:
+        for view in (first, second, first, third):
+            renderer.picture(view)
+        path.unlink()
+        assert renderer.picture(first).png
+        assert renderer.picture(third).png
+        with pytest.raises(PaperError):
+            renderer.picture(second)
+    finally:
+        renderer.close()
+
+
+def test_a_failure_is_not_cached(renderer: PageImages, tmp_path: Path) -> None:
+    path = tmp_path / "otters.pdf"
     with pytest.raises(PaperError):
-        drawer.picture(second)
+        renderer.picture(PageView(path, 1, (), 72))
+    write_pdf(path, OTTERS)
+    assert renderer.picture(PageView(path, 1, (), 72)).png
 
 
-def test_a_page_gets_no_more_memory_than_it_may_take(tmp_path: Path) -> None:
+def test_a_page_over_the_memory_limit_fails(tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
-    drawer = PageImages(timeout_s=60, memory_mb=1)
+    renderer = PageImages(timeout_s=60, memory_mb=1)
     try:
         with pytest.raises((PaperLimit, PaperError)):
-            drawer.picture(PageView(path, 1, (), 150))
+            renderer.picture(PageView(path, 1, (), 150))
     finally:
-        drawer.close()
+        renderer.close()
