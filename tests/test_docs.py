@@ -17,7 +17,7 @@ from folio.cli.session import COMMANDS
 from folio.commands.main import COMMANDS as FOLIO_COMMANDS
 from folio.evaluate.metrics import ANSWERING
 from folio.web.api import STATUSES, make_web
-from folio.web.request_guard import Allowed
+from folio.web.request_guard import AccessRules
 from scripts.make_docs import PARSERS, pages
 from tests.helpers.paths import ROOT
 
@@ -164,7 +164,7 @@ def test_python_that_is_shown_compiles_and_its_imports_exist(page: Path) -> None
 def test_every_route_and_status_of_the_api_is_listed(tmp_path: Path) -> None:
     page = ROOT / "docs" / "web-api.md"
     settings = Settings(_env_file=None, PAPERS_DIR=tmp_path, VECTORSTORE_DIR=tmp_path / "store")  # type: ignore[call-arg]
-    web = make_web(App(settings, print), Allowed("127.0.0.1", 8420))
+    web = make_web(App(settings, print), AccessRules("127.0.0.1", 8420))
     described = {f"{method.upper()} {path}" for path, methods in web.openapi()["paths"].items() for method in methods}
     assert set(first_cells(section(page, "Routes"))) == described
     listed = set(re.findall(r"^\| (\d{3}) \|", section(page, "Errors"), re.MULTILINE))

@@ -45,17 +45,17 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
     from folio.offline import is_loopback
     from folio.web import server
-    from folio.web.request_guard import Allowed
+    from folio.web.request_guard import AccessRules
 
     _require_token(arguments.host, arguments.token)
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
-            allowed = Allowed(arguments.host, listening.getsockname()[1], arguments.token, names)
+            rules = AccessRules(arguments.host, listening.getsockname()[1], arguments.token, names)
             from folio.web.api import make_web
 
-            web = make_web(app, allowed)
-            address = f"{allowed.url}?token={arguments.token}" if arguments.token else allowed.url
+            web = make_web(app, rules)
+            address = f"{rules.url}?token={arguments.token}" if arguments.token else rules.url
             print(f"Folio is at {address} - Ctrl-C stops it.", flush=True)
             if arguments.open:
                 _open(address)

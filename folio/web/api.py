@@ -1,4 +1,4 @@
-"""The web API and the page, over one service: what comes over HTTP, and what goes back."""
+"""The FastAPI application: the API's routes, the page, and how errors become responses."""
 
 from __future__ import annotations
 
@@ -36,37 +36,37 @@ from folio.files import disk_full, is_full, unusable
 from folio.ingest.progress import Outcome
 from folio.schema import Sha256
 from folio.types import SourceFile
-from folio.web.request_guard import Allowed, RequestGuard
+from folio.web.request_guard import AccessRules, RequestGuard
 from folio.web.schema import (
     NOT_BLANK,
+    AddedEvent,
     ChatReply,
     ChatRequest,
-    Citations,
+    CitationsEvent,
     Conversation,
     ConversationId,
     ConversationList,
     ErrorBody,
     FeedbackRequest,
     Health,
-    IngestProgress,
     PaperDetails,
     PaperList,
+    ProgressEvent,
     RemovedJson,
-    Saved,
+    SavedEvent,
     SearchReply,
     SearchRequest,
-    TakenIn,
     error_body,
 )
 from folio.web.service import Busy, Service
-from folio.web.sse import Client, Gone, Tell, Work
+from folio.web.sse import EventStream, RequestCancelled, RequestThreads, SendEvent
 
 STATIC = Path(__file__).resolve().parent / "static"
-# Answers that are worked on at once; more wait. Everything else has threads of its own, and never waits for an answer.
-ANSWERING = 8
-# Pictures of pages that are drawn or waited for at once: a hostile page may take its drawer minutes
-DRAWING = 4
-# Each error with its status, the most special first.
+# Further questions wait. Other requests have their own threads and never wait for an answer.
+MAX_CONCURRENT_ANSWERS = 8
+# A hostile page can take minutes to render, so few requests may wait for pictures at once.
+MAX_CONCURRENT_PICTURES = 4
+# Status by error class; subclasses come before their base classes.
 STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (NotKnown, 404),
     (Busy, 409),
@@ -79,7 +79,7 @@ STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (ModelError, 503),
 )
 
-# FastAPI would send traces, with what failed in them, to wherever the environment says.
+# By default FastAPI sends traces, error details included, to wherever the environment says.
 _NO_TELEMETRY: TelemetryConfig = {
     "auto_configure": False,
     "tracing": False,
@@ -87,16 +87,16 @@ _NO_TELEMETRY: TelemetryConfig = {
     "logs": False,
     "operation_spans": False,
 }
-# Errors where what is answered else is no JSON.
+# For routes whose success response is not JSON
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"description": "What happened, and what to do.", "content": _ERROR} for status in ("4XX", "5XX")
+    status: {"description": "What happened and what to do.", "content": _ERROR} for status in ("4XX", "5XX")
 }
 
 
-def _stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """How a stream of events is described: each of these kinds, its data an object in JSON."""
-    told = {
+def _event_stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI responses of a route that streams events of these kinds, each with a JSON object as data."""
+    schema = {
         "type": "object",
         "properties": {
             "event": {"type": "string", "enum": [*kinds, "error"]},
@@ -104,119 +104,128 @@ def _stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
         },
         "required": ["event", "data"],
     }
-    return {200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": told}}}, **_ERRORS}
+    return {
+        200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": schema}}},
+        **_ERRORS,
+    }
 
 
-def make_web(app: App, allowed: Allowed) -> FastAPI:
-    """The whole of it over one store, behind the guard."""
-    service, work = Service(app), Work()
+def make_web(app: App, rules: AccessRules) -> FastAPI:
+    """The API and the page for one store, behind the request guard."""
+    service, threads = Service(app), RequestThreads()
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.warm_up()
         yield
-        await work.end()
+        await threads.shut_down()
         await to_thread.run_sync(service.close)
 
     web = FastAPI(
         title="Folio",
         version="1",
-        description="Questions to a folder of PDF papers, answered with a page for every sentence.",
-        lifespan=life,
+        description="Ask questions about a folder of PDF papers and get answers that cite a page for every sentence.",
+        lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         responses={"4XX": {"model": ErrorBody}, "5XX": {"model": ErrorBody}},
         telemetry=_NO_TELEMETRY,
     )
     _handle_errors(web)
-    for routes in (_answers(service, work), _conversations(service), _papers(service, work)):
+    for routes in (_question_routes(service, threads), _conversation_routes(service), _paper_routes(service, threads)):
         web.include_router(routes)
-    _page(web)
-    largest = app.limits(1).max_file_mb * 10**6
+    _add_page(web)
+    max_upload = app.limits(1).max_file_mb * 10**6
     web.add_middleware(
-        RequestGuard, allowed=allowed, limit=lambda path: largest + _ROOM if path == "/papers" else _ROOM
+        RequestGuard, rules=rules, limit=lambda path: max_upload + _MAX_BODY if path == "/papers" else _MAX_BODY
     )
     return web
 
 
-# Bytes of a request's body: of the largest question with all its papers, and of what stands around an uploaded file
-_ROOM = 10**7
+# Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
+_MAX_BODY = 10**7
 
 
-def _answers(service: Service, work: Work) -> APIRouter:
+def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
     routes = APIRouter(tags=["Questions"])
-    slots = CapacityLimiter(ANSWERING)
+    slots = CapacityLimiter(MAX_CONCURRENT_ANSWERS)
 
     @routes.get("/health")
-    def health() -> Health:
-        """What is in the store, which models are in use, and what would make it better."""
+    def get_health() -> Health:
+        """What is in the index, which models are in use, and what would improve answers."""
         return service.health()
 
     @routes.post("/search")
-    def search(asked: SearchRequest) -> SearchReply:
-        """Passages for a query, without an answer: no language model is called."""
-        return service.search(asked)
+    def search(request: SearchRequest) -> SearchReply:
+        """Rank passages for a query. No language model is called."""
+        return service.search(request)
 
     @routes.post("/chat")
-    async def chat(request: Request, asked: ChatRequest) -> ChatReply:
-        """An answer with its citations, whole. A client that leaves ends it."""
-        client = Client(work)
-        working = work.begin(service.ask, asked, client, slots=slots)
+    async def answer_message(request: Request, question: ChatRequest) -> ChatReply:
+        """Answer a message, with citations. If the client disconnects, the answer is cancelled."""
+        stream = EventStream(threads)  # its events are not read: only the reply counts
+        running = threads.start(service.ask, question, stream, slots=slots)
         try:
-            while not (await asyncio.wait([working], timeout=_LOOK_S))[0]:
+            while not (await asyncio.wait([running], timeout=_POLL_S))[0]:
                 if await request.is_disconnected():
-                    client.leave()
-            return working.result()
+                    stream.cancel()
+            return running.result()
         finally:
-            client.leave()
+            stream.cancel()
 
-    told = _stream("retrieved", "sentence", "citations", "done")
+    responses = _event_stream("retrieved", "sentence", "citations", "done")
 
-    @routes.post("/chat/stream", response_class=EventSourceResponse, responses=told)
-    async def chat_stream(asked: ChatRequest) -> EventSourceResponse:
-        """The same as it comes: `retrieved`, each `sentence`, `citations`, `done` with the whole; or `error`."""
-        await to_thread.run_sync(service.require_answerable, asked)
-        client = Client(work)
+    @routes.post("/chat/stream", response_class=EventSourceResponse, responses=responses)
+    async def stream_answer(question: ChatRequest) -> EventSourceResponse:
+        """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
+        reply; or `error`."""
+        await to_thread.run_sync(service.require_answerable, question)
+        stream = EventStream(threads)
 
         def answer() -> None:
-            reply = service.ask(asked, client)
-            client.tell("citations", Citations(citations=reply.citations))
-            client.tell("done", reply)
+            reply = service.ask(question, stream)
+            stream.send("citations", CitationsEvent(citations=reply.citations))
+            stream.send("done", reply)
 
-        return EventSourceResponse(client.events(answer, slots))
+        return EventSourceResponse(stream.run(answer, slots))
 
     @routes.post("/feedback", status_code=204)
-    def feedback(given: FeedbackRequest) -> None:
-        """What an answer was worth."""
-        service.mark(given.conversation, given.turn, given.feedback)
+    def record_feedback(request: FeedbackRequest) -> None:
+        """Mark an answer as good or bad."""
+        service.record_feedback(request.conversation, request.turn, request.feedback)
 
     return routes
 
 
-# Seconds between looks whether a client is still there
-_LOOK_S = 0.5
+# Seconds between checks whether a client is still connected
+_POLL_S = 0.5
 
 
-def _conversations(service: Service) -> APIRouter:
+def _conversation_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Conversations"])
 
     @routes.get("/conversations")
-    def conversations() -> ConversationList:
+    def list_conversations() -> ConversationList:
+        """All conversations, latest first."""
         return service.conversations()
 
     @routes.get("/conversations/{conversation}")
-    def conversation(conversation: ConversationId) -> Conversation:
+    def get_conversation(conversation: ConversationId) -> Conversation:
+        """A conversation with its answers."""
         return service.conversation(conversation)
 
     @routes.delete("/conversations/{conversation}", status_code=204)
-    def forget(conversation: ConversationId) -> None:
-        service.forget(conversation)
+    def delete_conversation(conversation: ConversationId) -> None:
+        """Delete a conversation, and its questions from the log."""
+        service.delete_conversation(conversation)
 
     @routes.get(
-        "/conversations/{conversation}/markdown", response_class=PlainTextResponse, responses=_kind("text/markdown")
+        "/conversations/{conversation}/markdown",
+        response_class=PlainTextResponse,
+        responses=_content("text/markdown", "The Markdown file."),
     )
-    def markdown(conversation: ConversationId) -> Response:
-        """The conversation as Markdown, with its citations."""
+    def export_conversation(conversation: ConversationId) -> Response:
+        """Export a conversation as Markdown, with its citations."""
         text, name = service.markdown(conversation)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/markdown", headers=headers)
@@ -224,107 +233,121 @@ def _conversations(service: Service) -> APIRouter:
     return routes
 
 
-def _papers(service: Service, work: Work) -> APIRouter:
+def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     routes = APIRouter(tags=["Papers"])
-    one_at_a_time, drawing = CapacityLimiter(1), CapacityLimiter(DRAWING)
+    one_at_a_time, picture_slots = CapacityLimiter(1), CapacityLimiter(MAX_CONCURRENT_PICTURES)
 
     @routes.get("/papers")
-    def papers() -> PaperList:
+    def list_papers() -> PaperList:
+        """All papers, and the files that no text could be read from."""
         return service.papers()
 
-    @routes.post("/papers", response_class=EventSourceResponse, responses=_stream("saved", "progress", "done"))
-    async def add(file: UploadFile) -> EventSourceResponse:
-        """Put a PDF in: `saved`, `progress`, `done`; or `error`. It is read even when the client leaves."""
-        upload = await to_thread.run_sync(service.shelf.take_in, file.file, file.filename or "")
-        client = Client(work)
-        client.tell("saved", Saved(file=upload.file.name))
+    @routes.post("/papers", response_class=EventSourceResponse, responses=_event_stream("saved", "progress", "done"))
+    async def add_paper(file: UploadFile) -> EventSourceResponse:
+        """Add a PDF. Sends `saved`, `progress`, then `done`; or `error`. The PDF is read even if the client
+        disconnects."""
+        upload = await to_thread.run_sync(service.paper_files.save_upload, file.file, file.filename or "")
+        stream = EventStream(threads)
+        stream.send("saved", SavedEvent(file=upload.file.name))
 
-        def read() -> None:
-            outcome = service.shelf.ingest(upload, _Watch(client.tell, work.check_cancelled))
-            paper = service.added(upload.file.sha256)
-            client.tell("done", TakenIn(status=outcome.status, paper=paper, notes=list(outcome.notes)))
+        def ingest() -> None:
+            outcome = service.paper_files.ingest(upload, _UploadProgress(stream.send, threads.check_cancelled))
+            paper = service.listed_paper(upload.file.sha256)
+            stream.send("done", AddedEvent(status=outcome.status, paper=paper, notes=list(outcome.notes)))
 
-        return EventSourceResponse(client.events(read, one_at_a_time))
+        return EventSourceResponse(stream.run(ingest, one_at_a_time))
 
     @routes.get("/papers/{paper}")
-    def paper(paper: Sha256) -> PaperDetails:
-        """A paper, with what is needed to cite it."""
+    def get_paper(paper: Sha256) -> PaperDetails:
+        """A paper, with page labels, a reference and BibTeX."""
         return service.paper(paper)
 
     @routes.delete("/papers/{paper}")
-    def remove(paper: Sha256) -> RemovedJson:
-        """Take a paper out of the index. Its file is kept."""
+    def remove_paper(paper: Sha256) -> RemovedJson:
+        """Remove a paper from the index. Its file is kept."""
         removed = service.remove(paper)
         return RemovedJson(file=removed.file, kept_at=removed.kept_at)
 
-    @routes.get("/pdf/{paper}", response_class=FileResponse, responses=_kind("application/pdf"))
-    def pdf(paper: Sha256) -> FileResponse:
-        """The PDF itself, whole or in ranges."""
+    @routes.get(
+        "/pdf/{paper}",
+        response_class=FileResponse,
+        responses=_content("application/pdf", "The PDF."),
+        summary="Get PDF",
+    )
+    def get_pdf(paper: Sha256) -> FileResponse:
+        """The PDF file, whole or in ranges."""
         path = service.pdf(paper)
         return _PdfResponse(path, media_type="application/pdf", filename=path.name, content_disposition_type="inline")
 
-    @routes.get("/papers/{paper}/pages/{page}.png", response_class=Response, responses=_kind("image/png"))
-    async def picture(
+    @routes.get(
+        "/papers/{paper}/pages/{page}.png",
+        response_class=Response,
+        responses=_content("image/png", "The picture."),
+    )
+    async def get_page_picture(
         request: Request,
         paper: Sha256,
         page: Annotated[int, InPath(ge=1, le=10**6)],
         quote: Annotated[list[Annotated[str, Query(max_length=20_000)]], Query(max_length=50)] = [],  # noqa: B006
     ) -> Response:
-        """A page as a picture, quotes marked in yellow. `Folio-Marked` tells of each whether it is: 1 or 0."""
-        async with drawing:
+        """A page as a PNG picture with the quotes marked in yellow. The header `Folio-Marked` has 1 for each quote that
+        could be marked and 0 for each that could not."""
+        async with picture_slots:
             if await request.is_disconnected():
-                raise Gone
-            found = await to_thread.run_sync(service.picture, paper, page, quote)
-        marked = ",".join(str(int(each)) for each in found.found)
+                raise RequestCancelled
+            picture = await to_thread.run_sync(service.picture, paper, page, quote)
+        marked = ",".join(str(int(found)) for found in picture.found)
         headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
-        return Response(found.png, media_type="image/png", headers=headers)
+        return Response(picture.png, media_type="image/png", headers=headers)
 
     return routes
 
 
 class _PdfResponse(FileResponse):
-    """A PDF, whole or in ranges; for a range that is not there, an error like any other."""
+    """A PDF, whole or in ranges. A range that does not exist gets an error in the usual form."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = False
 
-        async def pass_on(message: Message) -> None:
+        async def send_or_refuse(message: Message) -> None:
             nonlocal refused
             if message["type"] != "http.response.start" or message["status"] < 400:
                 if not refused:
                     await send(message)
                 return
             refused = True
-            body = ErrorBody(error="There is no such part of the file.", remedy="Ask for bytes it has, or for all.")
+            body = ErrorBody(
+                error="The file has no such range.", remedy="Request bytes that it has, or the whole file."
+            )
             kept = {name.decode(): value.decode() for name, value in message["headers"] if name == b"content-range"}
             await JSONResponse(body.model_dump(), message["status"], kept)(scope, receive, send)
 
-        await super().__call__(scope, receive, pass_on)
+        await super().__call__(scope, receive, send_or_refuse)
 
 
-class _Watch:
-    """An ingest of one file, told as events."""
+class _UploadProgress:
+    """Sends the progress of ingesting one file as events. Implements IngestProgress."""
 
-    def __init__(self, tell: Tell, check_cancelled: Callable[[], None]) -> None:
-        self._tell = tell
+    def __init__(self, send: SendEvent, check_cancelled: Callable[[], None]) -> None:
+        self._send = send
         self._check_cancelled = check_cancelled
-        self._done = 0
+        self._chunks = 0
 
     def hashed(self, file: Path) -> None: ...
 
     def planned(self, files: Sequence[SourceFile]) -> None:
         self._check_cancelled()
-        self._tell("progress", IngestProgress(stage="reading", done=0, of=len(files)))
+        self._send("progress", ProgressEvent(stage="reading", done=0, of=len(files)))
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         self._check_cancelled()
-        self._done += chunks
-        self._tell("progress", IngestProgress(stage="embedding", done=self._done, of=of))
+        self._chunks += chunks
+        self._send("progress", ProgressEvent(stage="embedding", done=self._chunks, of=of))
 
     def done(self, outcome: Outcome) -> None: ...
 
 
-def _page(web: FastAPI) -> None:
+def _add_page(web: FastAPI) -> None:
     @web.get("/", include_in_schema=False)
     def page() -> FileResponse:
         return FileResponse(STATIC / "index.html")
@@ -337,52 +360,54 @@ def _page(web: FastAPI) -> None:
     web.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]))
 
 
-def _kind(media_type: str) -> dict[int | str, dict[str, Any]]:
-    return {200: {"description": "As it is.", "content": {media_type: {"schema": {"type": "string"}}}}, **_ERRORS}
+def _content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI responses of a route that returns this media type."""
+    content = {media_type: {"schema": {"type": "string"}}}
+    return {200: {"description": description, "content": content}, **_ERRORS}
 
 
 def _handle_errors(web: FastAPI) -> None:
-    """Every error in one shape."""
+    """Give every error the same JSON form."""
 
-    def answered(status: int, body: ErrorBody) -> JSONResponse:
+    def respond(status: int, body: ErrorBody) -> JSONResponse:
         return JSONResponse(body.model_dump(), status)
 
-    def told(error: FolioError) -> JSONResponse:
+    def respond_to(error: FolioError) -> JSONResponse:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        return answered(status, error_body(error))
+        return respond(status, error_body(error))
 
     @web.exception_handler(FolioError)
-    async def folio(_: Request, error: FolioError) -> Response:
-        return told(error)
+    async def handle_folio_error(_: Request, error: FolioError) -> Response:
+        return respond_to(error)
 
     @web.exception_handler(OSError)
-    async def system(_: Request, error: OSError) -> Response:
-        return told(unusable(error))
+    async def handle_os_error(_: Request, error: OSError) -> Response:
+        return respond_to(unusable(error))
 
     @web.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
         is_blank = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == NOT_BLANK
-        said = f"{place}: {'it is empty' if is_blank else first['msg']}."
-        return answered(422, ErrorBody(error=said, remedy="/docs tells what is taken."))
+        message = f"{place}: {'must not be empty' if is_blank else first['msg']}."
+        return respond(422, ErrorBody(error=message, remedy="/docs describes every field."))
 
     @web.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> Response:
-        if isinstance(cause := error.__cause__, OSError):  # a body that is large waits in the system's folder for files
-            return told(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
-        said = _HTTP.get(error.status_code, str(error.detail))
-        response = answered(error.status_code, ErrorBody(error=said, remedy="/docs tells what there is."))
+    async def handle_http_error(_: Request, error: HTTPException) -> Response:
+        if isinstance(cause := error.__cause__, OSError):  # large bodies are buffered in the temporary folder
+            return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
+        message = _HTTP.get(error.status_code, str(error.detail))
+        response = respond(error.status_code, ErrorBody(error=message, remedy="/docs lists every address."))
         response.headers.update(error.headers or {})
         return response
 
-    @web.exception_handler(Gone)
-    async def gone(_: Request, error: Gone) -> Response:
+    @web.exception_handler(RequestCancelled)
+    async def handle_cancelled(_: Request, error: RequestCancelled) -> Response:
         return Response(status_code=499)  # nobody reads it
 
 
 _HTTP = {
-    400: "What was sent cannot be read.",
+    400: "The request could not be read.",
     404: "There is nothing at this address.",
-    405: "This address does not take that method.",
+    405: "This address does not support that method.",
 }

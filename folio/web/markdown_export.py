@@ -1,7 +1,7 @@
-"""A conversation as Markdown, for people to keep: questions, answers, and under each the pages cited. Pure.
+"""Exports a conversation as Markdown: questions, answers, and the pages cited under each answer. Pure.
 
-Nothing that a paper, a file's name or a model says becomes a link, a tag or a heading of its own: it is written so that
-CommonMark (https://spec.commonmark.org/0.31.2/), and what GitHub and pandoc add to it, show it as it is.
+Text from a paper, a file name or a model never becomes a link, a tag or a heading: it is escaped for CommonMark
+(https://spec.commonmark.org/0.31.2/) and for the extensions of GitHub and pandoc.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from folio.types import SUMMARY
 
 _ACTIVE = re.compile(
     r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere
-    r"|:(?=//)|(?<=www)\."  # in an address, which becomes a link without more
+    r"|:(?=//)|(?<=www)\."  # in URLs, which GitHub turns into links
     r"|\A[-+=:]"  # at the start of a line
 )
-_NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # there too, as of a list
+_NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # list numbers at the start of a line
 
 
 def markdown(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
-    """A conversation with this title. replies: of the web API, in their order."""
+    """replies: ChatReply objects of the web API as dictionaries, in order."""
     parts = [f"# {_escaped(title)}"]
     for reply in replies:
         parts += _turn(reply)
@@ -46,32 +46,32 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     for section, sentences in groupby(reply["sentences"], lambda sentence: str(sentence["section"])):
         yield from _headings(section, before)
         before = section
-        said = [_sentence(sentence, numbers) for sentence in sentences]
-        yield "\n".join(f"- {line}" for line in said) if section == SUMMARY else " ".join(said)
+        lines = [_sentence(sentence, numbers) for sentence in sentences]
+        yield "\n".join(f"- {line}" for line in lines) if section == SUMMARY else " ".join(lines)
     if reply["notice"]:
         yield f"Note: {_escaped(reply['notice'])}"
     if sources:
         yield "### Sources"
     for number, source in enumerate(sources, 1):
-        yield from _listed(number, source)
+        yield from _source_item(number, source)
 
 
 def _headings(section: str, before: str) -> Iterator[str]:
-    """What stands above a section of a report: its heading where that is another, and its subheading."""
-    heading, _, below = section.partition("/")
+    """The lines above a section of a report: its heading if it differs from the one before, and its subheading."""
+    heading, _, subheading = section.partition("/")
     if heading and heading != before.partition("/")[0]:
         yield f"### {_escaped(heading)}"
-    if below:
-        yield f"#### {_escaped(below)}"
+    if subheading:
+        yield f"#### {_escaped(subheading)}"
 
 
 def _sentence(sentence: Mapping[str, Any], numbers: Mapping[tuple[str, int], int]) -> str:
-    """A sentence with the numbers of the pages that it stands on, and of those that say otherwise."""
-    said = f"{_escaped(sentence['text'])} {_marker(sentence['citations'], numbers)}"
+    """A sentence with the numbers of the pages that support it, and of those that contradict it."""
+    line = f"{_escaped(sentence['text'])} {_marker(sentence['citations'], numbers)}"
     others = _marker(sentence["against"], numbers)
     if sentence["against"]:
-        said += f" **But {others} {'say' if ',' in others else 'says'} otherwise.**"
-    return said
+        line += f" **But {others} {'say' if ',' in others else 'says'} otherwise.**"
+    return line
 
 
 def _marker(citations: Sequence[Mapping[str, Any]], numbers: Mapping[tuple[str, int], int]) -> str:
@@ -80,22 +80,22 @@ def _marker(citations: Sequence[Mapping[str, Any]], numbers: Mapping[tuple[str, 
     return f"[{', '.join(map(str, cited))}]"
 
 
-def _listed(number: int, source: Source) -> Iterator[str]:
-    """An item of a numbered list: the page, and under it what stands there."""
+def _source_item(number: int, source: Source) -> Iterator[str]:
+    """An item of the numbered list of sources: the page, with its quotes below."""
     title = f". {_escaped(source.title)}" if source.title.strip() else ""
     item = f"{number}. "
     yield f"{item}{_escaped(source.file)}, {_escaped(source.where)}{title}"
     for quote, support in source.quotes:
-        held = f" (support {support:.2f})" if support < 1 else ""
-        yield f"{' ' * len(item)}> “{_escaped(quote)}”{held}"
+        support_note = f" (support {support:.2f})" if support < 1 else ""
+        yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
 
 
 def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Every paper cited, with its pages."""
+    """One line for each cited paper, with its pages."""
     papers: dict[str, tuple[str, str, set[int]]] = {}
     for citation in (citation for reply in replies for citation in reply["citations"]):
-        known = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
-        known[2].add(citation["page"])
+        paper = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
+        paper[2].add(citation["page"])
     for title, file, pages in papers.values():
         yield f"- {_escaped(reference_line('', printable(title), printable(file), sorted(pages)))}"
 
@@ -106,6 +106,6 @@ def _source(citation: Mapping[str, Any]) -> Source:
 
 
 def _escaped(text: str) -> str:
-    """On one line, and shown as it is."""
+    """The text on one line, escaped."""
     line = " ".join(printable(text).split())
     return _NUMBER.sub(r"\g<0>\\", _ACTIVE.sub(r"\\\g<0>", line))

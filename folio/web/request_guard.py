@@ -1,15 +1,16 @@
-"""Who may ask the web server, from which page, and how much: what keeps it safe from other sites.
+"""Protects the server from other sites: checks each request's host, origin, token and body before the app sees it.
 
-A browser sends to 127.0.0.1 whatever a page of any site asks it to. What stands against that:
+A browser sends requests to 127.0.0.1 on behalf of any page of any site. The checks:
 
-- Host: a site whose name was made to point to this computer (DNS rebinding) is told by the name that it asks under.
-- Origin and Sec-Fetch-Site: a page of another site, or of another server on this computer, is told by where it is from.
-  https://www.w3.org/TR/fetch-metadata/ has the rules; programs that are no browsers send neither, and pass.
-- Content-Type: what a page can post without asking first (text/plain, a form) reaches no handler.
-- A token, where the server can be reached from other computers.
+- Host: a site whose name resolves to this computer (DNS rebinding) still sends its own name.
+- Origin and Sec-Fetch-Site: these name the page that sent the request, whether on another site or on another server on
+  this computer. https://www.w3.org/TR/fetch-metadata/ has the rules; programs that are not browsers send neither and
+  are let through.
+- Content-Type: a body that a page can post without a CORS preflight (text/plain, a form) reaches no handler.
+- A token, if other computers can reach the server.
 
-Every answer has headers by which a page loads nothing from outside and is shown inside no other. Nothing is held back
-on its way: events arrive as they are sent.
+The headers of every response forbid loading anything from outside and being shown in a frame. Nothing is buffered:
+events are sent as they come.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Headers = list[tuple[bytes, bytes]]
 
 COOKIE = "folio_token"
 _CLOSED = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-# Path and what is below it -> its Content-Security-Policy. Swagger UI sets styles in its HTML, and has data: pictures.
+# Path prefix -> Content-Security-Policy. Swagger UI needs inline styles and data: images.
 POLICIES: Mapping[str, str] = {
     "/": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     + _CLOSED,
@@ -53,7 +54,7 @@ ALWAYS = {
 }
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # to be bound to, not to be opened
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # can be bound to, but not opened
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(?::([0-9]{1,5}))?")
 _SAFE = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -61,13 +62,13 @@ _MEDIA_TYPES = frozenset({"application/json", "multipart/form-data"})
 
 
 @dataclass(frozen=True)
-class Allowed:
-    """How the server may be addressed, and what a request must bring.
+class AccessRules:
+    """Which hosts and token a request must have.
 
     host: the address or name that the server is bound to
     port: the port that it listens on
-    token: what each request must bring; None where none is needed
-    names: other names of this computer that it may be addressed by
+    token: the token that each request must send; None if none is needed
+    names: further names of this computer that are accepted as host
     """
 
     host: str
@@ -77,28 +78,27 @@ class Allowed:
 
     @property
     def url(self) -> str:
-        """Where a person opens it, without the token: "http://127.0.0.1:8420/"."""
+        """The page's address without the token: "http://127.0.0.1:8420/"."""
         host = self.names[0] if self.names and self.host in _EVERYWHERE else self.host
         host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}/"
 
-    def place(self, authority: str) -> tuple[str, int] | None:
-        """The name and port of a Host header ("LOCALHOST:8420" -> "localhost", 8420); None where it is not allowed.
+    def parse_host(self, authority: str) -> tuple[str, int] | None:
+        """The name and port of a Host header ("LOCALHOST:8420" -> "localhost", 8420); None if it is not accepted.
 
-        An address in numbers is nothing that another site's name could be, so any of them will do where the server can
-        be reached under more than one.
+        A server that other computers can reach accepts every IP address: DNS rebinding needs a name.
         """
         found = _AUTHORITY.fullmatch(authority.lower())
         if not found or int(found[2] or 80) != self.port:
             return None
         name = found[1]
         known = _LOOPBACK | {self.host.lower(), *(other.lower() for other in self.names)}
-        if name in known or (not is_loopback(self.host) and _is_address(name)):
+        if name in known or (not is_loopback(self.host) and _is_ip_address(name)):
             return name, self.port
         return None
 
 
-def _is_address(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -107,14 +107,14 @@ def _is_address(name: str) -> bool:
 
 
 class RequestGuard:
-    """An ASGI app around another one. A request that is refused does not reach it."""
+    """ASGI middleware. A refused request does not reach the app."""
 
     def __init__(
-        self, app: ASGIApp, allowed: Allowed, limit: Callable[[str], int], policies: Mapping[str, str] = POLICIES
+        self, app: ASGIApp, rules: AccessRules, limit: Callable[[str], int], policies: Mapping[str, str] = POLICIES
     ) -> None:
-        """limit: the most bytes of a body, by path. policies: the Content-Security-Policy of a path, "/" among them."""
+        """limit: maximum bytes of a body, by path. policies: Content-Security-Policy by path prefix, "/" included."""
         self.app = app
-        self.allowed = allowed
+        self.rules = rules
         self.limit = limit
         self.policies = policies
 
@@ -129,10 +129,10 @@ class RequestGuard:
         exchange = _Exchange(receive, send, self._headers(scope["path"]), limit)
         request = _Request(scope)
         try:
-            place = _require_host(request, self.allowed)
-            _require_same_site(request, place, self.allowed)
+            host = _require_host(request, self.rules)
+            _require_same_site(request, host, self.rules)
             if self._is_sign_in(request):
-                await exchange.answer(303, b"", [(b"location", b"/"), (b"set-cookie", self._cookie())])
+                await exchange.respond(303, b"", [(b"location", b"/"), (b"set-cookie", self._cookie())])
                 return
             self._require_token(request)
             _require_body(request, limit)
@@ -145,28 +145,28 @@ class RequestGuard:
             if exchange.cut_off:
                 return
             if not exchange.started:
-                # Said here and not further out, so that this answer has its headers too.
+                # Sent here and not by the server, so that this response has the security headers too.
                 await exchange.refuse(_FAILED)
             raise
 
     def _headers(self, path: str) -> Mapping[str, str]:
-        above = (prefix for prefix in self.policies if f"{path}/".startswith(f"{prefix.rstrip('/')}/"))
-        return {**ALWAYS, "content-security-policy": self.policies[max(above, key=len, default="/")]}
+        matching = (prefix for prefix in self.policies if f"{path}/".startswith(f"{prefix.rstrip('/')}/"))
+        return {**ALWAYS, "content-security-policy": self.policies[max(matching, key=len, default="/")]}
 
     def _is_sign_in(self, request: _Request) -> bool:
-        """Whether it is `/?token=T` with the right T."""
-        if self.allowed.token is None or request.method != "GET" or request.path != "/":
+        """Whether it is `GET /?token=T` with the right token."""
+        if self.rules.token is None or request.method != "GET" or request.path != "/":
             return False
         return any(self._is_token(given) for given in parse_qs(request.query).get("token", []))
 
     def _cookie(self) -> bytes:
-        return f"{COOKIE}={self.allowed.token}; Path=/; HttpOnly; SameSite=Strict".encode()
+        return f"{COOKIE}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict".encode()
 
     def _is_token(self, given: str) -> bool:
-        return self.allowed.token is not None and hmac.compare_digest(given.encode(), self.allowed.token.encode())
+        return self.rules.token is not None and hmac.compare_digest(given.encode(), self.rules.token.encode())
 
     def _require_token(self, request: _Request) -> None:
-        if self.allowed.token is None:
+        if self.rules.token is None:
             return
         schemes = (line.partition(" ") for line in request.all("authorization"))
         given = [value for scheme, _, value in schemes if scheme.lower() == "bearer"]
@@ -175,14 +175,14 @@ class RequestGuard:
         if not any(self._is_token(value) for value in given):
             raise _Refused(
                 401,
-                "The token is wrong." if given else "This needs the token that Folio was started with.",
-                f"Open {self.allowed.url}?token=... with it, or send it as `Authorization: Bearer ...`.",
+                "The token is wrong." if given else "This server needs the token that it was started with.",
+                f"Open {self.rules.url}?token=TOKEN, or send `Authorization: Bearer TOKEN`.",
                 [(b"www-authenticate", b"Bearer")],
             )
 
 
 class _Refused(FolioError):
-    """A request that the app does not get, with the status that says so."""
+    """A request that is refused with this status, and does not reach the app."""
 
     def __init__(self, status: int, happened: str, remedy: str, headers: Headers | None = None) -> None:
         super().__init__(happened, remedy)
@@ -192,7 +192,7 @@ class _Refused(FolioError):
 
 @dataclass(frozen=True)
 class _Request:
-    """What is checked of a request."""
+    """The parts of a request that are checked."""
 
     scope: Scope
 
@@ -209,28 +209,28 @@ class _Request:
         return bytes(self.scope["query_string"]).decode("latin-1")
 
     def all(self, name: str) -> list[str]:
-        """Every header of this name: one that comes twice is read in two ways by two programs."""
+        """All headers of this name. Programs disagree on which of two they read, so both are checked."""
         return [value.decode("latin-1") for key, value in self.scope["headers"] if key.lower() == name.encode()]
 
 
-def _require_host(request: _Request, allowed: Allowed) -> tuple[str, int]:
+def _require_host(request: _Request, rules: AccessRules) -> tuple[str, int]:
     """The name and port that the request was sent to."""
     hosts = request.all("host")
-    place = allowed.place(hosts[0]) if len(hosts) == 1 else None
-    if place is None:
-        raise _Refused(403, "This is not an address that Folio answers at.", f"Open {allowed.url}.")
-    return place
+    host = rules.parse_host(hosts[0]) if len(hosts) == 1 else None
+    if host is None:
+        raise _Refused(403, "Folio does not accept requests for this address.", f"Open {rules.url}.")
+    return host
 
 
-def _require_same_site(request: _Request, place: tuple[str, int], allowed: Allowed) -> None:
-    """A page may ask the place that it came from; another site may only link to Folio.
+def _require_same_site(request: _Request, host: tuple[str, int], rules: AccessRules) -> None:
+    """A page may send requests to its own origin only; other sites may link to Folio.
 
-    The port counts: another server on this computer is another origin.
+    The port is part of the origin: another server on this computer is another site.
     """
     origins, sites = request.all("origin"), set(request.all("sec-fetch-site"))
     if origins:
         scheme, _, authority = origins[0].partition("://")
-        wrong = len(origins) > 1 or scheme != "http" or allowed.place(authority) != place
+        wrong = len(origins) > 1 or scheme != "http" or rules.parse_host(authority) != host
     else:
         wrong = request.method not in _SAFE and not sites <= {"same-origin", "none"}
     if sites & {"cross-site", "same-site"}:
@@ -241,19 +241,19 @@ def _require_same_site(request: _Request, place: tuple[str, int], allowed: Allow
         )
         wrong = wrong or not followed_link
     if wrong:
-        raise _Refused(403, "A page of another site asked for this.", f"Use the page at {allowed.url}.")
+        raise _Refused(403, "The request came from a page of another site.", f"Use the page at {rules.url}.")
 
 
 def _require_body(request: _Request, limit: int) -> None:
     lengths = request.all("content-length")
     if lengths and not all(re.fullmatch("[0-9]{1,18}", length) for length in lengths):
-        raise _Refused(400, "The length of the request is no number.", "Send Content-Length as digits.")
+        raise _Refused(400, "The Content-Length of the request is not a number.", "Send it as digits.")
     length = max(map(int, lengths), default=0)
     if request.method in _WITH_BODY and (length or request.all("transfer-encoding")):
         types = [line.partition(";")[0].strip().lower() for line in request.all("content-type")]
         if len(types) != 1 or types[0] not in _MEDIA_TYPES:
             raise _Refused(
-                415, "The request is neither JSON nor a file.", "Send JSON as `Content-Type: application/json`."
+                415, "The request is neither JSON nor a file upload.", "Send JSON as `Content-Type: application/json`."
             )
     if length > limit:
         raise _too_large(limit)
@@ -262,16 +262,18 @@ def _require_body(request: _Request, limit: int) -> None:
 def _too_large(limit: int) -> _Refused:
     return _Refused(
         413,
-        f"The request is larger than the {limit:,} bytes that are taken here.",
-        "Send less; for a paper, the setting MAX_FILE_MB says how large it may be.",
+        f"The request is larger than {limit:,} bytes, the limit for this address.",
+        "Send less. The setting MAX_FILE_MB limits the size of a paper.",
     )
 
 
-_FAILED = _Refused(500, "Something in Folio failed.", "The terminal that it runs in says what; please report it.")
+_FAILED = _Refused(
+    500, "Folio failed with an internal error.", "The terminal that runs serve.py shows details; please report them."
+)
 
 
 class _Exchange:
-    """A request and its answer, passed on piece by piece: bodies counted, headers added."""
+    """One request and its response, streamed: counts the bytes of the body and adds headers."""
 
     def __init__(self, receive: Receive, send: Send, headers: Mapping[str, str], limit: int) -> None:
         self._receive = receive
@@ -283,7 +285,7 @@ class _Exchange:
         self.cut_off = False
 
     async def receive(self) -> Message:
-        """The next piece of the body; for an app whose request has become too large, that the client has left."""
+        """The next part of the body. Once the body is too large, the app gets a disconnect instead."""
         if not self.cut_off:
             message = await self._receive()
             self._received += len(message.get("body", b""))
@@ -296,15 +298,15 @@ class _Exchange:
 
     async def send(self, message: Message) -> None:
         if not self.cut_off:
-            await self._pass_on(message)
+            await self._forward(message)
 
-    async def _pass_on(self, message: Message) -> None:
+    async def _forward(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            message = {**message, "headers": self._completed(message.get("headers", []))}
+            message = {**message, "headers": self._add_headers(message.get("headers", []))}
         await self._send(message)
 
-    def _completed(self, headers: Headers) -> Headers:
+    def _add_headers(self, headers: Headers) -> Headers:
         kept = [(name, value) for name, value in headers if name.lower().decode("latin-1") not in self._headers]
         if not any(name.lower() == b"cache-control" for name, _ in kept):
             kept.append((b"cache-control", b"no-store"))
@@ -312,9 +314,9 @@ class _Exchange:
 
     async def refuse(self, refused: _Refused) -> None:
         body = json.dumps({"error": refused.happened, "remedy": refused.remedy}, ensure_ascii=False).encode()
-        await self.answer(refused.status, body, [(b"content-type", b"application/json"), *refused.headers])
+        await self.respond(refused.status, body, [(b"content-type", b"application/json"), *refused.headers])
 
-    async def answer(self, status: int, body: bytes, headers: Headers) -> None:
+    async def respond(self, status: int, body: bytes, headers: Headers) -> None:
         length = (b"content-length", str(len(body)).encode())
-        await self._pass_on({"type": "http.response.start", "status": status, "headers": [length, *headers]})
-        await self._pass_on({"type": "http.response.body", "body": body})
+        await self._forward({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+        await self._forward({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""What the web API takes and gives, as models: its OpenAPI description is made from them. Answers are schema.py's."""
+"""Requests, replies and events of the web API, as pydantic models; the OpenAPI document is generated from them."""
 
 from __future__ import annotations
 
@@ -23,55 +23,57 @@ from folio.schema import (
 from folio.store.query_log import Feedback
 from folio.types import Paper, Style
 
-MOST_PASSAGES = 50
-ConversationId = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{16}$", description="Opaque; given with the first reply.")]
-Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES)]
-Turn = Annotated[int, Field(ge=1, le=10**6, description="The place of an answer in its conversation.")]
+MAX_PASSAGES = 50
+ConversationId = Annotated[
+    str, Field(pattern="^[A-Za-z0-9_-]{16}$", description="Opaque; returned with the first reply.")
+]
+PassageCount = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]
+TurnNumber = Annotated[int, Field(ge=1, le=10**6, description="The number of an answer in its conversation, from 1.")]
 NOT_BLANK = r"\S"
 Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
-Chosen = Annotated[list[Sha256], Field(max_length=100_000, description="Asked among these papers only; empty for all.")]
+PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
 
 
 class ErrorBody(Strict):
-    """Whatever went wrong."""
+    """An error, in the form that all errors have."""
 
     error: str
     """What happened."""
     remedy: str
-    """What to do about it."""
+    """What to do."""
 
 
-# What is asked
+# Requests
 
 
 class SearchRequest(Strict):
     query: Text
-    top_k: Passages = 10
-    papers: Chosen = Field(default_factory=list)
+    top_k: PassageCount = 10
+    papers: PaperIds = Field(default_factory=list)
     use_reranker: bool = True
 
 
 class ChatRequest(Strict):
     message: Text
     conversation: ConversationId | None = None
-    """The conversation that this follows up on; null begins one."""
-    top_k: Passages | None = None
-    """Passages of evidence; null for the setting TOP_K."""
+    """The conversation to continue; null starts a new one."""
+    top_k: PassageCount | None = None
+    """Number of passages used as evidence; null for the setting TOP_K."""
     use_reranker: bool = True
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    """A model that Ollama serves, or "builtin"; null as the settings have it."""
-    papers: Chosen = Field(default_factory=list)
+    """A model that Ollama serves, or "builtin"; null for the model in the settings."""
+    papers: PaperIds = Field(default_factory=list)
     style: Style = "plain"
 
 
 class FeedbackRequest(Strict):
     conversation: ConversationId
-    turn: Turn
+    turn: TurnNumber
     feedback: Feedback
 
 
-# What is answered
+# Replies and events
 
 
 class SearchReply(Strict):
@@ -83,17 +85,17 @@ class SearchReply(Strict):
 
 
 class ChatReply(Strict):
-    """A question that was answered, or refused: a refusal has one wording, no sentence and no citation."""
+    """An answer or a refusal. A refusal has a fixed text, no sentences and no citations."""
 
     message: str
     answer: str
     refused: bool
     sources_used: list[str]
-    """The files that are cited, in the order of the answer."""
+    """The cited files, in the order of the answer."""
     citations: list[CitationJson]
     elapsed_ms: Milliseconds
     conversation: ConversationId
-    turn: Turn
+    turn: TurnNumber
     standalone_question: str
     sentences: list[SentenceJson]
     dropped_sentences: Count
@@ -104,16 +106,16 @@ class ChatReply(Strict):
     feedback: Literal["", "good", "bad"] = ""
 
 
-class Retrieved(Strict):
-    """What was found, before the first sentence."""
+class RetrievedEvent(Strict):
+    """The passages found, sent before the first sentence."""
 
     conversation: ConversationId
-    turn: Turn
+    turn: TurnNumber
     hits: list[HitJson]
     elapsed_ms: Milliseconds
 
 
-class Citations(Strict):
+class CitationsEvent(Strict):
     citations: list[CitationJson]
 
 
@@ -146,20 +148,20 @@ class PaperJson(Strict):
     pages: Count
     chunks: Count
     added: str
-    """When, as an ISO time in UTC."""
+    """ISO time in UTC."""
     problems: list[str]
-    """What was odd when it was read."""
+    """Problems found when the file was read."""
 
 
 class PaperDetails(PaperJson):
     labels: list[str]
-    """What is printed on each page; empty where the file does not say."""
+    """The printed label of each page; empty if the file does not give one."""
     bibtex: str
     reference: str
 
 
 class FailureJson(Strict):
-    """A file that gave no text."""
+    """A file that no text could be read from."""
 
     file: str
     error: str
@@ -174,7 +176,7 @@ class PaperList(Strict):
 class RemovedJson(Strict):
     file: str
     kept_at: str | None
-    """Where its file is now, within PAPERS_DIR; null where it was left alone."""
+    """The new place of its file, relative to PAPERS_DIR; null if the file was not moved."""
 
 
 class StoreJson(Strict):
@@ -189,35 +191,35 @@ class Health(Strict):
     status: Literal["ready", "empty"]
     store: StoreJson | None
     fingerprint: dict[str, str]
-    """What the store was made with."""
+    """The models and settings that the index was built with."""
     models: Models
     better: list[str]
-    """What would make it better."""
+    """What would improve answers."""
     chat_models: list[str]
-    """What may be asked for by name, beside "builtin"."""
+    """Models that a request may name, in addition to "builtin"."""
     logged: bool
-    """Whether questions and conversations are kept."""
+    """Whether questions and conversations are stored."""
     max_file_mb: FromOne
 
 
-class Saved(Strict):
+class SavedEvent(Strict):
     file: str
 
 
-class IngestProgress(Strict):
+class ProgressEvent(Strict):
     stage: Literal["reading", "embedding"]
     done: Count
     of: Count
 
 
-class TakenIn(Strict):
+class AddedEvent(Strict):
     status: Status
     paper: PaperJson
     notes: list[str]
 
 
 def paper_json(paper: Paper, added: str) -> PaperJson:
-    """added: when, as an ISO time in UTC."""
+    """added: ISO time in UTC."""
     return PaperJson(
         id=paper.id,
         file=paper.file,
@@ -233,29 +235,29 @@ def paper_json(paper: Paper, added: str) -> PaperJson:
 
 
 def paper_details(paper: Paper, added: str) -> PaperDetails:
-    """The same with what is needed to cite it."""
-    about = paper_json(paper, added).model_dump()
-    return PaperDetails(**about, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ()))
+    """paper_json with page labels, a reference and BibTeX."""
+    fields = paper_json(paper, added).model_dump()
+    return PaperDetails(**fields, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ()))
 
 
-def chat_reply(message: str, said: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:
-    """An answer as the web gives it. message: as it was sent. turn: its place in the conversation."""
+def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:
+    """The reply to a message. message: exactly as it was sent. turn: the answer's number, from 1."""
     return ChatReply(
         message=message,
-        answer=said.answer,
-        refused=said.refused,
-        sources_used=list(dict.fromkeys(citation.file for citation in said.citations)),
-        citations=said.citations,
+        answer=answer.answer,
+        refused=answer.refused,
+        sources_used=list(dict.fromkeys(citation.file for citation in answer.citations)),
+        citations=answer.citations,
         elapsed_ms=elapsed_ms,
         conversation=conversation,
         turn=turn,
-        standalone_question=said.standalone_question,
-        sentences=said.sentences,
-        dropped_sentences=said.dropped_sentences,
-        notice=said.notice,
-        style=said.style,
-        models=said.models,
-        hits=said.hits,
+        standalone_question=answer.standalone_question,
+        sentences=answer.sentences,
+        dropped_sentences=answer.dropped_sentences,
+        notice=answer.notice,
+        style=answer.style,
+        models=answer.models,
+        hits=answer.hits,
     )
 
 
@@ -264,5 +266,5 @@ def error_body(error: FolioError) -> ErrorBody:
 
 
 def event(kind: str, value: BaseModel) -> dict[str, str]:
-    """One server-sent event, its data on one line of JSON."""
+    """One server-sent event, with its data as one line of JSON."""
     return {"event": kind, "data": value.model_dump_json()}

@@ -1,4 +1,4 @@
-"""What people ask of Folio through the web, many at once: search, answers, conversations, papers, their pages."""
+"""What the web API does, for many clients at once: search, answers, conversations, papers and page pictures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from folio.store.query_log import Feedback
 from folio.types import Answer, Paper
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
-from folio.web.paper_files import PaperFiles, Removed, not_here
+from folio.web.paper_files import PaperFiles, Removed, unknown_paper
 from folio.web.schema import (
     ChatReply,
     ChatRequest,
@@ -38,7 +38,7 @@ from folio.web.schema import (
     PaperDetails,
     PaperJson,
     PaperList,
-    Retrieved,
+    RetrievedEvent,
     SearchReply,
     SearchRequest,
     StoreJson,
@@ -47,18 +47,18 @@ from folio.web.schema import (
     paper_json,
 )
 
-DPI = 150  # of a page's picture: 1240 pixels across A4, sharp at twice the width of a column
+DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
 
-class Listener(Protocol):
-    """Told how an answer goes on. What it raises ends the answer."""
+class AnswerCallbacks(Protocol):
+    """Called while an answer is made. Any exception they raise ends the answer."""
 
-    def retrieved(self, found: Retrieved) -> None: ...
+    def on_hits(self, found: RetrievedEvent) -> None: ...
 
-    def sentence(self, sentence: SentenceJson) -> None: ...
+    def on_sentence(self, sentence: SentenceJson) -> None: ...
 
     def check_cancelled(self) -> None:
-        """Called often while a model writes."""
+        """Called often while a model writes; raises to cancel."""
         ...
 
 
@@ -67,49 +67,49 @@ class Busy(UsageError):
 
 
 class Service:
-    """Any number of threads may call; what takes long holds up nobody else."""
+    """Thread-safe; a slow call does not delay the others."""
 
     def __init__(self, app: App) -> None:
         limits = app.limits(1)
         self._app = app
-        self.shelf = PaperFiles(app)
-        self._readers = RetrieverPool(app.library_path, app.retriever, app.open_indexes)
+        self.paper_files = PaperFiles(app)
+        self._retrievers = RetrieverPool(app.library_path, app.retriever, app.open_indexes)
         self._conversations = Conversations(app.library_path if app.logs_questions else None)
-        self._pages = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+        self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self._answering: set[str] = set()
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Load, beside whatever else is done, what the first question needs; sweep up what a kill left."""
-        run_in_background(self.shelf.sweep)
+        """Load what the first question needs and delete stale uploads, both in background threads."""
+        run_in_background(self.paper_files.delete_stale_uploads)
         import_aside()
         run_in_background(self.health)
 
     def close(self) -> None:
-        self._pages.close()
-        self._readers.close()
+        self._page_images.close()
+        self._retrievers.close()
         self._conversations.close()
 
-    # What there is
+    # State of the index
 
     def health(self) -> Health:
-        """What is in the store, and what works on it. Raises StoreMismatch, StoreDamaged."""
+        """What is in the store, and which models are in use. Raises StoreMismatch, StoreDamaged."""
         app = self._app.at_a_glance()
-        facts, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
-        faults: list[str] = []
-        with suppress(StoreMissing), self._readers.acquire() as reader:
+        store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
+        model_errors: list[str] = []
+        with suppress(StoreMissing), self._retrievers.acquire() as reader:
             models["embedder"] = app.embedder(reader.library).name
             reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
             try:
                 models["llm"] = app.models.answerer(reader.retriever).name
-            except ModelError as error:  # a model that was asked for by name
-                faults.append(f"{error.happened} {error.remedy}")
+            except ModelError as error:  # the settings name a model that cannot be used
+                model_errors.append(f"{error.happened} {error.remedy}")
             made_with = reader.made_with
             counts = reader.library.counts()
             with reader.library.reading() as stamp:
                 generation = stamp.generation
-            facts = StoreJson(
+            store = StoreJson(
                 folder=str(app.store_folder),
                 papers=counts["papers"],
                 chunks=counts["chunks"],
@@ -117,23 +117,23 @@ class Service:
                 generation=generation,
             )
         return Health(
-            status="ready" if facts else "empty",
-            store=facts,
+            status="ready" if store else "empty",
+            store=store,
             fingerprint=made_with,
             models=models,
-            better=[*faults, *app.models.better],
+            better=[*model_errors, *app.models.better],
             chat_models=app.models.chat_models(),
             logged=app.logs_questions,
             max_file_mb=app.limits(1).max_file_mb,
         )
 
     def papers(self) -> PaperList:
-        """Every paper, and every file that gave none; empty before the first."""
+        """All papers, and the files that no text could be read from; empty if there is no index yet."""
         try:
-            opened = self._app.open_library()
+            library = self._app.open_library()
         except StoreMissing:
             return PaperList(papers=[], failures=[])
-        with closing(opened) as library:
+        with closing(library):
             added = library.added()
             failures = library.failures()
             return PaperList(
@@ -144,112 +144,116 @@ class Service:
     def paper(self, paper: str) -> PaperDetails:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            (found,) = _known(library, [paper])
+            (found,) = _require_papers(library, [paper])
             return paper_details(found, library.added()[paper])
 
-    def added(self, paper: str) -> PaperJson:
-        """A paper as it is listed. Raises NotKnown."""
+    def listed_paper(self, paper: str) -> PaperJson:
+        """A paper as papers() lists it. Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            (found,) = _known(library, [paper])
+            (found,) = _require_papers(library, [paper])
             return paper_json(found, library.added()[paper])
 
     def pdf(self, paper: str) -> Path:
         """Raises NotKnown, PaperError."""
         with closing(self._app.open_library()) as library:
-            return self.shelf.pdf(library, paper)
+            return self.paper_files.pdf(library, paper)
 
     def picture(self, paper: str, page: int, quotes: Sequence[str]) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
         with closing(self._app.open_library()) as library:
-            (found,) = _known(library, [paper])
+            (found,) = _require_papers(library, [paper])
             if not 1 <= page <= found.page_count:
-                raise NotKnown(f"The paper has no page {page}.", f"Its last one is {found.page_count}.")
-            path = self.shelf.pdf(library, paper)
-        return self._pages.picture(PageView(path, page, tuple(quotes), DPI))
+                raise NotKnown(f"The paper has no page {page}.", f"Its last page is {found.page_count}.")
+            path = self.paper_files.pdf(library, paper)
+        return self._page_images.picture(PageView(path, page, tuple(quotes), DPI))
 
     def remove(self, paper: str) -> Removed:
         """Raises NotKnown, StoreBusy."""
-        return self.shelf.remove(paper)
+        return self.paper_files.remove(paper)
 
-    # What is asked
+    # Questions
 
-    def search(self, asked: SearchRequest) -> SearchReply:
+    def search(self, request: SearchRequest) -> SearchReply:
         """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
-        with self._readers.acquire() as reader:
-            papers = _known(reader.library, asked.papers) or None
-            found = reader.retriever.search(asked.query, asked.top_k, papers, rerank=asked.use_reranker)
-            models = reader.retriever.models_in(rerank=asked.use_reranker)
-            passages = passages_json(asked.query, found.hits, models, found.timings_ms)
+        with self._retrievers.acquire() as reader:
+            papers = _require_papers(reader.library, request.papers) or None
+            found = reader.retriever.search(request.query, request.top_k, papers, rerank=request.use_reranker)
+            models = reader.retriever.models_in(rerank=request.use_reranker)
+            passages = passages_json(request.query, found.hits, models, found.timings_ms)
         return SearchReply(
-            query=asked.query, hits=passages.hits, models=passages.models, elapsed_ms=_milliseconds(began)
+            query=request.query, hits=passages.hits, models=passages.models, elapsed_ms=_milliseconds(began)
         )
 
-    def require_answerable(self, asked: ChatRequest) -> None:
-        """Raises what can be told before anything is looked for: NotKnown, Busy, StoreMissing, StoreMismatch."""
+    def require_answerable(self, question: ChatRequest) -> None:
+        """Check what can be checked before retrieval. Raises NotKnown, Busy, StoreMissing, StoreMismatch."""
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _known(library, asked.papers)
-        if asked.conversation is not None:
+            _require_papers(library, question.papers)
+        if question.conversation is not None:
             with self._lock:
-                if asked.conversation in self._answering:
+                if question.conversation in self._answering:
                     raise _busy()
-            self._conversations.require(asked.conversation)
+            self._conversations.require(question.conversation)
 
-    def ask(self, asked: ChatRequest, listener: Listener) -> ChatReply:
-        """One answer; it is kept when it is whole. Where that fails, its notice says so.
+    def ask(self, question: ChatRequest, callbacks: AnswerCallbacks) -> ChatReply:
+        """Answer a message, and store the whole answer. If it cannot be stored, the reply's notice says so.
 
-        Raises NotKnown, Busy, StoreMissing, StoreMismatch and ModelError; and what the listener raises.
+        Raises NotKnown, Busy, StoreMissing, StoreMismatch, ModelError, and whatever the callbacks raise.
         """
-        listener.check_cancelled()  # whoever left while others were before it needs no answer
+        callbacks.check_cancelled()  # the client may have left while it was queued
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        conversation = asked.conversation or self._conversations.begin()
-        with self._one_at_a_time(conversation), self._readers.acquire() as reader:
-            before = self._conversations.turns(conversation, reader.library) if asked.conversation else ()
-            chat = self._chat(reader, asked, listener, [turn.answer for turn in before if turn.answer is not None])
+        conversation = question.conversation or self._conversations.begin()
+        with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
+            before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
+            turns = [turn.answer for turn in before if turn.answer is not None]
+            chat = self._chat(reader, question, callbacks, turns)
             models = chat.models
             reply = chat.ask(
-                asked.message,
-                lambda sentence: listener.sentence(sentence_json(sentence)),
-                lambda hits: listener.retrieved(
-                    Retrieved(
+                question.message,
+                lambda sentence: callbacks.on_sentence(sentence_json(sentence)),
+                lambda hits: callbacks.on_hits(
+                    RetrievedEvent(
                         conversation=conversation,
                         turn=len(before) + 1,
-                        hits=passages_json(asked.message, hits, models, {}).hits,
+                        hits=passages_json(question.message, hits, models, {}).hits,
                         elapsed_ms=_milliseconds(began),
                     )
                 ),
             )
-            listener.check_cancelled()
-            said = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
-            made = chat_reply(asked.message, said, conversation, len(before) + 1, _milliseconds(began))
+            callbacks.check_cancelled()
+            answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
+            web_reply = chat_reply(question.message, answer, conversation, len(before) + 1, _milliseconds(began))
             entry = log_entry(reply, at, models["llm"]) if self._app.logs_questions else None
             try:
-                self._conversations.add(conversation, made.model_dump(), reply.answer, entry)
-            except (StoreError, OSError) as error:  # as in a terminal: it is told, and the answer stands
-                told = (error if isinstance(error, StoreError) else unusable(error)).happened
-                return made.model_copy(update={"notice": f"{made.notice} This could not be kept: {told}".strip()})
-            return made
+                self._conversations.add(conversation, web_reply.model_dump(), reply.answer, entry)
+            except (StoreError, OSError) as error:  # the answer is still good, so report the problem with it
+                happened = (error if isinstance(error, StoreError) else unusable(error)).happened
+                notice = f"{web_reply.notice} This answer could not be saved: {happened}".strip()
+                return web_reply.model_copy(update={"notice": notice})
+            return web_reply
 
-    def _chat(self, reader: Reader, asked: ChatRequest, listener: Listener, turns: Sequence[Answer]) -> Chat:
-        papers = _known(reader.library, asked.papers) or None
+    def _chat(self, reader: Reader, question: ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]) -> Chat:
+        papers = _require_papers(reader.library, question.papers) or None
         return Chat(
             reader.retriever,
-            self._app.models.answerer(reader.retriever, model=asked.model, check_cancelled=listener.check_cancelled),
-            top_k=asked.top_k or self._app.top_k,
+            self._app.models.answerer(
+                reader.retriever, model=question.model, check_cancelled=callbacks.check_cancelled
+            ),
+            top_k=question.top_k or self._app.top_k,
             papers=papers,
-            style=asked.style,
-            rerank=asked.use_reranker,
+            style=question.style,
+            rerank=question.use_reranker,
             turns=turns,
         )
 
-    def mark(self, conversation: str, turn: int, feedback: Feedback) -> None:
+    def record_feedback(self, conversation: str, turn: int, feedback: Feedback) -> None:
         """Raises NotKnown, and UsageError for a question that is not in the log."""
         row = self._conversations.query(conversation, turn)
         if row is None:
-            raise UsageError("The question is not in the log.", "QUERY_LOG=true keeps questions from now on.")
+            raise UsageError("The question is not in the log.", "Set QUERY_LOG=true to log questions from now on.")
         with closing(self._app.open_library()) as library:
             self._app.query_log(library).mark_row(row, feedback)
         self._conversations.mark(conversation, turn, feedback)
@@ -275,20 +279,20 @@ class Service:
             turns=[ChatReply.model_validate(turn.reply) for turn in turns],
         )
 
-    def forget(self, conversation: str) -> None:
+    def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
         self._conversations.remove(conversation)
 
     def markdown(self, conversation: str) -> tuple[str, str]:
-        """A conversation with its citations, and a file's name for it. Raises NotKnown."""
+        """A conversation with its citations as Markdown, and a file name for it. Raises NotKnown."""
         found = self._conversations.require(conversation)
         title = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title, found.updated[:10]]))
         return markdown(found.title, [turn.reply for turn in self._conversations.turns(conversation)]), f"{name}.md"
 
     @contextmanager
-    def _one_at_a_time(self, conversation: str) -> Iterator[None]:
-        """A follow-up to what has not been said yet would be answered as if it had never been asked."""
+    def _lock_conversation(self, conversation: str) -> Iterator[None]:
+        """Raises Busy while the conversation is answering: a follow-up needs the answer before it."""
         with self._lock:
             if conversation in self._answering:
                 raise _busy()
@@ -300,12 +304,12 @@ class Service:
                 self._answering.discard(conversation)
 
 
-def _known(library: Library, ids: Sequence[str]) -> list[Paper]:
-    """The papers of these ids. Raises NotKnown for one that is not here."""
+def _require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
+    """The papers with these ids. Raises NotKnown."""
     wanted = list(dict.fromkeys(ids))
     papers = library.papers_by_id(wanted)
     if len(papers) < len(wanted):
-        raise not_here()
+        raise unknown_paper()
     return papers
 
 

@@ -1,4 +1,4 @@
-"""Events to a client that waits for something long, from the thread that works on it."""
+"""Server-sent events from the thread that works on a request to the client that waits for it."""
 
 from __future__ import annotations
 
@@ -14,106 +14,108 @@ from pydantic import BaseModel
 from folio.errors import FolioError
 from folio.files import unusable
 from folio.schema import SentenceJson
-from folio.web.schema import ErrorBody, Retrieved, error_body, event
+from folio.web.schema import ErrorBody, RetrievedEvent, error_body, event
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Tell = Callable[[str, BaseModel], None]
+SendEvent = Callable[[str, BaseModel], None]
 
-# Seconds in which work stops when the server ends: a batch of passages is embedded to its end
-_STOP_S = 5
-
-
-class Gone(Exception):
-    """Nobody waits for it any more: the client has left, or the server ends."""
+# Seconds that threads get to stop at shutdown: enough to finish embedding a batch of passages
+_SHUTDOWN_S = 5
 
 
-class Work:
-    """What threads are at for clients. It is over before the server is, which it needs to the end."""
+class RequestCancelled(Exception):
+    """Nobody needs the result: the client has disconnected, or the server is shutting down."""
+
+
+class RequestThreads:
+    """The threads that work on requests, so that they can be stopped before the server they depend on."""
 
     def __init__(self) -> None:
-        self._ending = Event()
-        self._at_work: set[asyncio.Future[Any]] = set()
+        self._shutting_down = Event()
+        self._running: set[asyncio.Future[Any]] = set()
 
-    def begin(self, work: Callable[..., T], *arguments: object, slots: CapacityLimiter) -> asyncio.Future[T]:
-        """Do it in a thread, as soon as there is a slot."""
-        working = asyncio.ensure_future(to_thread.run_sync(work, *arguments, limiter=slots))
-        self._at_work.add(working)
-        working.add_done_callback(self._done)
-        return working
+    def start(self, work: Callable[..., T], *arguments: object, slots: CapacityLimiter) -> asyncio.Future[T]:
+        """Call work(*arguments) in a thread as soon as a slot is free."""
+        future = asyncio.ensure_future(to_thread.run_sync(work, *arguments, limiter=slots))
+        self._running.add(future)
+        future.add_done_callback(self._remove)
+        return future
 
     def check_cancelled(self) -> None:
-        """Raises Gone when the server ends."""
-        if self._ending.is_set():
-            raise Gone
+        """Raises RequestCancelled once the server shuts down."""
+        if self._shutting_down.is_set():
+            raise RequestCancelled
 
-    async def end(self) -> None:
-        """Stop it all. What does not stop in time waits for a model that says nothing, and has nothing to lose."""
-        self._ending.set()
-        if self._at_work:
-            await asyncio.wait(self._at_work, timeout=_STOP_S)
+    async def shut_down(self) -> None:
+        """Stop all threads. One that does not stop in time is waiting for a silent model and has nothing to lose."""
+        self._shutting_down.set()
+        if self._running:
+            await asyncio.wait(self._running, timeout=_SHUTDOWN_S)
 
-    def _done(self, working: asyncio.Future[Any]) -> None:
-        self._at_work.discard(working)
-        if not working.cancelled():
-            working.exception()  # looked at, or asyncio complains where nobody waits for it any more
+    def _remove(self, future: asyncio.Future[Any]) -> None:
+        self._running.discard(future)
+        if not future.cancelled():
+            future.exception()  # asyncio logs exceptions that are never retrieved
 
 
-class Client:
-    """Who waits for something long: told how it goes on, from the thread that works on it."""
+class EventStream:
+    """Events for one client, sent from the thread that works on its request. Implements AnswerCallbacks."""
 
-    def __init__(self, work: Work) -> None:
-        self._all_work = work
+    def __init__(self, threads: RequestThreads) -> None:
+        self._threads = threads
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
-        self._gone = Event()
+        self._cancelled = Event()
 
-    def tell(self, kind: str, value: BaseModel) -> None:
-        """Send an event; one who has left gets none."""
-        if not self._gone.is_set():
+    def send(self, kind: str, value: BaseModel) -> None:
+        """Queue an event, unless the client has disconnected."""
+        if not self._cancelled.is_set():
             self._loop.call_soon_threadsafe(self._events.put_nowait, event(kind, value))
 
     def check_cancelled(self) -> None:
-        """Raises Gone."""
-        self._all_work.check_cancelled()
-        if self._gone.is_set():
-            raise Gone
+        """Raises RequestCancelled."""
+        self._threads.check_cancelled()
+        if self._cancelled.is_set():
+            raise RequestCancelled
 
-    def retrieved(self, found: Retrieved) -> None:
+    def on_hits(self, found: RetrievedEvent) -> None:
         self.check_cancelled()
-        self.tell("retrieved", found)
+        self.send("retrieved", found)
 
-    def sentence(self, sentence: SentenceJson) -> None:
+    def on_sentence(self, sentence: SentenceJson) -> None:
         self.check_cancelled()
-        self.tell("sentence", sentence)
+        self.send("sentence", sentence)
 
-    def leave(self) -> None:
-        self._gone.set()
+    def cancel(self) -> None:
+        self._cancelled.set()
 
-    async def events(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
-        """What is told while a thread works. One who stops listening has left."""
-        self._all_work.begin(self._work, work, slots=slots)
+    async def run(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
+        """Run work in a thread and yield the events that it sends. Closing the iterator cancels the request."""
+        self._threads.start(self._run, work, slots=slots)
         try:
-            while (told := await self._events.get()) is not None:
-                yield told
+            while (sent := await self._events.get()) is not None:
+                yield sent
         finally:
-            self.leave()
+            self.cancel()
 
-    def _work(self, work: Callable[[], None]) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Gone:
+        except RequestCancelled:
             pass
         except FolioError as error:
-            self.tell("error", error_body(error))
+            self.send("error", error_body(error))
         except OSError as error:
-            self.tell("error", error_body(unusable(error)))
+            self.send("error", error_body(unusable(error)))
         except Exception:
             logger.exception("A request failed.")
-            self.tell("error", _FAULT)
+            self.send("error", _INTERNAL_ERROR)
         finally:
             self._loop.call_soon_threadsafe(self._events.put_nowait, None)
 
 
-_FAULT = ErrorBody(error="Folio itself failed at this.", remedy="Try again; the terminal of serve.py tells more.")
+_INTERNAL_ERROR = ErrorBody(
+    error="Folio failed with an internal error.", remedy="Try again; the terminal that runs serve.py shows details."
+)

@@ -17,7 +17,7 @@ from folio.app import App
 from folio.ingest import discovery
 from folio.store import indexes
 from folio.web.api import make_web
-from folio.web.request_guard import Allowed
+from folio.web.request_guard import AccessRules
 from folio.web.server import FINISH_S
 from tests.helpers.fakes import RecordedProgress
 from tests.helpers.paths import models_folder
@@ -33,7 +33,7 @@ class Live:
     def __init__(self, app: App, port: int = 0) -> None:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
-        web = make_web(app, Allowed(host="127.0.0.1", port=self.port))
+        web = make_web(app, AccessRules(host="127.0.0.1", port=self.port))
         config = uvicorn.Config(web, log_level="error", lifespan="on", timeout_graceful_shutdown=FINISH_S)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})

@@ -18,7 +18,7 @@ from folio import workers
 from folio.errors import DiskFull
 from folio.store import indexes
 from folio.web.api import make_web
-from folio.web.request_guard import Allowed
+from folio.web.request_guard import AccessRules
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
@@ -180,7 +180,7 @@ def test_an_upload_to_a_full_disk_says_so_and_leaves_nothing(
     if full == "where it waits":
         monkeypatch.setattr(tempfile, "tempdir", str(disk))
     papers = (tmp_path if full == "where it waits" else disk) / "papers"
-    web = make_web(hashing_app(tmp_path, PAPERS_DIR=papers), Allowed("127.0.0.1", 8420))
+    web = make_web(hashing_app(tmp_path, PAPERS_DIR=papers), AccessRules("127.0.0.1", 8420))
     with TestClient(web, base_url="http://127.0.0.1:8420") as client:
         response = client.post("/papers", files={"file": ("a.pdf", b"%PDF-1.7" + bytes(3_000_000))})
     assert response.status_code == 507

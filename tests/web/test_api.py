@@ -1,4 +1,4 @@
-"""The web API: what each request gives, in what order it streams, and how it refuses."""
+"""The web API: replies, the order of streamed events, and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from folio import workers
 from folio.store.query_log import LogCounts, QueryLog
 from folio.types import REFUSAL
 from folio.web.api import make_web
-from folio.web.request_guard import Allowed
+from folio.web.request_guard import AccessRules
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.ollama_server import OllamaStandIn
@@ -30,7 +30,7 @@ Open = Callable[..., TestClient]
 
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Opens a client of the API over a store in this folder; settings by name."""
+    """A function that opens an API client for a store in tmp_path, with these settings."""
     monkeypatch.setattr(workers, "run_guarded", read_here)
     clients: list[TestClient] = []
 
@@ -41,7 +41,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         if papers and not app.library_path.exists():
             small_papers(app.settings.PAPERS_DIR)
             app.run()
-        web = make_web(app, Allowed(host="127.0.0.1", port=8420))
+        web = make_web(app, AccessRules(host="127.0.0.1", port=8420))
         made = TestClient(web, base_url="http://127.0.0.1:8420", raise_server_exceptions=False)
         clients.append(made)
         return made.__enter__()
@@ -73,7 +73,7 @@ def events(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def refusal(response: Any, status: int) -> str:
-    """What happened, of an error in the one shape that errors have."""
+    """The error message of a response with this status."""
     assert response.status_code == status, response.text
     body = response.json()
     assert body.keys() == {"error", "remedy"}
@@ -94,7 +94,7 @@ def logged(folder: Path) -> LogCounts:
         library.close()
 
 
-# What there is
+# Health
 
 
 def test_health_of_a_store(client: TestClient) -> None:
@@ -106,7 +106,7 @@ def test_health_of_a_store(client: TestClient) -> None:
     assert (found["chat_models"], found["logged"]) == ([], True)
 
 
-def test_before_the_first_paper_all_is_empty_and_says_what_to_do(opened: Open) -> None:
+def test_an_empty_store_says_that_there_is_no_index(opened: Open) -> None:
     client = opened(papers=False)
     assert client.get("/health").json().items() >= {"status": "empty", "store": None}.items()
     assert client.get("/papers").json() == {"papers": [], "failures": []}
@@ -115,19 +115,19 @@ def test_before_the_first_paper_all_is_empty_and_says_what_to_do(opened: Open) -
         assert "There is no index" in refusal(client.post(path, json=body), 409)
 
 
-def test_what_would_make_it_better_is_told(opened: Open) -> None:
+def test_health_says_what_would_improve_answers(opened: Open) -> None:
     client = opened(LLM="auto", RERANKER="auto", CROSS_ENCODER="nobody/has-this")
     better = client.get("/health").json()["better"]
     assert better == ["`make models` fetches nobody/has-this", "start Ollama, then `ollama pull llama3.1:8b`"]
 
 
-def test_a_model_that_was_asked_for_and_is_not_there_is_told(opened: Open) -> None:
+def test_health_reports_a_configured_model_that_is_missing(opened: Open) -> None:
     found = opened(LLM="ollama").get("/health").json()
     assert (found["status"], found["models"]["llm"]) == ("ready", "")
     assert found["better"][0].startswith("No Ollama server answers at http://127.0.0.1:11434.")
 
 
-def test_what_is_ready_is_told_beside_a_server_that_says_nothing(opened: Open, ollama_server: OllamaStandIn) -> None:
+def test_health_responds_while_ollama_is_silent(opened: Open, ollama_server: OllamaStandIn) -> None:
     ollama_server.faults.first_byte_s, ollama_server.faults.paths = 600, ("/api/tags",)
     client = opened(LLM="auto", OLLAMA_HOST=ollama_server.url)
     found = client.get("/health").json()
@@ -146,7 +146,7 @@ def test_search_finds_passages_with_their_pages(client: TestClient) -> None:
     assert found["query"] == LENGTH
 
 
-def test_search_is_among_chosen_papers_alone(client: TestClient) -> None:
+def test_search_only_chosen_papers(client: TestClient) -> None:
     otters = papers(client)["otters.pdf"]["id"]
     found = client.post("/search", json={"query": LENGTH, "papers": [otters]}).json()
     assert {hit["file"] for hit in found["hits"]} == {"otters.pdf"}
@@ -179,14 +179,14 @@ def test_an_answer_cites_a_page_for_every_sentence(client: TestClient) -> None:
     assert reply["elapsed_ms"] > 0
 
 
-def test_what_the_papers_do_not_say_is_refused(client: TestClient) -> None:
+def test_a_question_the_papers_do_not_answer_is_refused(client: TestClient) -> None:
     reply = said(client, "Who painted the ceiling of the Sistine chapel in Rome?")
     assert (reply["answer"], reply["refused"]) == (REFUSAL, True)
     assert (reply["sentences"], reply["citations"], reply["sources_used"]) == ([], [], [])
     assert reply["hits"]
 
 
-def test_a_follow_up_is_of_its_own_conversation(client: TestClient) -> None:
+def test_a_follow_up_uses_its_own_conversation(client: TestClient) -> None:
     first, other = said(client, LENGTH), said(client, "How do sea otters sleep?")
     assert first["conversation"] != other["conversation"]
     follow_up = said(client, THICK, conversation=first["conversation"])
@@ -196,7 +196,7 @@ def test_a_follow_up_is_of_its_own_conversation(client: TestClient) -> None:
     assert said(client, THICK)["standalone_question"] == THICK
 
 
-def test_an_answer_is_from_chosen_papers_with_as_many_passages_as_asked(client: TestClient) -> None:
+def test_an_answer_uses_the_chosen_papers_and_number_of_passages(client: TestClient) -> None:
     otters = papers(client)["otters.pdf"]["id"]
     reply = said(client, "What do sea otters eat, and how do they sleep?", papers=[otters], top_k=1)
     assert {hit["file"] for hit in reply["hits"]} == {"otters.pdf"}
@@ -222,20 +222,20 @@ def test_a_report_has_sections(client: TestClient) -> None:
         ({"message": "x", "unknown": 1}, "unknown"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_by_name(client: TestClient, body: dict[str, Any], names: str) -> None:
+def test_an_invalid_field_is_refused_by_name(client: TestClient, body: dict[str, Any], names: str) -> None:
     for path in ("/chat", "/chat/stream"):
         assert refusal(client.post(path, json=body), 422).startswith(f"{names}: ")
 
 
 def test_an_empty_message_and_an_unknown_conversation_are_refused(client: TestClient) -> None:
-    assert refusal(client.post("/chat", json={"message": " \n "}), 422) == "message: it is empty."
+    assert refusal(client.post("/chat", json={"message": " \n "}), 422) == "message: must not be empty."
     unknown = {"message": "x", "conversation": "A" * 16}
     for path in ("/chat", "/chat/stream"):
         refusal(client.post(path, json=unknown), 404)
     assert client.get("/conversations").json() == {"conversations": []}
 
 
-def test_a_model_is_asked_for_by_name(opened: Open, ollama_server: OllamaStandIn) -> None:
+def test_a_model_is_chosen_by_name(opened: Open, ollama_server: OllamaStandIn) -> None:
     client = opened(OLLAMA_HOST=ollama_server.url)
     ollama_server.reply = [f"{IS_LONG} [1]."]
     assert said(client, LENGTH)["models"]["llm"] == "extractive (built in)"
@@ -248,10 +248,10 @@ def test_a_model_is_asked_for_by_name(opened: Open, ollama_server: OllamaStandIn
     assert "does not have the model nobody" in error["error"]
 
 
-# As it comes
+# Streams
 
 
-def test_a_stream_tells_what_was_found_then_each_sentence_then_the_whole(client: TestClient) -> None:
+def test_a_stream_sends_the_hits_then_each_sentence_then_the_whole_reply(client: TestClient) -> None:
     response = client.post("/chat/stream", json={"message": LENGTH})
     assert response.headers["content-type"].startswith("text/event-stream")
     told = events(response.text)
@@ -265,7 +265,7 @@ def test_a_stream_tells_what_was_found_then_each_sentence_then_the_whole(client:
     assert done.keys() == said(client, LENGTH).keys()
 
 
-def test_a_stream_of_a_refusal_has_no_sentence(client: TestClient) -> None:
+def test_a_streamed_refusal_has_no_sentences(client: TestClient) -> None:
     told = events(client.post("/chat/stream", json={"message": "Who painted the Sistine chapel in Rome?"}).text)
     assert [kind for kind, _ in told] == ["retrieved", "citations", "done"]
     assert told[-1][1]["answer"] == REFUSAL
@@ -274,7 +274,7 @@ def test_a_stream_of_a_refusal_has_no_sentence(client: TestClient) -> None:
 # Conversations
 
 
-def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open, tmp_path: Path) -> None:
+def test_conversations_are_listed_shown_exported_and_deleted(opened: Open, tmp_path: Path) -> None:
     client = opened()
     first = said(client, LENGTH)
     second = said(client, THICK, conversation=first["conversation"])
@@ -298,17 +298,17 @@ def test_conversations_are_listed_shown_exported_and_forgotten(opened: Open, tmp
     for gone in (client.get(path), client.delete(path), client.get(f"{path}/markdown")):
         refusal(gone, 404)
     assert [one["id"] for one in client.get("/conversations").json()["conversations"]] == [other["conversation"]]
-    assert logged(tmp_path).questions == 1  # what was forgotten is not in the log either
+    assert logged(tmp_path).questions == 1  # deleted from the log too
 
 
-def test_a_conversation_goes_on_after_the_server_was_started_again(opened: Open) -> None:
+def test_a_conversation_continues_after_a_restart(opened: Open) -> None:
     first = said(opened(), LENGTH)
     follow_up = said(opened(), THICK, conversation=first["conversation"])
     assert "thickness of 800 metres" in follow_up["answer"]
     assert follow_up["turn"] == 2
 
 
-def test_without_a_log_conversations_are_not_written_down(opened: Open) -> None:
+def test_without_a_log_conversations_are_not_stored(opened: Open) -> None:
     client = opened(QUERY_LOG=False)
     first = said(client, LENGTH)
     assert said(client, THICK, conversation=first["conversation"])["turn"] == 2
@@ -319,7 +319,7 @@ def test_without_a_log_conversations_are_not_written_down(opened: Open) -> None:
     assert other.get("/conversations").json() == {"conversations": []}
 
 
-def test_an_answer_that_cannot_be_kept_stands_and_says_so(
+def test_an_answer_that_cannot_be_saved_has_a_notice(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
@@ -328,7 +328,7 @@ def test_an_answer_that_cannot_be_kept_stands_and_says_so(
     writer.execute("BEGIN IMMEDIATE")
     reply = said(client, LENGTH)
     assert reply["answer"].startswith(IS_LONG)
-    assert "This could not be kept: Another process is writing to the library" in reply["notice"]
+    assert "This answer could not be saved: Another process is writing to the library" in reply["notice"]
     assert events(client.post("/chat/stream", json={"message": LENGTH}).text)[-1][0] == "done"
     writer.execute("ROLLBACK")
     writer.close()
@@ -336,7 +336,7 @@ def test_an_answer_that_cannot_be_kept_stands_and_says_so(
     assert logged(tmp_path).questions == 1
 
 
-def test_feedback_marks_the_answer_it_is_of(client: TestClient, tmp_path: Path) -> None:
+def test_feedback_marks_the_right_answer(client: TestClient, tmp_path: Path) -> None:
     first, other = said(client, LENGTH), said(client, "How do sea otters sleep?")
     body = {"conversation": first["conversation"], "turn": 1, "feedback": "bad"}
     assert client.post("/feedback", json=body).status_code == 204
@@ -352,7 +352,7 @@ def test_feedback_marks_the_answer_it_is_of(client: TestClient, tmp_path: Path) 
 # Papers
 
 
-def test_papers_are_listed_with_all_that_is_shown_of_them(client: TestClient) -> None:
+def test_papers_are_listed_with_their_details(client: TestClient) -> None:
     otters = papers(client)["otters.pdf"]
     assert otters.items() >= {"title": "On Sea Otters", "authors": [], "year": None, "pages": 2, "problems": []}.items()
     details = client.get(f"/papers/{otters['id']}").json()
@@ -365,7 +365,7 @@ def test_papers_are_listed_with_all_that_is_shown_of_them(client: TestClient) ->
     refusal(client.get("/papers/otters.pdf"), 422)
 
 
-def test_a_page_is_drawn_with_its_quote_marked(client: TestClient) -> None:
+def test_a_page_picture_has_its_quote_marked(client: TestClient) -> None:
     citation = said(client, LENGTH)["citations"][0]
     path = f"/papers/{citation['paper']}/pages/{citation['page']}.png"
     marked = client.get(path, params={"quote": [citation["quote"], "Nobody wrote this sentence here."]})
@@ -389,16 +389,16 @@ def test_a_pdf_is_served_whole_and_in_ranges(client: TestClient, tmp_path: Path)
     part = client.get(f"/pdf/{otters}", headers={"Range": "bytes=5-9"})
     assert (part.status_code, part.content) == (206, content[5:10])
     beyond = client.get(f"/pdf/{otters}", headers={"Range": "bytes=9999999-"})
-    assert "no such part" in refusal(beyond, 416)
+    assert "no such range" in refusal(beyond, 416)
     assert beyond.headers["content-range"] == f"bytes */{len(content)}"
     for wrong in ("bytes=9-5", "lines=1-2", "?"):
-        assert "no such part" in refusal(client.get(f"/pdf/{otters}", headers={"Range": wrong}), 400)
+        assert "no such range" in refusal(client.get(f"/pdf/{otters}", headers={"Range": wrong}), 400)
     (tmp_path / "papers" / "otters.pdf").unlink()
-    assert "is gone or has changed" in refusal(client.get(f"/pdf/{otters}"), 422)
+    assert "is missing or has changed" in refusal(client.get(f"/pdf/{otters}"), 422)
     refusal(client.get(f"/pdf/{NOBODY}"), 404)
 
 
-def test_a_pdf_is_put_in_with_its_progress_told(opened: Open, tmp_path: Path) -> None:
+def test_adding_a_pdf_reports_progress(opened: Open, tmp_path: Path) -> None:
     client = opened(papers=False)
     content = write_pdf(tmp_path / "made.pdf", OTTERS, "On Sea Otters").read_bytes()
     told = events(client.post("/papers", files={"file": ("../../otters.pdf", content)}).text)
@@ -414,7 +414,7 @@ def test_a_pdf_is_put_in_with_its_progress_told(opened: Open, tmp_path: Path) ->
     assert again[-1][1]["notes"] == ["The same file as otters.pdf."]
 
 
-def test_what_is_no_pdf_or_a_torn_one_is_not_put_in(client: TestClient, tmp_path: Path) -> None:
+def test_a_damaged_pdf_or_another_file_is_not_added(client: TestClient, tmp_path: Path) -> None:
     before = papers(client)
     page = client.post("/papers", files={"file": ("a.pdf", b"<html>")})
     assert "not a PDF" in refusal(page, 422)
@@ -432,7 +432,7 @@ def test_an_upload_that_is_too_large_is_refused(opened: Open) -> None:
     refusal(too_large, 413)
 
 
-def test_a_paper_is_taken_out_and_its_file_kept(client: TestClient, tmp_path: Path) -> None:
+def test_a_paper_is_removed_and_its_file_kept(client: TestClient, tmp_path: Path) -> None:
     otters = papers(client)["otters.pdf"]["id"]
     assert client.delete(f"/papers/{otters}").json() == {"file": "otters.pdf", "kept_at": ".removed/otters.pdf"}
     assert list(papers(client)) == ["alps/glaciers.pdf"]
@@ -441,7 +441,7 @@ def test_a_paper_is_taken_out_and_its_file_kept(client: TestClient, tmp_path: Pa
     refusal(client.delete(f"/papers/{otters}"), 404)
 
 
-def test_a_folder_that_cannot_be_used_is_told_by_name(client: TestClient, tmp_path: Path) -> None:
+def test_an_unusable_folder_is_named(client: TestClient, tmp_path: Path) -> None:
     otters = papers(client)["otters.pdf"]["id"]
     (tmp_path / "papers" / ".removed").touch()
     happened = refusal(client.delete(f"/papers/{otters}"), 500)
@@ -450,12 +450,12 @@ def test_a_folder_that_cannot_be_used_is_told_by_name(client: TestClient, tmp_pa
     assert [entry["file"] for entry in json.loads((tmp_path / "ingested.json").read_text())] == ["alps/glaciers.pdf"]
 
 
-# The rest
+# Errors and documentation
 
 
-def test_every_error_has_one_shape(client: TestClient) -> None:
+def test_every_error_has_the_same_form(client: TestClient) -> None:
     assert "nothing at this address" in refusal(client.get("/nothing"), 404)
-    assert "does not take that method" in refusal(client.put("/papers", json={}), 405)
+    assert "does not support that method" in refusal(client.put("/papers", json={}), 405)
     broken = client.post("/search", content=b"{", headers={"Content-Type": "application/json"})
     refusal(broken, 422)
     assert refusal(client.post("/papers", content=b"x", headers={"Content-Type": "multipart/form-data"}), 400)
@@ -463,7 +463,7 @@ def test_every_error_has_one_shape(client: TestClient) -> None:
     refusal(halves, 422)
 
 
-def test_the_description_and_its_page_need_no_network(client: TestClient) -> None:
+def test_the_api_documentation_needs_no_network(client: TestClient) -> None:
     described = client.get("/openapi.json").json()
     assert {"/chat", "/chat/stream", "/search", "/papers/{paper}", "/health"} <= described["paths"].keys()
     page = client.get("/docs").text

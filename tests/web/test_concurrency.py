@@ -1,4 +1,4 @@
-"""The web API over real connections: clients that come at once, clients that leave, one slow answer among others."""
+"""The web API over real connections: concurrent clients, clients that disconnect, slow answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from folio import workers
-from folio.web.api import ANSWERING
+from folio.web.api import MAX_CONCURRENT_ANSWERS
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.live_server import HTTP_ONLY, LIMIT_S, Live, builtin_app, until
@@ -38,7 +38,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: OllamaS
 
 
 def endless(server: OllamaStandIn) -> None:
-    """The model's answer would take minutes."""
+    """Makes the model write for minutes."""
     server.faults.endless, server.faults.between_pieces_s = "nothing", 0.02
 
 
@@ -47,9 +47,7 @@ def slowly(model: str = "llama3.1:8b", **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-def test_a_client_that_leaves_ends_its_answer_and_leaves_no_trace(
-    live: Live, ollama_server: OllamaStandIn, path: str
-) -> None:
+def test_a_disconnected_client_cancels_its_answer(live: Live, ollama_server: OllamaStandIn, path: str) -> None:
     endless(ollama_server)
     with live.client() as client:
         began = threading.Event()
@@ -72,22 +70,22 @@ def test_a_client_that_leaves_ends_its_answer_and_leaves_no_trace(
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-def test_a_client_that_leaves_before_the_models_first_word_frees_its_conversation_and_its_place(
+def test_a_client_that_disconnects_before_the_first_token_frees_its_conversation_and_slot(
     live: Live, ollama_server: OllamaStandIn, path: str
 ) -> None:
     ollama_server.faults.first_byte_s, ollama_server.faults.paths = 10 * LIMIT_S, ("/api/chat",)
     with live.client() as client:
         conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
-        asked = [slowly(conversation=conversation), *[slowly()] * (ANSWERING - 1)]
+        asked = [slowly(conversation=conversation), *[slowly()] * (MAX_CONCURRENT_ANSWERS - 1)]
         leaving = [sent(live, path, body) for body in asked]
-        until(lambda: len(ollama_server.bodies("/api/chat")) == ANSWERING)
+        until(lambda: len(ollama_server.bodies("/api/chat")) == MAX_CONCURRENT_ANSWERS)
         for each in leaving:
             each.close()
         until(lambda: client.post("/chat", json={"message": SLEEP, "conversation": conversation}).status_code == 200)
 
 
 def sent(live: Live, path: str, body: dict[str, Any]) -> socket.socket:
-    """A connection over which this was asked."""
+    """A connection on which this request was sent."""
     content = json.dumps(body).encode()
     connection = socket.create_connection(("127.0.0.1", live.port), timeout=LIMIT_S)
     headers = f"Host: 127.0.0.1:{live.port}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
@@ -95,7 +93,7 @@ def sent(live: Live, path: str, body: dict[str, Any]) -> socket.socket:
     return connection
 
 
-def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(
+def test_a_slow_answer_delays_no_other_client_and_its_conversation_is_busy(
     live: Live, ollama_server: OllamaStandIn
 ) -> None:
     with live.client() as client:
@@ -112,7 +110,7 @@ def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(
             assert client.post("/search", json={"query": SLEEP}).status_code == 200
             assert client.get("/papers").status_code == 200
             assert client.get("/health").status_code == 200
-            assert not ollama_server.left  # it is still at it
+            assert not ollama_server.left  # still running
         until(lambda: ollama_server.left)
 
         def free() -> bool:
@@ -123,7 +121,7 @@ def test_a_slow_answer_holds_up_nobody_else_and_its_conversation_takes_no_other(
         assert [turn["message"] for turn in turns] == [LENGTH, SLEEP]
 
 
-def test_a_paper_whose_client_left_while_another_was_read_is_read_too(
+def test_a_queued_paper_is_read_even_if_its_client_disconnects(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going_on = threading.Event()
@@ -135,7 +133,7 @@ def test_a_paper_whose_client_left_while_another_was_read_is_read_too(
     monkeypatch.setattr(workers, "run_guarded", held)
 
     def put_in(name: str, text: str) -> str:
-        """Leaves after the first event."""
+        """Disconnects after the first event."""
         content = write_pdf(tmp_path / name, [text]).read_bytes()
         url = f"{live.url}/papers"
         with httpx.stream("POST", url, files={"file": (name, content)}, timeout=LIMIT_S, **HTTP_ONLY) as response:
@@ -149,7 +147,7 @@ def test_a_paper_whose_client_left_while_another_was_read_is_read_too(
         until(lambda: len(client.get("/papers").json()["papers"]) == 4)
 
 
-def test_a_page_that_is_drawn_for_ever_holds_up_nothing_else_nor_the_end(
+def test_a_page_that_renders_forever_delays_neither_other_requests_nor_shutdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
@@ -176,7 +174,7 @@ def test_a_page_that_is_drawn_for_ever_holds_up_nothing_else_nor_the_end(
 
 
 @pytest.mark.slow
-def test_fifty_clients_at_once_each_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fifty_concurrent_clients_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
     asked = {
@@ -187,7 +185,7 @@ def test_fifty_clients_at_once_each_get_their_own_answers(tmp_path: Path, monkey
     def talk(url: str, number: int) -> tuple[str, str]:
         question, follow_up, file, fact = asked["ice" if number % 2 else "fur"]
         with httpx.Client(base_url=url, timeout=LIMIT_S * 2, **HTTP_ONLY) as client:
-            mine = question + " " * number  # nobody else's, and means the same
+            mine = question + " " * number  # unique to this client, with the same meaning
             first = client.post("/chat", json={"message": mine})
             assert first.status_code == 200, first.text
             reply = first.json()

@@ -1,4 +1,4 @@
-"""A conversation as Markdown: what it says, and that nothing in it does more than be read."""
+"""Markdown export: its content, and that no text in it becomes active markup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.helpers.answers import (
 
 
 def reply(answer: Answer) -> dict[str, Any]:
-    """As the web API gives it, as far as it is shown."""
+    """The fields of an API reply that the export uses."""
     return {**answer_json(answer, HITS, MODELS, TIMINGS).model_dump(mode="json"), "message": answer.question}
 
 
@@ -82,7 +82,7 @@ def test_a_report_has_its_headings() -> None:
     ]
 
 
-def test_several_pages_say_otherwise() -> None:
+def test_several_pages_contradict_a_sentence() -> None:
     disputed = replace(ANSWER, sentences=(Sentence("It grows.", (LENGTH,), (OTHERWISE, ANSWER.citations[2])),))
     assert "It grows. [1] **But [2, 3] say otherwise.**\n" in markdown("Ice", [reply(disputed)])
 
@@ -94,7 +94,7 @@ def test_a_conversation_of_refusals_lists_nothing() -> None:
     )
 
 
-# Nothing in it does more than be read
+# No text becomes active markup
 
 GFM = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 HARMLESS = {"heading", "paragraph", "blockquote", "ordered_list", "bullet_list", "list_item", "inline", "text"}
@@ -108,7 +108,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def saying(text: str) -> Answer:
-    """An answer where everything says this: question, sentence, section, file, title and quote."""
+    """An answer with this text as question, sentence, section, file, title and quote."""
     paper, stands = paper_of(f"{text}.pdf", f"A passage, {text} it says.", title=text)
     evidence = evidence_of(1, paper, stands)
     cited = cite(evidence, stands.strip())
@@ -117,7 +117,7 @@ def saying(text: str) -> Answer:
 
 
 def shown(text: str) -> str:
-    """How a text is to be read: on one line, without what cannot be seen."""
+    """The text as it should appear: on one line, without invisible characters."""
     return " ".join(printable(text).split())
 
 
@@ -151,7 +151,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_nothing_that_is_said_becomes_active(text: str) -> None:
+def test_no_text_becomes_active(text: str) -> None:
     written = markdown(text, [reply(saying(text))])
     found = list(tokens(written))
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
@@ -167,20 +167,20 @@ def test_nothing_that_is_said_becomes_active(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("a1 \n\t#*_-+=.:)(![]<>`\\|~&;/\"'"), min_size=1).filter(str.strip))
-def test_whatever_is_said_is_shown_as_it_is(text: str) -> None:
+def test_any_text_is_shown_unchanged(text: str) -> None:
     found = list(tokens(markdown(text, [reply(saying(text))])))
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
     lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
     assert {shown(text), f"Note: {shown(text)}", f"{shown(text)} [1]"} <= lines
 
 
-def test_an_address_is_no_link_where_addresses_become_links() -> None:
+def test_a_url_does_not_become_a_link() -> None:
     written = markdown("x", [reply(saying("See https://example.com and www.example.com"))])
     assert "https://" not in written  # https\:// is shown alike
     assert "www." not in written
 
 
-def test_nothing_steers_a_terminal_that_the_file_is_shown_in() -> None:
+def test_no_terminal_control_characters() -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\x9b31mred\u202e\u2028new"
     written = markdown(evil, [reply(saying(evil))])
     assert [char for char in written if not char.isprintable() and char != "\n"] == []

@@ -1,4 +1,4 @@
-"""The API against its own description: whatever it is sent, it answers as it says it does."""
+"""The API against its own OpenAPI document: responses to generated requests match it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def description(live: Live) -> Any:
 
 @pytest.fixture(scope="module")
 def known(live: Live) -> dict[str, str]:
-    """Ids that there are."""
+    """Ids that exist."""
     with live.client() as client:
         paper = client.get("/papers").json()["papers"][0]["id"]
         conversation = client.post("/chat", json={"message": "How do sea otters sleep?"}).json()["conversation"]
@@ -48,44 +48,44 @@ def operations(description: Any) -> list[Any]:
     return [found.ok() for found in description.get_all_operations()]
 
 
-def test_every_address_is_described(description: Any) -> None:
+def test_every_route_is_described(description: Any) -> None:
     assert len(operations(description)) == len({(one.method, one.path) for one in operations(description)}) == 15
 
 
 @pytest.mark.slow
-def test_whatever_is_sent_is_answered_as_described(description: Any) -> None:
+def test_responses_to_generated_requests_match_the_document(description: Any) -> None:
     for operation in operations(description):
 
         @some
         @given(case=operation.as_strategy())
-        def answered(case: Any) -> None:
-            # What makes a file a PDF, a schema cannot say.
+        def check(case: Any) -> None:
+            # A schema cannot describe what makes a file a PDF.
             refused = [positive_data_acceptance] if case.operation.path == "/papers" else []
             response = case.call_and_validate(excluded_checks=[not_a_server_error, *refused])
-            # 503: a model that nobody serves was asked for.
+            # 503: the request names a model that is not served.
             assert response.status_code < 500 or (response.status_code == 503 and case.body.get("model"))
 
-        answered()
+        check()
 
 
 @pytest.mark.slow
-def test_what_is_there_is_told_as_described(description: Any, known: dict[str, str]) -> None:
+def test_responses_for_existing_ids_match_the_document(description: Any, known: dict[str, str]) -> None:
     for operation in operations(description):
         if operation.method.upper() != "GET" or "{" not in operation.path:
             continue
 
         @some
         @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE))
-        def told(case: Any) -> None:
+        def check(case: Any) -> None:
             case.path_parameters = {**case.path_parameters, **known}
-            # It takes ids that it did not make itself for wrong ones.
+            # The check takes ids that schemathesis did not generate for invalid ones.
             case.call_and_validate(excluded_checks=[negative_data_rejection])
 
-        told()
+        check()
 
 
 @pytest.mark.slow
-def test_after_all_that_it_still_works(live: Live) -> None:
+def test_the_server_still_works_afterwards(live: Live) -> None:
     with live.client() as client:
         assert client.get("/health").json()["status"] == "ready"
         reply = client.post("/chat", json={"message": "How do sea otters sleep?"}).json()

@@ -1,4 +1,4 @@
-"""Papers' files: PDFs put in under safe names, papers taken out with their file kept, changed files not served."""
+"""Paper files: uploads get safe names, removed papers keep their file, changed files are not served."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
-from folio.web.paper_files import STALE_S, PaperFiles, _safe
+from folio.web.paper_files import STALE_S, PaperFiles, _safe_name
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 
@@ -28,24 +28,24 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
 
 
 @pytest.fixture
-def shelf(app: HashingApp) -> PaperFiles:
+def paper_files(app: HashingApp) -> PaperFiles:
     return PaperFiles(app)
 
 
 def pdf(tmp_path: Path, pages: tuple[str, ...] = OTTERS, name: str = "made.pdf") -> bytes:
-    """A PDF's bytes; the same pages are the same file."""
+    """A PDF's bytes; equal pages give equal bytes."""
     path = tmp_path / "elsewhere" / f"{len(pages)} {name}"
     return (path if path.exists() else write_pdf(path, pages, "On Sea Otters")).read_bytes()
 
 
-def put_in(shelf: PaperFiles, content: bytes, name: str = "otters.pdf") -> SourceFile:
-    upload = shelf.take_in(io.BytesIO(content), name)
-    assert shelf.ingest(upload, RecordedProgress()).status == "added"
+def add(paper_files: PaperFiles, content: bytes, name: str = "otters.pdf") -> SourceFile:
+    upload = paper_files.save_upload(io.BytesIO(content), name)
+    assert paper_files.ingest(upload, RecordedProgress()).status == "added"
     return upload.file
 
 
 def names(app: HashingApp) -> list[str]:
-    """What lies in PAPERS_DIR, hidden files too."""
+    """The files in PAPERS_DIR, hidden ones included."""
     return sorted(path.name for path in app.settings.PAPERS_DIR.iterdir())
 
 
@@ -58,13 +58,13 @@ def papers(app: HashingApp) -> list[str]:
         library.close()
 
 
-# Putting in
+# Adding
 
 
-def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
+def test_a_pdf_is_added_and_found(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
     progress = RecordedProgress()
-    upload = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
-    outcome, file = shelf.ingest(upload, progress), upload.file
+    upload = paper_files.save_upload(io.BytesIO(pdf(tmp_path)), "otters.pdf")
+    outcome, file = paper_files.ingest(upload, progress), upload.file
     assert (outcome.status, outcome.pages, outcome.file.name) == ("added", 2, "otters.pdf")
     assert names(app) == ["otters.pdf"]
     assert Path(file.path).read_bytes() == pdf(tmp_path)
@@ -72,23 +72,23 @@ def test_a_pdf_is_put_in_read_and_found(app: HashingApp, shelf: PaperFiles, tmp_
     assert papers(app) == ["otters.pdf"]
     library = app.open_library()
     assert app.retriever(library).search("What do otters eat?", 1).hits[0].paper.title == "On Sea Otters"
-    assert shelf.pdf(library, file.sha256) == Path(file.path)
+    assert paper_files.pdf(library, file.sha256) == Path(file.path)
     library.close()
 
 
-def test_the_same_file_again_is_not_kept_twice(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    put_in(shelf, pdf(tmp_path))
-    again = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
-    assert shelf.ingest(again, RecordedProgress()).status == "unchanged"
-    other = shelf.take_in(io.BytesIO(pdf(tmp_path)), "another name.pdf")
-    outcome = shelf.ingest(other, RecordedProgress())
+def test_an_identical_file_is_stored_once(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    add(paper_files, pdf(tmp_path))
+    again = paper_files.save_upload(io.BytesIO(pdf(tmp_path)), "otters.pdf")
+    assert paper_files.ingest(again, RecordedProgress()).status == "unchanged"
+    other = paper_files.save_upload(io.BytesIO(pdf(tmp_path)), "another name.pdf")
+    outcome = paper_files.ingest(other, RecordedProgress())
     assert (outcome.status, outcome.notes) == ("duplicate", ("The same file as otters.pdf.",))
     assert (names(app), papers(app)) == (["otters.pdf"], ["otters.pdf"])
 
 
-def test_another_file_of_the_same_name_gets_the_next_one(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    put_in(shelf, pdf(tmp_path))
-    put_in(shelf, pdf(tmp_path, GLACIERS))
+def test_another_file_with_the_same_name_is_numbered(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    add(paper_files, pdf(tmp_path))
+    add(paper_files, pdf(tmp_path, GLACIERS))
     assert names(app) == ["otters (2).pdf", "otters.pdf"]
     assert papers(app) == ["otters (2).pdf", "otters.pdf"]
 
@@ -112,18 +112,20 @@ def test_another_file_of_the_same_name_gets_the_next_one(app: HashingApp, shelf:
     ],
 )
 def test_a_name_is_made_safe(name: str, safe: str) -> None:
-    assert _safe(name) == safe
+    assert _safe_name(name) == safe
 
 
 @pytest.mark.parametrize("content", [b"", b"%PD", b"<html>%PDF</html>", b" " * 1024 + b"%PDF-1.7"])
-def test_what_is_no_pdf_is_refused_and_nothing_is_left(app: HashingApp, shelf: PaperFiles, content: bytes) -> None:
+def test_a_file_that_is_not_a_pdf_is_refused_and_leaves_nothing(
+    app: HashingApp, paper_files: PaperFiles, content: bytes
+) -> None:
     app.settings.PAPERS_DIR.mkdir()
     with pytest.raises(PaperError, match="The file is not a PDF"):
-        shelf.take_in(io.BytesIO(content), "otters.pdf")
+        paper_files.save_upload(io.BytesIO(content), "otters.pdf")
     assert names(app) == []
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(app: HashingApp, shelf: PaperFiles) -> None:
+def test_an_interrupted_upload_leaves_nothing(app: HashingApp, paper_files: PaperFiles) -> None:
     class Torn(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
             if self.tell():
@@ -131,30 +133,30 @@ def test_an_upload_that_breaks_off_leaves_nothing(app: HashingApp, shelf: PaperF
             return super().read(size)
 
     with pytest.raises(ConnectionResetError):
-        shelf.take_in(Torn(b"%PDF-1.7" + b" " * 5000), "otters.pdf")
+        paper_files.save_upload(Torn(b"%PDF-1.7" + b" " * 5000), "otters.pdf")
     assert names(app) == []
 
 
-def test_a_pdf_without_text_is_told_of_and_not_kept(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    put_in(shelf, pdf(tmp_path))
-    file = shelf.take_in(io.BytesIO(b"%PDF-1.7\nthe rest of it was lost"), "torn.pdf")
+def test_a_pdf_without_text_is_reported_and_not_kept(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    add(paper_files, pdf(tmp_path))
+    file = paper_files.save_upload(io.BytesIO(b"%PDF-1.7\nthe rest of it was lost"), "torn.pdf")
     with pytest.raises(PaperError, match=r"damaged|no pages|not a PDF"):
-        shelf.ingest(file, RecordedProgress())
+        paper_files.ingest(file, RecordedProgress())
     assert (names(app), papers(app)) == (["otters.pdf"], ["otters.pdf"])
 
 
-def test_beside_another_ingest_nothing_is_put_in_and_nothing_left(
-    app: HashingApp, shelf: PaperFiles, tmp_path: Path
+def test_during_another_ingest_an_upload_is_refused_and_leaves_nothing(
+    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
 ) -> None:
-    file = shelf.take_in(io.BytesIO(pdf(tmp_path)), "otters.pdf")
+    file = paper_files.save_upload(io.BytesIO(pdf(tmp_path)), "otters.pdf")
     with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
-        shelf.ingest(file, RecordedProgress())
+        paper_files.ingest(file, RecordedProgress())
     assert names(app) == []
 
 
 @pytest.mark.parametrize("why", ["it gives no text", "another ingest is running", "it is there twice"])
-def test_a_file_that_lay_there_before_is_not_deleted(
-    app: HashingApp, shelf: PaperFiles, tmp_path: Path, why: str
+def test_a_file_that_was_there_before_is_not_deleted(
+    app: HashingApp, paper_files: PaperFiles, tmp_path: Path, why: str
 ) -> None:
     content = b"%PDF-1.7\nthe rest of it was lost" if why == "it gives no text" else pdf(tmp_path)
     path = app.settings.PAPERS_DIR / "mine.pdf"
@@ -163,122 +165,126 @@ def test_a_file_that_lay_there_before_is_not_deleted(
     if why == "it is there twice":
         (path.parent / "copy.pdf").write_bytes(content)
         app.run()
-    upload = shelf.take_in(io.BytesIO(content), "mine.pdf")
+    upload = paper_files.save_upload(io.BytesIO(content), "mine.pdf")
     if why == "it gives no text":
         with pytest.raises(PaperError):
-            shelf.ingest(upload, RecordedProgress())
+            paper_files.ingest(upload, RecordedProgress())
     elif why == "another ingest is running":
         with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
-            shelf.ingest(upload, RecordedProgress())
+            paper_files.ingest(upload, RecordedProgress())
     else:
-        assert shelf.ingest(upload, RecordedProgress()).status == "unchanged"
+        assert paper_files.ingest(upload, RecordedProgress()).status == "unchanged"
     assert path.read_bytes() == content
 
 
-def test_what_cannot_be_compared_keeps_its_name(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
+def test_an_unreadable_entry_keeps_its_name(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
     folder = app.settings.PAPERS_DIR
     (folder / "otters.pdf").mkdir(parents=True)
     (folder / "otters (2).pdf").symlink_to(tmp_path / "gone.pdf")
-    assert put_in(shelf, pdf(tmp_path)).name == "otters (3).pdf"
+    assert add(paper_files, pdf(tmp_path)).name == "otters (3).pdf"
     assert names(app) == ["otters (2).pdf", "otters (3).pdf", "otters.pdf"]
 
 
-def test_what_is_put_in_is_as_readable_as_any_file(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    file = put_in(shelf, pdf(tmp_path))
+def test_an_added_file_has_default_permissions(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    file = add(paper_files, pdf(tmp_path))
     (tmp_path / "any").touch()
     assert Path(file.path).stat().st_mode == (tmp_path / "any").stat().st_mode
 
 
-def test_what_a_kill_left_half_written_is_swept(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    put_in(shelf, pdf(tmp_path))
+def test_stale_uploads_are_deleted(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    add(paper_files, pdf(tmp_path))
     for name, age in ((".upload-old.pdf", 2 * STALE_S), (".upload-new.pdf", 0)):
         path = app.settings.PAPERS_DIR / name
         path.write_bytes(b"%PDF-1.7")
         os.utime(path, (time.time() - age,) * 2)
-    shelf.sweep()
-    assert names(app) == [".upload-new.pdf", "otters.pdf"]  # which another server may be at
+    paper_files.delete_stale_uploads()
+    assert names(app) == [".upload-new.pdf", "otters.pdf"]  # another server may be writing it
 
 
-def test_a_folder_that_is_named_from_here_is_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_papers_folder_is_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     app = hashing_app(tmp_path, PAPERS_DIR=Path("../papers"))
-    shelf = PaperFiles(app)
-    file = put_in(shelf, pdf(tmp_path))
+    paper_files = PaperFiles(app)
+    file = add(paper_files, pdf(tmp_path))
     assert file.path == str(tmp_path / "papers" / "otters.pdf")
     assert [outcome.status for outcome in app.run()] == ["unchanged"]
-    assert shelf.remove(file.sha256).kept_at == ".removed/otters.pdf"
+    assert paper_files.remove(file.sha256).kept_at == ".removed/otters.pdf"
 
 
-# Taking out
+# Removing
 
 
-def test_a_paper_is_not_taken_out_while_another_is_read(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    file = put_in(shelf, pdf(tmp_path))
+def test_a_paper_is_not_removed_while_another_is_added(
+    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
+) -> None:
+    file = add(paper_files, pdf(tmp_path))
     refused: list[str] = []
 
     class IngestProgress(RecordedProgress):
         def planned(self, files: Sequence[SourceFile]) -> None:
             with ThreadPoolExecutor(1) as other, pytest.raises(StoreBusy) as caught:
-                other.submit(shelf.remove, file.sha256).result()
+                other.submit(paper_files.remove, file.sha256).result()
             refused.append(caught.value.happened)
 
-    shelf.ingest(shelf.take_in(io.BytesIO(pdf(tmp_path, GLACIERS)), "glaciers.pdf"), IngestProgress())
-    assert refused == ["A paper is being read into the index."]
+    paper_files.ingest(paper_files.save_upload(io.BytesIO(pdf(tmp_path, GLACIERS)), "glaciers.pdf"), IngestProgress())
+    assert refused == ["Another paper is being added to the index."]
     assert papers(app) == ["glaciers.pdf", "otters.pdf"]
 
 
-def test_a_paper_that_is_taken_out_does_not_come_back_and_its_file_is_kept(
-    app: HashingApp, shelf: PaperFiles, tmp_path: Path
+def test_a_removed_paper_does_not_come_back_and_its_file_is_kept(
+    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
 ) -> None:
-    file = put_in(shelf, pdf(tmp_path))
-    put_in(shelf, pdf(tmp_path, GLACIERS), "glaciers.pdf")
-    removed = shelf.remove(file.sha256)
+    file = add(paper_files, pdf(tmp_path))
+    add(paper_files, pdf(tmp_path, GLACIERS), "glaciers.pdf")
+    removed = paper_files.remove(file.sha256)
     assert (removed.file, removed.kept_at) == ("otters.pdf", ".removed/otters.pdf")
     assert (app.settings.PAPERS_DIR / ".removed" / "otters.pdf").read_bytes() == pdf(tmp_path)
     assert papers(app) == ["glaciers.pdf"]
     assert app.verify() == []
     app.run()
     assert papers(app) == ["glaciers.pdf"]
-    put_in(shelf, pdf(tmp_path))
-    assert shelf.remove(file.sha256).kept_at == ".removed/otters (2).pdf"
+    add(paper_files, pdf(tmp_path))
+    assert paper_files.remove(file.sha256).kept_at == ".removed/otters (2).pdf"
 
 
-def test_a_file_that_lies_elsewhere_is_left_alone(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
+def test_a_file_outside_the_papers_folder_is_not_moved(
+    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
+) -> None:
     content = pdf(tmp_path)
     path = tmp_path / "elsewhere" / "2 made.pdf"
-    file = SourceFile(str(path), "otters.pdf", put_in(shelf, content).sha256)
+    file = SourceFile(str(path), "otters.pdf", add(paper_files, content).sha256)
     library = Library(app.library_path)
     library.link([file], [str(app.settings.PAPERS_DIR / "otters.pdf")])
     library.close()
-    assert shelf.remove(file.sha256).kept_at is None
+    assert paper_files.remove(file.sha256).kept_at is None
     assert path.read_bytes() == content
     assert papers(app) == []
 
 
-def test_what_is_not_there_cannot_be_taken_out(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    put_in(shelf, pdf(tmp_path))
+def test_an_unknown_paper_cannot_be_removed(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    add(paper_files, pdf(tmp_path))
     with pytest.raises(NotKnown):
-        shelf.remove("0" * 64)
+        paper_files.remove("0" * 64)
     assert papers(app) == ["otters.pdf"]
 
 
-# Where they are
+# Finding
 
 
-def test_a_file_that_is_gone_or_changed_is_not_served(app: HashingApp, shelf: PaperFiles, tmp_path: Path) -> None:
-    file = put_in(shelf, pdf(tmp_path))
+def test_a_missing_or_changed_file_is_not_served(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
+    file = add(paper_files, pdf(tmp_path))
     library = app.open_library()
     try:
         with pytest.raises(NotKnown):
-            shelf.pdf(library, "0" * 64)
-        assert shelf.pdf(library, file.sha256) == Path(file.path)
+            paper_files.pdf(library, "0" * 64)
+        assert paper_files.pdf(library, file.sha256) == Path(file.path)
         Path(file.path).write_bytes(pdf(tmp_path, GLACIERS))
-        with pytest.raises(PaperError, match=r"otters\.pdf is gone or has changed"):
-            shelf.pdf(library, file.sha256)
+        with pytest.raises(PaperError, match=r"otters\.pdf is missing or has changed"):
+            paper_files.pdf(library, file.sha256)
         Path(file.path).unlink()
-        with pytest.raises(PaperError, match=r"otters\.pdf is gone or has changed"):
-            shelf.pdf(library, file.sha256)
+        with pytest.raises(PaperError, match=r"otters\.pdf is missing or has changed"):
+            paper_files.pdf(library, file.sha256)
     finally:
         library.close()

@@ -1,4 +1,4 @@
-"""What the guard lets through to a small app behind it, what it refuses, and with which headers."""
+"""The request guard around a small app: what it lets through, what it refuses, and the headers it adds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from http.cookies import SimpleCookie
 import pytest
 
 from folio.offline import is_loopback
-from folio.web.request_guard import ALWAYS, POLICIES, Allowed, ASGIApp, Message, Receive, RequestGuard, Scope, Send
+from folio.web.request_guard import ALWAYS, POLICIES, AccessRules, ASGIApp, Message, Receive, RequestGuard, Scope, Send
 
-HERE = Allowed("127.0.0.1", 8420)
+HERE = AccessRules("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
-IN_THE_OFFICE = Allowed("192.168.1.5", 8420, TOKEN, ("tower",))
+IN_THE_OFFICE = AccessRules("192.168.1.5", 8420, TOKEN, ("tower",))
 HOST = ("host", "127.0.0.1:8420")
 JSON = ("content-type", "application/json")
 LIMIT = 20
@@ -23,7 +23,7 @@ LIMIT = 20
 
 @dataclass(frozen=True)
 class Response:
-    """What came back, a piece of the body for each message."""
+    """A response; the body has one piece for each message."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -34,7 +34,7 @@ class Response:
 
     @property
     def refusal(self) -> dict[str, str]:
-        """The JSON of an error, which must be of the one shape."""
+        """The error's JSON; asserts that it has the usual form."""
         found: dict[str, str] = json.loads(b"".join(self.pieces))
         assert self.all("content-type") == ["application/json"]
         assert self.all("content-length") == [str(len(b"".join(self.pieces)))]
@@ -44,35 +44,35 @@ class Response:
 
 
 @dataclass
-class Behind:
-    """An app that says what it read; what reached it is in `requests`, what it was told to read in `bodies`."""
+class RecordingApp:
+    """An app that records its requests, and each piece of body that it received."""
 
     status: int = 200
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    left: bool = False
+    disconnected: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.requests.append(f"{scope['method']} {scope['path']}")
         more = True
         while more:
             message = await receive()
-            self.left = message["type"] == "http.disconnect"
+            self.disconnected = message["type"] == "http.disconnect"
             self.bodies.append(message.get("body", b""))
             more = message.get("more_body", False)
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": b"served"})
 
 
-def guarded(app: ASGIApp, allowed: Allowed = HERE) -> RequestGuard:
-    return RequestGuard(app, allowed, lambda path: 1000 if path == "/papers" else LIMIT)
+def guarded(app: ASGIApp, rules: AccessRules = HERE) -> RequestGuard:
+    return RequestGuard(app, rules, lambda path: 1000 if path == "/papers" else LIMIT)
 
 
 def ask(
     app: ASGIApp, method: str, target: str, *headers: tuple[str, str], pieces: Iterable[bytes] = (b"",)
 ) -> Response:
-    """A request as a server hands it to an app: nothing is added to the headers or put right."""
+    """Sends a request as a server passes it on: no headers are added or corrected."""
     path, _, query = target.partition("?")
     scope: Scope = {
         "type": "http",
@@ -102,11 +102,11 @@ def ask(
     return Response(start["status"], found, [message["body"] for message in rest])
 
 
-def outcome(allowed: Allowed, method: str, *headers: tuple[str, str]) -> int:
-    """The status of a request, which reached the app if and only if it is 200."""
-    behind = Behind()
-    response = ask(guarded(behind, allowed), method, "/chat", *headers)
-    assert bool(behind.requests) == (response.status == 200)
+def outcome(rules: AccessRules, method: str, *headers: tuple[str, str]) -> int:
+    """The status of a request; asserts that it reached the app if and only if the status is 200."""
+    recorder = RecordingApp()
+    response = ask(guarded(recorder, rules), method, "/chat", *headers)
+    assert bool(recorder.requests) == (response.status == 200)
     if response.status != 200:
         assert response.refusal
     return response.status
@@ -127,17 +127,17 @@ def test_loopback_addresses(host: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "url"),
+    ("rules", "url"),
     [
         (HERE, "http://127.0.0.1:8420/"),
-        (Allowed("::1", 80), "http://[::1]:80/"),
-        (Allowed("tower.example", 1), "http://tower.example:1/"),
-        (Allowed("0.0.0.0", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
-        (Allowed("::", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
+        (AccessRules("::1", 80), "http://[::1]:80/"),
+        (AccessRules("tower.example", 1), "http://tower.example:1/"),
+        (AccessRules("0.0.0.0", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
+        (AccessRules("::", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
     ],
 )
-def test_url_is_what_a_person_opens(allowed: Allowed, url: str) -> None:
-    assert allowed.url == url
+def test_url_is_the_address_to_open(rules: AccessRules, url: str) -> None:
+    assert rules.url == url
 
 
 # Host
@@ -170,9 +170,9 @@ def test_host_must_come_once() -> None:
     assert outcome(HERE, "GET", HOST, ("Host", "evil.example")) == 403
 
 
-def test_without_a_port_a_host_is_that_of_port_80() -> None:
-    assert outcome(Allowed("127.0.0.1", 80), "GET", ("host", "localhost")) == 200
-    assert outcome(Allowed("127.0.0.1", 80), "GET", ("host", "localhost:80")) == 200
+def test_a_host_without_a_port_means_port_80() -> None:
+    assert outcome(AccessRules("127.0.0.1", 80), "GET", ("host", "localhost")) == 200
+    assert outcome(AccessRules("127.0.0.1", 80), "GET", ("host", "localhost:80")) == 200
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_without_a_port_a_host_is_that_of_port_80() -> None:
         *((host, 403) for host in ("evil.example:8420", "192.168.1.5", "tower.:8420", "1.2.3:8420", "[fd00:8420")),
     ],
 )
-def test_elsewhere_the_host_is_a_known_name_or_an_address_in_numbers(host: str, status: int) -> None:
+def test_on_a_network_the_host_is_a_known_name_or_an_ip_address(host: str, status: int) -> None:
     assert outcome(IN_THE_OFFICE, "GET", ("host", host), ("authorization", f"Bearer {TOKEN}")) == status
 
 
-def test_a_name_that_the_server_is_bound_to_is_known() -> None:
-    allowed = Allowed("Tower.example", 8420, TOKEN)
-    assert outcome(allowed, "GET", ("host", "tower.example:8420"), ("authorization", f"Bearer {TOKEN}")) == 200
+def test_the_bound_name_is_accepted() -> None:
+    rules = AccessRules("Tower.example", 8420, TOKEN)
+    assert outcome(rules, "GET", ("host", "tower.example:8420"), ("authorization", f"Bearer {TOKEN}")) == 200
 
 
 # Origin and Sec-Fetch
@@ -196,7 +196,7 @@ def test_a_name_that_the_server_is_bound_to_is_known() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 @pytest.mark.parametrize("host", ["127.0.0.1:8420", "localhost:8420", "[::1]:8420"])
-def test_own_page_may_ask(method: str, host: str) -> None:
+def test_own_page_may_send_requests(method: str, host: str) -> None:
     origin = ("origin", f"http://{host}")
     assert outcome(HERE, method, ("host", host), origin, ("sec-fetch-site", "same-origin")) == 200
 
@@ -219,28 +219,28 @@ def test_origin_must_come_once() -> None:
     assert outcome(HERE, "POST", HOST, origin, origin) == 403
 
 
-def test_elsewhere_a_page_of_another_address_on_the_same_port_is_refused() -> None:
+def test_on_a_network_a_page_of_another_address_is_refused() -> None:
     headers = (("host", "192.168.1.5:8420"), ("authorization", f"Bearer {TOKEN}"))
     assert outcome(IN_THE_OFFICE, "POST", *headers, ("origin", "http://192.168.1.5:8420")) == 200
     assert outcome(IN_THE_OFFICE, "POST", *headers, ("origin", "http://192.168.1.66:8420")) == 403
 
 
-def test_program_that_is_no_browser_may_ask() -> None:
+def test_programs_other_than_browsers_may_send_requests() -> None:
     assert {outcome(HERE, method, HOST) for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS")} == {200}
 
 
 @pytest.mark.parametrize(
     ("method", "site", "mode", "dest", "status"),
     [
-        # The page itself: typed, then what it loads and asks
+        # The page itself: typed address, resources, requests
         ("GET", "none", "navigate", "document", 200),
         ("GET", "same-origin", "no-cors", "image", 200),
         ("POST", "same-origin", "cors", "empty", 200),
         ("DELETE", "none", "cors", "empty", 200),
-        # A link on another site, or on another server's page here
+        # A link on another site, or on a page of another server on this computer
         ("GET", "cross-site", "navigate", "document", 200),
         ("GET", "same-site", "navigate", "document", 200),
-        # What else another site's page can do
+        # Anything else from another site
         ("HEAD", "cross-site", "navigate", "document", 403),
         ("POST", "cross-site", "navigate", "document", 403),
         ("GET", "cross-site", "navigate", "iframe", 403),
@@ -253,28 +253,28 @@ def test_program_that_is_no_browser_may_ask() -> None:
         ("POST", "same-site", "no-cors", "empty", 403),
         ("DELETE", "cross-site", "cors", "empty", 403),
         ("OPTIONS", "cross-site", "cors", "empty", 403),
-        # A word that no standard has
+        # A value that no standard defines
         ("POST", "near-by", "cors", "empty", 403),
     ],
 )
-def test_where_a_browser_says_that_a_request_is_from(method: str, site: str, mode: str, dest: str, status: int) -> None:
+def test_fetch_metadata(method: str, site: str, mode: str, dest: str, status: int) -> None:
     sent = (("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest))
     assert outcome(HERE, method, HOST, *sent) == status
 
 
-def test_another_site_is_refused_whatever_origin_it_sends() -> None:
+def test_another_site_is_refused_even_with_a_valid_origin() -> None:
     sent = (("origin", "http://127.0.0.1:8420"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "cors"))
     assert outcome(HERE, "POST", HOST, *sent) == 403
 
 
-def test_where_it_is_from_cannot_be_said_twice() -> None:
+def test_duplicate_sec_fetch_site_is_refused() -> None:
     sites = (("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site"))
     assert outcome(HERE, "POST", HOST, *sites) == 403
 
 
-def test_preflight_of_another_site_gets_no_leave() -> None:
+def test_preflight_from_another_site_is_refused() -> None:
     asked = (("origin", "http://evil.example"), ("access-control-request-method", "DELETE"))
-    response = ask(guarded(Behind()), "OPTIONS", "/chat", HOST, *asked)
+    response = ask(guarded(RecordingApp()), "OPTIONS", "/chat", HOST, *asked)
     assert response.status == 403
     assert not [name for name, _ in response.headers if name.startswith("access-control-")]
 
@@ -302,31 +302,31 @@ def test_preflight_of_another_site_gets_no_leave() -> None:
         (("x-token", TOKEN), 401),
     ],
 )
-def test_token_is_needed_where_there_is_one(header: tuple[str, str], status: int) -> None:
+def test_token_is_required_if_set(header: tuple[str, str], status: int) -> None:
     assert outcome(IN_THE_OFFICE, "GET", ("host", "tower:8420"), header) == status
 
 
-def test_without_the_token_the_answer_says_how_it_is_given() -> None:
-    response = ask(guarded(Behind(), IN_THE_OFFICE), "GET", "/papers", ("host", "tower:8420"))
+def test_error_without_a_token_says_how_to_send_it() -> None:
+    response = ask(guarded(RecordingApp(), IN_THE_OFFICE), "GET", "/papers", ("host", "tower:8420"))
     assert response.status == 401
     assert response.all("www-authenticate") == ["Bearer"]
     assert response.refusal == {
-        "error": "This needs the token that Folio was started with.",
-        "remedy": "Open http://192.168.1.5:8420/?token=... with it, or send it as `Authorization: Bearer ...`.",
+        "error": "This server needs the token that it was started with.",
+        "remedy": "Open http://192.168.1.5:8420/?token=TOKEN, or send `Authorization: Bearer TOKEN`.",
     }
     assert TOKEN not in str(response)
 
 
-def test_opening_the_page_with_the_token_leaves_it_in_a_cookie() -> None:
-    behind = Behind()
-    response = ask(guarded(behind, IN_THE_OFFICE), "GET", f"/?token={TOKEN}", ("host", "tower:8420"))
+def test_opening_the_page_with_the_token_sets_a_cookie() -> None:
+    recorder = RecordingApp()
+    response = ask(guarded(recorder, IN_THE_OFFICE), "GET", f"/?token={TOKEN}", ("host", "tower:8420"))
     assert (response.status, response.all("location"), b"".join(response.pieces)) == (303, ["/"], b"")
     (line,) = response.all("set-cookie")
     cookie = SimpleCookie(line)["folio_token"]
     assert (cookie.value, cookie["path"], cookie["samesite"], cookie["httponly"]) == (TOKEN, "/", "Strict", True)
     assert (cookie["domain"], cookie["max-age"], cookie["expires"]) == ("", "", "")
-    assert behind.requests == []
-    followed = ask(guarded(behind, IN_THE_OFFICE), "GET", "/", ("host", "tower:8420"), ("cookie", line.split(";")[0]))
+    assert recorder.requests == []
+    followed = ask(guarded(recorder, IN_THE_OFFICE), "GET", "/", ("host", "tower:8420"), ("cookie", line.split(";")[0]))
     assert followed.status == 200
 
 
@@ -339,20 +339,20 @@ def test_opening_the_page_with_the_token_leaves_it_in_a_cookie() -> None:
         ("POST", f"/?token={TOKEN}"),
     ],
 )
-def test_token_in_an_address_opens_the_page_and_nothing_else(method: str, target: str) -> None:
-    response = ask(guarded(Behind(), IN_THE_OFFICE), method, target, ("host", "tower:8420"))
+def test_token_in_the_address_opens_only_the_page(method: str, target: str) -> None:
+    response = ask(guarded(RecordingApp(), IN_THE_OFFICE), method, target, ("host", "tower:8420"))
     assert (response.status, response.all("set-cookie")) == (401, [])
 
 
-def test_token_in_an_address_does_not_help_another_host_or_site() -> None:
-    guard = guarded(Behind(), IN_THE_OFFICE)
+def test_token_in_the_address_does_not_admit_another_host_or_site() -> None:
+    guard = guarded(RecordingApp(), IN_THE_OFFICE)
     assert ask(guard, "GET", f"/?token={TOKEN}", ("host", "evil.example:8420")).status == 403
     framed = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe"))
     assert ask(guard, "GET", f"/?token={TOKEN}", ("host", "tower:8420"), *framed).status == 403
 
 
-def test_without_a_token_an_address_with_one_is_the_apps() -> None:
-    assert ask(guarded(Behind()), "GET", f"/?token={TOKEN}", HOST).status == 200
+def test_without_a_token_the_query_reaches_the_app() -> None:
+    assert ask(guarded(RecordingApp()), "GET", f"/?token={TOKEN}", HOST).status == 200
 
 
 # Bodies
@@ -365,7 +365,7 @@ def test_without_a_token_an_address_with_one_is_the_apps() -> None:
         (["application/json"], 200),
         (["Application/JSON; charset=utf-8"], 200),
         (["multipart/form-data; boundary=x"], 200),
-        # What a page of any site can post without asking first, the last without a type at all (a Blob)
+        # Bodies that any page can post without a preflight; [] is a Blob without a type
         (["text/plain"], 415),
         (["text/plain; application/json"], 415),
         (["application/x-www-form-urlencoded"], 415),
@@ -386,56 +386,58 @@ def test_request_without_a_body_needs_no_type() -> None:
     assert outcome(HERE, "POST", HOST, ("content-length", "0")) == 200
 
 
-def test_body_that_says_it_is_too_large_is_not_read() -> None:
-    behind = Behind()
-    response = ask(guarded(behind), "POST", "/chat", HOST, JSON, ("content-length", str(LIMIT + 1)), pieces=[b"x" * 21])
+def test_body_with_a_too_large_content_length_is_not_read() -> None:
+    recorder = RecordingApp()
+    response = ask(
+        guarded(recorder), "POST", "/chat", HOST, JSON, ("content-length", str(LIMIT + 1)), pieces=[b"x" * 21]
+    )
     assert response.status == 413
     assert response.refusal == {
-        "error": "The request is larger than the 20 bytes that are taken here.",
-        "remedy": "Send less; for a paper, the setting MAX_FILE_MB says how large it may be.",
+        "error": "The request is larger than 20 bytes, the limit for this address.",
+        "remedy": "Send less. The setting MAX_FILE_MB limits the size of a paper.",
     }
-    assert behind.requests == []
+    assert recorder.requests == []
 
 
 @pytest.mark.parametrize("length", ["-1", "+5", "0x10", "5 ", "5, 5", "", "9" * 5000, "\xb2"])
-def test_length_that_is_no_number_is_refused(length: str) -> None:
+def test_invalid_content_length_is_refused(length: str) -> None:
     assert outcome(HERE, "POST", HOST, JSON, ("content-length", length)) == 400
 
 
-def test_largest_of_two_lengths_counts() -> None:
+def test_larger_of_two_content_lengths_counts() -> None:
     assert outcome(HERE, "POST", HOST, JSON, ("content-length", "1"), ("content-length", "21")) == 413
 
 
-def test_body_of_the_most_bytes_reaches_the_app_whole() -> None:
-    behind, pieces = Behind(), [b"0123456789", b"", b"abcdefghij"]
-    response = ask(guarded(behind), "POST", "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
-    assert (response.status, response.pieces, behind.bodies) == (200, [b"served"], pieces)
+def test_body_at_the_limit_reaches_the_app_whole() -> None:
+    recorder, pieces = RecordingApp(), [b"0123456789", b"", b"abcdefghij"]
+    response = ask(guarded(recorder), "POST", "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
+    assert (response.status, response.pieces, recorder.bodies) == (200, [b"served"], pieces)
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_body_that_grows_too_large_is_cut_off_before_the_app_has_it(method: str) -> None:
-    behind, pieces = Behind(), [b"0123456789", b"abcdefghij", b"!", b"more"]
-    response = ask(guarded(behind), method, "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
+def test_body_that_exceeds_the_limit_is_cut_off_before_the_app(method: str) -> None:
+    recorder, pieces = RecordingApp(), [b"0123456789", b"abcdefghij", b"!", b"more"]
+    response = ask(guarded(recorder), method, "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
     assert response.status == 413
     assert response.refusal["error"].startswith("The request is larger")
-    assert b"".join(behind.bodies) == b"0123456789abcdefghij"
-    assert behind.left
+    assert b"".join(recorder.bodies) == b"0123456789abcdefghij"
+    assert recorder.disconnected
 
 
-def test_body_larger_than_it_said_is_cut_off() -> None:
-    behind = Behind()
-    response = ask(guarded(behind), "POST", "/chat", HOST, JSON, ("content-length", "5"), pieces=[b"x" * 21])
-    assert (response.status, behind.bodies) == (413, [b""])
+def test_body_larger_than_its_content_length_is_cut_off() -> None:
+    recorder = RecordingApp()
+    response = ask(guarded(recorder), "POST", "/chat", HOST, JSON, ("content-length", "5"), pieces=[b"x" * 21])
+    assert (response.status, recorder.bodies) == (413, [b""])
 
 
 def test_each_path_has_its_own_limit() -> None:
     form = ("content-type", "multipart/form-data; boundary=x")
     sent = (HOST, form, ("content-length", "1000"))
-    assert ask(guarded(Behind()), "POST", "/papers", *sent, pieces=[b"x" * 1000]).status == 200
-    assert ask(guarded(Behind()), "POST", "/chat", *sent, pieces=[b"x" * 1000]).status == 413
+    assert ask(guarded(RecordingApp()), "POST", "/papers", *sent, pieces=[b"x" * 1000]).status == 200
+    assert ask(guarded(RecordingApp()), "POST", "/chat", *sent, pieces=[b"x" * 1000]).status == 413
 
 
-def test_app_that_fails_when_it_is_cut_off_does_no_harm() -> None:
+def test_app_that_fails_after_the_cut_off_does_no_harm() -> None:
     async def reads(scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
@@ -445,7 +447,7 @@ def test_app_that_fails_when_it_is_cut_off_does_no_harm() -> None:
     assert response.status == 413
 
 
-def test_answer_that_has_begun_ends_where_the_body_grows_too_large() -> None:
+def test_response_that_has_started_ends_when_the_body_exceeds_the_limit() -> None:
     async def echoes(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         message: Message = {"more_body": True}
@@ -475,16 +477,16 @@ def test_answer_that_has_begun_ends_where_the_body_grows_too_large() -> None:
         (400, [HOST, ("content-length", "x")]),
     ],
 )
-def test_every_answer_has_the_headers(status: int, headers: list[tuple[str, str]]) -> None:
-    behind = Behind(status=status if headers == [HOST] else 200)
-    response = ask(guarded(behind, IN_THE_OFFICE if status == 401 else HERE), "POST", "/chat", *headers)
+def test_every_response_has_the_headers(status: int, headers: list[tuple[str, str]]) -> None:
+    recorder = RecordingApp(status=status if headers == [HOST] else 200)
+    response = ask(guarded(recorder, IN_THE_OFFICE if status == 401 else HERE), "POST", "/chat", *headers)
     assert response.status == status
     expected = {**ALWAYS, "content-security-policy": POLICIES["/"], "cache-control": "no-store"}
     assert {name: response.all(name) for name in expected} == {name: [value] for name, value in expected.items()}
 
 
-def test_headers_are_those_that_were_chosen() -> None:
-    response = ask(guarded(Behind()), "GET", "/", HOST)
+def test_the_headers() -> None:
+    response = ask(guarded(RecordingApp()), "GET", "/", HOST)
     assert dict(response.headers) == {
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
@@ -498,9 +500,9 @@ def test_headers_are_those_that_were_chosen() -> None:
     }
 
 
-def test_app_chooses_how_long_an_answer_is_kept_and_nothing_else_of_this() -> None:
+def test_app_may_set_cache_control_but_no_security_header() -> None:
     headers = [(b"Cache-Control", b"max-age=60"), (b"X-Frame-Options", b"SAMEORIGIN"), (b"folio-marked", b"1,0")]
-    response = ask(guarded(Behind(headers=headers)), "GET", "/", HOST)
+    response = ask(guarded(RecordingApp(headers=headers)), "GET", "/", HOST)
     assert [value for name, value in response.headers if name.lower() == "cache-control"] == ["max-age=60"]
     assert [value for name, value in response.headers if name.lower() == "x-frame-options"] == ["DENY"]
     assert response.all("folio-marked") == ["1,0"]
@@ -510,19 +512,19 @@ def test_app_chooses_how_long_an_answer_is_kept_and_nothing_else_of_this() -> No
     ("path", "policy"),
     [("/", "/"), ("/docs", "/docs"), ("/docs/", "/docs"), ("/docs/x.js", "/docs"), ("/docsx", "/"), ("*", "/")],
 )
-def test_policy_is_that_of_the_path(path: str, policy: str) -> None:
-    response = ask(guarded(Behind()), "GET", path, HOST)
+def test_policy_depends_on_the_path(path: str, policy: str) -> None:
+    response = ask(guarded(RecordingApp()), "GET", path, HOST)
     assert response.all("content-security-policy") == [POLICIES[policy]]
 
 
 @pytest.mark.parametrize("path", sorted(POLICIES))
-def test_no_policy_lets_scripts_in_from_elsewhere_or_from_html(path: str) -> None:
+def test_no_policy_allows_external_or_inline_scripts(path: str) -> None:
     rules = dict(rule.split(" ", 1) for rule in POLICIES[path].split("; "))
     assert (rules["default-src"], rules["script-src"], rules["connect-src"]) == ("'none'", "'self'", "'self'")
     assert rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
 
 
-def test_failure_is_told_with_the_headers_and_reaches_the_server() -> None:
+def test_failure_gets_a_response_with_the_headers_and_reaches_the_server() -> None:
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:
         raise RuntimeError("a secret")
 
@@ -538,13 +540,13 @@ def test_failure_is_told_with_the_headers_and_reaches_the_server() -> None:
     assert [str(error) for error in raised] == ["a secret"]
     assert response.status == 500
     assert response.refusal == {
-        "error": "Something in Folio failed.",
-        "remedy": "The terminal that it runs in says what; please report it.",
+        "error": "Folio failed with an internal error.",
+        "remedy": "The terminal that runs serve.py shows details; please report them.",
     }
     assert response.all("content-security-policy") == [POLICIES["/"]]
 
 
-def test_failure_in_the_middle_of_an_answer_reaches_the_server() -> None:
+def test_failure_during_a_response_reaches_the_server() -> None:
     async def breaks(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise RuntimeError("broken")
@@ -553,10 +555,10 @@ def test_failure_in_the_middle_of_an_answer_reaches_the_server() -> None:
         ask(guarded(breaks), "GET", "/", HOST)
 
 
-# Streams, and what is no request
+# Streams, websockets, lifespan
 
 
-def test_each_piece_of_an_answer_arrives_before_the_next_is_made() -> None:
+def test_each_piece_of_a_response_arrives_before_the_next_is_made() -> None:
     arrived = asyncio.Event()
     log: list[str] = []
 
@@ -581,10 +583,10 @@ def test_each_piece_of_an_answer_arrives_before_the_next_is_made() -> None:
     assert log == [f"{what} {number}" for number in range(3) for what in ("made", "arrived")]
 
 
-def test_app_is_told_when_the_client_leaves() -> None:
-    behind = Behind()
-    ask(guarded(behind), "GET", "/", HOST, pieces=[])
-    assert behind.left
+def test_app_learns_that_the_client_disconnected() -> None:
+    recorder = RecordingApp()
+    ask(guarded(recorder), "GET", "/", HOST, pieces=[])
+    assert recorder.disconnected
 
 
 def test_websocket_is_refused_and_lifespan_passed_on() -> None:

@@ -1,4 +1,4 @@
-"""serve.py as a person runs it: what it refuses, how it starts, what reaches it, how it ends."""
+"""serve.py from the command line: arguments it refuses, requests it refuses, start and shutdown."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ FIRST = "The Aletsch glacier has a length of 23 kilometres"
 
 @pytest.fixture(scope="module")
 def served(two_papers: Path) -> Iterator[Served]:
-    """The server over two papers, to ask and not to change."""
+    """A server with two papers, for tests that do not change them."""
     with pytest.MonkeyPatch.context() as patch, Served(CliRunner(two_papers, patch)) as found:
         yield found
 
 
 def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
-    """A request byte by byte: the first line of the answer, and the rest until the server hangs up."""
+    """Sends raw bytes; returns the status line, and the rest until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
         connection.sendall(request)
         pieces = iter(lambda: connection.recv(65536), b"")
@@ -41,7 +41,7 @@ def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
     return first, rest
 
 
-# What it refuses
+# Arguments
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
             MAKE_ONE,
         ),
         (
-            ["--host", "192.0.2.1", "--token", TOKEN],  # RFC 5737: an address of nobody's
-            "192.0.2.1 is no address of this computer.",
-            "Leave --host out, or give one it has.",
+            ["--host", "192.0.2.1", "--token", TOKEN],  # RFC 5737: reserved for documentation
+            "192.0.2.1 is not an address of this computer.",
+            "Omit --host, or give an address that it has.",
         ),
         (
             ["--host", "a..b", "--token", TOKEN],
-            "a..b is no address of this computer.",
-            "Leave --host out, or give one it has.",
+            "a..b is not an address of this computer.",
+            "Omit --host, or give an address that it has.",
         ),
     ],
 )
@@ -83,21 +83,21 @@ def test_port_is_a_number(desk: CliRunner, port: str) -> None:
     assert "a number from 1 to 65535, or 0 for a free one" in desk.capsys.readouterr().err
 
 
-def test_port_that_is_taken_is_told_in_two_lines(desk: CliRunner) -> None:
+def test_a_port_in_use_is_reported_in_two_lines(desk: CliRunner) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         ran = desk.spawn("serve.py", "--port", str(port))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines() == [
-        f"Port {port} is taken, by a Folio that runs already or by another program.",
-        "Use that Folio, or another port: --port 0 finds a free one.",
+        f"Port {port} is already in use, by another Folio or another program.",
+        "Use the Folio that is running, or choose another port: --port 0 finds a free one.",
     ]
 
 
-# What reaches it
+# Requests
 
 
-def test_it_says_where_it_is_and_answers_there(served: Served) -> None:
+def test_it_prints_its_address_and_answers_there(served: Served) -> None:
     assert served.first == f"Folio is at http://127.0.0.1:{served.port}/ - Ctrl-C stops it.\n"
     response = served.client.get("/health")
     assert (response.status_code, response.json()["status"]) == (200, "ready")
@@ -123,7 +123,7 @@ def test_another_site_is_refused(served: Served, headers: dict[str, str]) -> Non
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
-def test_address_in_the_request_line_is_no_way_around_the_host(served: Served) -> None:
+def test_an_address_in_the_request_line_does_not_bypass_the_host_check(served: Served) -> None:
     for target, host in (("/health", "evil.example"), (f"http://127.0.0.1:{served.port}/health", "evil.example")):
         first, _ = raw(served, f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         assert first == b"HTTP/1.1 403 Forbidden"
@@ -138,14 +138,14 @@ def test_websocket_is_not_opened(served: Served) -> None:
     assert b" 101 " not in first
 
 
-def test_text_posted_without_asking_is_refused(served: Served) -> None:
+def test_a_post_without_preflight_is_refused(served: Served) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
         response = served.client.post("/chat", content=b'{"message": "What?"}', headers={"Content-Type": kind})
         assert response.status_code == 415
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["its length told", "in pieces"])
-def test_message_without_end_is_refused_and_read_away(served: Served, *, whole: bool) -> None:
+@pytest.mark.parametrize("whole", [True, False], ids=["with Content-Length", "chunked"])
+def test_an_oversized_message_is_refused_and_drained(served: Served, *, whole: bool) -> None:
     size, piece = 64, b" " * 1_000_000
     content = piece * size if whole else (piece for _ in range(size))
     response = served.client.post("/chat", content=content, headers={"Content-Type": "application/json"})
@@ -157,19 +157,19 @@ def test_message_without_end_is_refused_and_read_away(served: Served, *, whole: 
 # The token
 
 
-def test_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
+def test_the_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
     with Served(ready, "--token", TOKEN) as served:
         assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C stops it.\n"
         assert served.client.get("/health").status_code == 401
         assert served.client.get("/health", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
         opened = served.client.get("/", params={"token": TOKEN})
         assert (opened.status_code, opened.headers["location"]) == (303, "/")
-        assert served.client.get("/health").status_code == 200  # the cookie is kept
+        assert served.client.get("/health").status_code == 200  # by the cookie
         assert served.interrupt() == 0
     assert served.err == ""
 
 
-def test_at_another_address_it_answers_under_the_computers_name(ready: CliRunner) -> None:
+def test_on_all_interfaces_it_answers_to_the_host_name(ready: CliRunner) -> None:
     with Served(ready, "--host", "0.0.0.0", "--token", TOKEN) as served:
         name = socket.gethostname()
         assert served.url == f"http://{name}:{served.port}/"
@@ -181,11 +181,11 @@ def test_at_another_address_it_answers_under_the_computers_name(ready: CliRunner
         assert served.client.get(at, headers={**token, "Host": f"evil.example:{served.port}"}).status_code == 403
 
 
-# How it starts and ends
+# Start and shutdown
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
-def test_open_hands_the_address_to_the_browser(ready: CliRunner, tmp_path: Path) -> None:
+def test_open_passes_the_address_to_the_browser(ready: CliRunner, tmp_path: Path) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
@@ -194,7 +194,7 @@ def test_open_hands_the_address_to_the_browser(ready: CliRunner, tmp_path: Path)
         assert opened.read_text() == f"{served.url}?token={TOKEN}"
 
 
-def test_ctrl_c_ends_it_well(ready: CliRunner) -> None:
+def test_ctrl_c_exits_cleanly(ready: CliRunner) -> None:
     with Served(ready) as served:
         assert served.client.get("/health").status_code == 200
         assert served.interrupt() == 0
@@ -203,14 +203,14 @@ def test_ctrl_c_ends_it_well(ready: CliRunner) -> None:
 
 @pytest.fixture
 def slow(ready: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
-    """A desk whose answers take longer than any test waits."""
+    """A CLI runner whose answers take longer than any test waits."""
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
     ollama_server.faults.between_pieces_s = 0.2
     return ready
 
 
-def test_ctrl_c_while_an_answer_arrives_ends_it_well(slow: CliRunner) -> None:
+def test_ctrl_c_during_a_streamed_answer_exits_cleanly(slow: CliRunner) -> None:
     with Served(slow) as served, served.client.stream("POST", "/chat/stream", json={"message": QUESTION}) as response:
         assert any(FIRST in line for line in response.iter_lines())
         assert served.interrupt() == 0
@@ -221,30 +221,30 @@ def test_ctrl_c_while_an_answer_arrives_ends_it_well(slow: CliRunner) -> None:
     "silent",
     [pytest.param(False, id="the model writes"), pytest.param(True, id="the model is silent", marks=pytest.mark.slow)],
 )
-def test_ctrl_c_while_an_answer_is_waited_for_ends_it_well(
+def test_ctrl_c_during_a_pending_answer_exits_cleanly(
     slow: CliRunner, ollama_server: OllamaStandIn, *, silent: bool
 ) -> None:
     if silent:
         ollama_server.faults.first_byte_s = 3 * WAIT_S
         ollama_server.faults.paths = ("/api/chat",)
     with Served(slow) as served:
-        told: queue.Queue[bool] = queue.Queue()
+        succeeded: queue.Queue[bool] = queue.Queue()
 
         def ask() -> None:
             try:
-                told.put(served.client.post("/chat", json={"message": QUESTION}).is_success)
+                succeeded.put(served.client.post("/chat", json={"message": QUESTION}).is_success)
             except httpx.TransportError:
-                told.put(False)
+                succeeded.put(False)
 
         asking = threading.Thread(target=ask)
         asking.start()
         until(lambda: bool(ollama_server.bodies("/api/chat")))
         assert served.interrupt() == 0
         asking.join()
-    assert (served.out, served.err, told.get()) == ("", "", False)
+    assert (served.out, served.err, succeeded.get()) == ("", "", False)
 
 
-def test_ctrl_c_while_a_paper_is_read_ends_it_well_and_leaves_nothing_of_it(desk: CliRunner) -> None:
+def test_ctrl_c_during_an_upload_exits_cleanly_and_leaves_nothing(desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(200)])
     with (
