@@ -411,7 +411,7 @@ def test_text_of_a_paper_is_shown_and_never_runs(opened: Open, live: Live, size:
     entry.get_by_role("button", name="Remove").click()
     expect(tab.find("#confirm-text")).to_contain_text(f"<img src=x onerror={RUN}> growth")
     tab.page.get_by_role("button", name="Cancel").click()
-    entry.get_by_role("button", name="Ask only this").click()
+    entry.get_by_role("button", name="Ask this paper").click()
     expect(tab.find("#chosen")).to_contain_text(f"<script>{RUN}</script>")
     turn = tab.ask(GROWTH)
     expect(turn.locator(".sentence").first).to_contain_text(GROWTH_SAID)

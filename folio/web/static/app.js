@@ -98,6 +98,7 @@ function renderModels() {
     ),
     el("h3", {}, better.length ? "Improve answers" : "You are using the best models."),
     el("ul", {}, better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1))))),
+    el("p", {}, formatCommands("`folio doctor` or `python query.py --doctor` shows what is ready.")),
   );
 }
 

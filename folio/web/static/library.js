@@ -56,7 +56,7 @@ function renderPaper(paper) {
       "div",
       { class: "facts" },
       el("p", { class: "about" }, facts.filter(Boolean).join(" · "), ...(title ? [" · ", isolate(file)] : [])),
-      makeButton("button quiet", () => askOnly(id), "Ask only this", which()),
+      makeButton("button quiet", () => askOnly(id), "Ask this paper", which()),
       makeButton("button quiet", () => removePaper(paper), "Remove", which()),
     ),
     el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), isolate(text)))),
@@ -151,7 +151,7 @@ function renderAdded({ status, paper, notes }) {
     duplicate: ["Already in the library as ", name, "."],
     unchanged: ["Already in the library, unchanged: ", name, "."],
   }[status] ?? ["Added: ", name, `, ${formatCount(paper.pages, "page")}.`];
-  const ask = makeButton("button quiet", () => askOnly(paper.id), "Ask only this paper");
+  const ask = makeButton("button quiet", () => askOnly(paper.id), "Ask this paper");
   const paragraphs = notes.map((note) => el("p", { class: "note" }, isolate(note)));
   return [el("p", { class: "stage ok" }, message), ...paragraphs, ask];
 }
