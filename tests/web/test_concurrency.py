@@ -50,20 +50,9 @@ def slowly(model: str = "llama3.1:8b", **more: Any) -> dict[str, Any]:
 def test_a_disconnected_client_cancels_its_answer(live: Live, ollama_server: OllamaStandIn, path: str) -> None:
     endless(ollama_server)
     with live.client() as client:
-        began = threading.Event()
-
-        def ask() -> None:
-            with httpx.stream("POST", f"{live.url}{path}", json=slowly(), timeout=LIMIT_S, **HTTP_ONLY) as response:
-                for _ in response.iter_lines():
-                    began.set()
-                    return
-
-        if path == "/chat":
-            with pytest.raises(httpx.ReadTimeout):
-                httpx.post(f"{live.url}{path}", json=slowly(), timeout=1.0, **HTTP_ONLY)
-        else:
-            ask()
-            assert began.is_set()
+        connection = sent(live, path, slowly())
+        until(lambda: ollama_server.bodies("/api/chat"))
+        connection.close()
         until(lambda: ollama_server.left)
         assert client.get("/conversations").json() == {"conversations": []}
         assert client.post("/chat", json={"message": SLEEP}).status_code == 200
