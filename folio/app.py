@@ -290,9 +290,9 @@ class App:
 
     def chat(self, library: Library, *, top_k: int, paper: str | None, style: Style = "plain") -> Chat:
         """A conversation with the papers. paper: ask only papers whose file name or title contains it."""
-        from folio.answer.chat import Chat, import_aside
+        from folio.answer.chat import Chat, warm_up
 
-        import_aside()
+        warm_up()
         retriever = self.retriever(library)
         papers = retriever.papers_named(paper) if paper else None
         answerer = self.models.answerer(retriever)

@@ -72,12 +72,20 @@ class Reranker(Protocol):
 class Answerer(Protocol):
     """Question and evidence to the sentences of an answer, each with its citations, one at a time.
 
-    One answers one question at a time: `notice` is of the last one.
+    It answers one question at a time: `notice` and `confidence` are of the last answer.
     """
 
     name: str
-    notice: str  # what is to be said about the last answer besides; "" for nothing
+    notice: str  # a remark to show with the answer, such as that it was cut off; "" for none
     evidence_tokens: int  # how much evidence it takes
+
+    @property
+    def confidence(self) -> float | None:
+        """How much of the question the evidence covers, 0 to 1; an answerer refuses below a threshold of its own.
+
+        None for an answerer that does not compute it, and before the first answer.
+        """
+        ...
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"

@@ -193,7 +193,7 @@ def sentence_json(sentence: Sentence) -> SentenceJson:
     """One sentence of an answer, as in `answer_json`."""
     return SentenceJson(
         text=sentence.text,
-        section=sentence.section,
+        section=str(sentence.section),
         citations=[_citation(citation) for citation in sentence.citations],
         against=[_citation(citation) for citation in sentence.against],
     )

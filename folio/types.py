@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,12 @@ Vectors = npt.NDArray[np.float32]
 REFUSAL = "Not found in the provided papers."
 
 _VERSION = re.compile(r"v\d+$")
+
+
+def _require(holds: bool, rule: str) -> None:
+    """Raise ValueError for a value that breaks the contract of an answer: a bug, never a user's mistake."""
+    if not holds:
+        raise ValueError(f"Broken contract: {rule}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +246,40 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """Where a sentence of a report belongs. A sentence of a plain answer has neither heading nor subheading.
+
+    Written as one string, in JSON and in the library: "Summary", "Analysis", "Analysis/Melt", "".
+    """
+
+    heading: Literal["", "Summary", "Analysis"] = ""
+    subheading: str = ""
+
+    def __post_init__(self) -> None:
+        _require(self.heading in ("", "Summary", "Analysis"), "a section is of the summary or of the analysis")
+        _require(bool(self.heading) or not self.subheading, "a subheading belongs to a heading")
+
+    @classmethod
+    def parse(cls, written: str) -> Section:
+        """The section written as this string. Raises ValueError for an unknown heading."""
+        heading, _, subheading = written.partition("/")
+        return cls(cast(Literal["", "Summary", "Analysis"], heading), subheading)
+
+    def __str__(self) -> str:
+        return f"{self.heading}/{self.subheading}" if self.subheading else self.heading
+
+
+SUMMARY, ANALYSIS = Section("Summary"), Section("Analysis")
+
+
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence of an answer with its citations."""
 
     text: str
     citations: tuple[Citation, ...]
     against: tuple[Citation, ...] = ()  # quotes from other papers that disagree with it
-    section: str = ""  # the heading that it stands under, in a report
+    section: Section = Section()  # of a report
 
     def __post_init__(self) -> None:
         _require(bool(self.text.strip()), "a sentence has words")
@@ -262,8 +295,6 @@ class RejectedSentence:
 
 
 Style = Literal["plain", "report"]
-# The sections of a report; a subheading of the analysis stands behind a slash.
-SUMMARY, ANALYSIS = "Summary", "Analysis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,12 +336,6 @@ class Answer:
 def _where(pages: tuple[int, int]) -> str:
     first, last = pages
     return f"p. {first}" if first == last else f"pp. {first}–{last}"
-
-
-def _require(holds: bool, rule: str) -> None:
-    """Raise ValueError for a value that breaks the contract of an answer: a bug, never a user's mistake."""
-    if not holds:
-        raise ValueError(f"Broken contract: {rule}.")
 
 
 # Called as work progresses: label, items done, items in all

@@ -1,5 +1,5 @@
-"""Evidence to an answer: prompts, a chat model's answer and the extractive one, follow-ups, the chain, citations.
+"""Turns evidence into an answer: prompts, the model and the extractive answerer, follow-ups, citations.
 
-In: a question and its hits. Out: an answer whose sentences all cite a page of the evidence.
+In: a question and its hits. Out: an answer in which every sentence cites a page of the evidence.
 May import models, store, search and grounding.
 """

@@ -1,4 +1,4 @@
-"""What an answer cites, to be listed: pages with their quotes, papers as references, papers as BibTeX. Pure."""
+"""Lists what an answer cites: pages with their quotes, references, BibTeX entries. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from folio.answer.markup import printable
 from folio.text import STOP_WORDS
 from folio.types import Citation, Paper
 
-MOST_NAMES = 3  # of a paper's authors
+MAX_AUTHORS = 3  # named in a reference; more become "et al."
 _OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
-# An organisation, which BibTeX would take apart.
-_IN_PARTS = re.compile(r",|\band\b", re.I)
-# What means something to LaTeX, or looks otherwise in its oldest encoding of type. BibTeX counts the braces that have a
-# backslash too, so that one without the other would end the field elsewhere.
+# A name that BibTeX would split, such as that of an organisation.
+_SPLITTABLE = re.compile(r",|\band\b", re.I)
+# Characters special to LaTeX, or printed differently in its OT1 font encoding. Braces need names: BibTeX counts even
+# escaped ones, so an unpaired brace would end the field in the wrong place.
 _LATEX = str.maketrans(
     {
         **{char: f"\\{char}" for char in "$&#_%"},
@@ -30,33 +30,33 @@ _LATEX = str.maketrans(
         "|": r"\textbar{}",
     }
 )
-# Letters that Unicode does not take apart into a plain one and its mark.
+# Letters that Unicode does not decompose into a base letter and a mark.
 _PLAIN_LETTERS = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A cited page with the quotes that stand on it."""
+class CitedPage:
+    """A cited page with its quotes."""
 
     paper: str  # SHA-256 of its file
     file: str
     title: str
     page: int
     label: str
-    quotes: tuple[tuple[str, float], ...]  # with the support that they give
+    quotes: tuple[tuple[str, float], ...]  # each with its support
 
     @property
     def where(self) -> str:
-        """Its page as people write it: "p. 7", "p. 7 (printed iv)"."""
+        """The page as people write it: "p. 7", "p. 7 (printed iv)"."""
         return _where(self.page, self.label)
 
 
-def sources(citations: Iterable[Citation]) -> tuple[Source, ...]:
+def cited_pages(citations: Iterable[Citation]) -> tuple[CitedPage, ...]:
     """Every cited page once, in the order of the answer."""
-    return by_page(
-        Source(
+    return merge_by_page(
+        CitedPage(
             cited.paper.id,
             cited.paper.file,
             cited.paper.title,
@@ -68,9 +68,9 @@ def sources(citations: Iterable[Citation]) -> tuple[Source, ...]:
     )
 
 
-def by_page(parts: Iterable[Source]) -> tuple[Source, ...]:
-    """Every page once, where it is first, with all of its quotes."""
-    pages: dict[tuple[str, int], Source] = {}
+def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
+    """Every page once, in order of first occurrence, with all its quotes."""
+    pages: dict[tuple[str, int], CitedPage] = {}
     for part in parts:
         known = pages.setdefault((part.paper, part.page), part)
         quotes = tuple({**dict(known.quotes), **dict(part.quotes)}.items())
@@ -79,10 +79,10 @@ def by_page(parts: Iterable[Source]) -> tuple[Source, ...]:
 
 
 def reference(paper: Paper, pages: Sequence[int]) -> str:
-    """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3"; pages: physical, if any."""
+    """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3". pages: physical."""
     *others, last = paper.authors or ("",)
     who = f"{', '.join(others)} and {last}" if others else last
-    if len(paper.authors) > MOST_NAMES:
+    if len(paper.authors) > MAX_AUTHORS:
         who = f"{paper.authors[0]} et al."
     when = f"({paper.year})" if paper.year else ""
     place = f"arXiv:{paper.arxiv}" if paper.arxiv else paper.file
@@ -90,18 +90,18 @@ def reference(paper: Paper, pages: Sequence[int]) -> str:
 
 
 def reference_line(who: str, title: str, place: str, pages: Sequence[int]) -> str:
-    """The same from its parts, each of which may be empty but the place."""
-    said = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title) if part.strip())
+    """A reference from its parts. All but the place may be empty."""
+    names = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title) if part.strip())
     listed = ", ".join(map(str, pages))
     on_pages = f", {'p.' if len(pages) == 1 else 'pp.'} {listed}" if pages else ""
-    return " ".join(f"{said}{place}{on_pages}".split())
+    return " ".join(f"{names}{place}{on_pages}".split())
 
 
 def bibtex(paper: Paper, page: int | None = None) -> str:
-    """A paper as a BibTeX entry, with what is known of it; page: the one of its pages that is cited, physical.
+    """A paper as a BibTeX entry. page: the cited page, physical.
 
-    The fields for arXiv are those of https://info.arxiv.org/help/hypertex/bibstyles/index.html. Any other paper is
-    found by its file, as nothing tells where it was published. Letters stay as they are, in UTF-8; the key is ASCII.
+    The fields for arXiv follow https://info.arxiv.org/help/hypertex/bibstyles/index.html. Any other paper is identified
+    by its file, as its place of publication is unknown. Text is UTF-8; the key is ASCII.
     """
     place = [] if paper.arxiv else [paper.file]
     if page is not None:
@@ -109,7 +109,7 @@ def bibtex(paper: Paper, page: int | None = None) -> str:
     title = _latex(paper.title)
     fields = {
         "author": " and ".join(_bibtex_authors(paper.authors)),
-        "title": f"{{{title}}}" if title else "",  # a second pair of braces keeps its capitals
+        "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
         "year": str(paper.year or ""),
         "eprint": _latex(paper.arxiv),
         "archivePrefix": "arXiv" if paper.arxiv else "",
@@ -121,13 +121,13 @@ def bibtex(paper: Paper, page: int | None = None) -> str:
 
 def _bibtex_authors(authors: Sequence[str]) -> list[str]:
     named = [_OTHERS.sub("", author) for author in authors]
-    written = [f"{{{_latex(name)}}}" if _IN_PARTS.search(name) else _latex(name) for name in named]
+    written = [f"{{{_latex(name)}}}" if _SPLITTABLE.search(name) else _latex(name) for name in named]
     more = ["others"] if any(_OTHERS.search(author) for author in authors) else []
     return [*filter(None, written), *more]
 
 
 def _bibtex_key(paper: Paper) -> str:
-    """The first author's last name, the year and the title's first word that tells something: "otter2021sea"."""
+    """The first author's last name, the year and the first content word of the title: "otter2021sea"."""
     names = _OTHERS.sub("", paper.authors[0]).split() if paper.authors else []
     family = _ascii(names[-1]) if names else ""
     words = (word for word in re.findall(r"\w+", paper.title) if word.lower() not in STOP_WORDS)
@@ -138,13 +138,13 @@ def _bibtex_key(paper: Paper) -> str:
 
 
 def _ascii(text: str) -> str:
-    """Its letters and digits, small and without their marks."""
+    """The letters and digits of a text, in lower case, without diacritics."""
     plain = unicodedata.normalize("NFKD", text).lower().translate(_PLAIN_LETTERS)
     return "".join(char for char in plain if char.isascii() and char.isalnum())
 
 
 def _latex(text: str) -> str:
-    """On one line, and meaning itself in LaTeX."""
+    """The text on one line, escaped for LaTeX."""
     return " ".join(printable(text).split()).translate(_LATEX)
 
 

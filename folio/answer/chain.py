@@ -1,9 +1,8 @@
 """LangChain's ConversationalRetrievalChain over Folio's retriever and answerers.
 
-The chain rewrites a follow-up into a standalone question, has the retriever look for it, and hands the passages to the
-combine step. Both of its plug-in points are ours: the question generator and the combine step call the answerer, which
-is a chat model or the built-in extractive one. Importing LangChain takes half a second, so chat.py imports this room
-aside while it searches.
+The chain rewrites a follow-up into a standalone question, calls the retriever with it, and passes the hits to the
+combine step. Both the question generator and the combine step call the answerer: a chat model or the built-in
+extractive one. Importing LangChain takes half a second, so chat.py imports this module in the background.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Gather = Callable[[Sequence[Hit]], GatheredEvidence]
 
 
 class StandaloneQuestion(LLMChain):
-    """The chain's question generator: the answerer rewrites the follow-up from the turns."""
+    """The chain's question generator: the answerer rewrites a follow-up."""
 
     rewrite: Callable[[str], str]
 
@@ -41,50 +40,50 @@ class StandaloneQuestion(LLMChain):
 
 
 class CitedAnswer(BaseCombineDocumentsChain):
-    """The chain's combine step: hits to evidence, and the answerer's sentences, told one at a time as they pass."""
+    """The chain's combine step: hits to evidence, evidence to the answerer's sentences."""
 
-    answerer: Any  # an Answerer: a Protocol, which pydantic cannot check
+    answerer: Any  # an Answerer, but pydantic cannot check a Protocol
     gather: Gather
     style: Style
 
     def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
-        """The Answer to inputs["question"] from these documents, and nothing besides."""
-        found = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
+        """The Answer to inputs["question"] from these documents. Calls inputs["on_sentence"] for each sentence."""
+        gathered = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
         on_sentence: OnSentence = inputs["on_sentence"]
         sentences: list[Sentence] = []
         dropped = 0
-        for sentence in self.answerer.sentences(inputs["question"], found.evidence, self.style):
+        for sentence in self.answerer.sentences(inputs["question"], gathered.evidence, self.style):
             if isinstance(sentence, RejectedSentence):
                 dropped += 1
             else:
                 sentences.append(sentence)
                 on_sentence(sentence)
-        notices = [_left_out(found.left_out)] if found.left_out else []
-        if found.evidence and self.answerer.notice:
+        notices = [_left_out_notice(gathered.left_out)] if gathered.left_out else []
+        if gathered.evidence and self.answerer.notice:
             notices.append(self.answerer.notice)
-        asked = inputs["question"]
+        question = inputs["question"]
         notice = " ".join(notices)
-        return Answer(asked, asked, tuple(sentences), found.evidence, dropped, notice, self.style), {}
+        return Answer(question, question, tuple(sentences), gathered.evidence, dropped, notice, self.style), {}
 
     async def acombine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         return self.combine_docs(docs, **inputs)
 
 
-def _left_out(count: int) -> str:
-    passages = "1 passage that was found" if count == 1 else f"{count} passages that were found"
-    return f"{passages} did not fit into the evidence; raise CONTEXT_TOKENS to have it read."
+def _left_out_notice(count: int) -> str:
+    passages = "1 passage" if count == 1 else f"{count} passages"
+    return f"{passages} did not fit into the evidence. Raise CONTEXT_TOKENS to include more."
 
 
 def make_chain(
     search: Search, rewrite: Callable[[str], str], gather: Gather, answerer: Answerer, style: Style
 ) -> ConversationalRetrievalChain:
-    """The chain: invoked with a question, the chat_history and `told`, it gives an Answer."""
+    """The chain. Invoke it with question, chat_history and on_sentence; its output has an Answer under "answer"."""
 
     def no_model(_: object) -> str:
-        raise AssertionError("the question generator and the combine step answer themselves")
+        raise AssertionError("the question generator and the combine step call the answerer")
 
     with warnings.catch_warnings():
-        # LangChain 1 marks its classic chains as superseded; they are pinned, and what this tool is asked to run.
+        # LangChain 1 deprecates its classic chains. Folio uses one on purpose, at a pinned version.
         warnings.simplefilter("ignore", LangChainDeprecationWarning)
         return ConversationalRetrievalChain(
             retriever=FolioRetriever(search=search),

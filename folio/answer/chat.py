@@ -1,10 +1,10 @@
-"""A conversation: questions that follow up on each other, each put to LangChain's chain (chain.py)."""
+"""A conversation: asks LangChain's chain (chain.py) each question, with the turns before it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -22,36 +22,39 @@ if TYPE_CHECKING:
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
 
-# Turns of a conversation whose evidence stays a candidate.
+# Earlier turns whose evidence is a candidate for the next question.
 REMEMBERED_EVIDENCE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, the evidence that it was given, and the milliseconds that each stage took."""
+    """An answer, the hits it was made from, and the milliseconds that each stage took."""
 
     answer: Answer
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
 
 
-def _nobody(_: object) -> None:
-    """Where nobody listens."""
+def _ignore(_: object) -> None:
+    """The default callback."""
 
 
-def import_aside() -> None:
-    """Begin to import LangChain beside whatever else is done; who needs it waits for the rest, and has the errors."""
+def warm_up() -> None:
+    """Begin to import the chain, and with it LangChain, in the background.
+
+    The first question that needs the chain waits for the import, and raises what the import raises.
+    """
     run_in_background(partial(import_module, "folio.answer.chain"))
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:
-    """The ids of the chunks that the last answers were made from: candidates for the next question in any case."""
+    """The ids of the chunks behind the last answers; they are candidates for the next question."""
     hits = (hit for turn in turns[-REMEMBERED_EVIDENCE:] for evidence in turn.evidence for hit in evidence.hits)
     return list(dict.fromkeys(hit.chunk.id for hit in hits))
 
 
 class Chat:
-    """Questions and answers that follow up on each other; one at a time, so that each conversation has its own."""
+    """One conversation. Answers one question at a time."""
 
     def __init__(
         self,
@@ -64,10 +67,7 @@ class Chat:
         rerank: bool = True,
         turns: Sequence[Answer] = (),
     ) -> None:
-        """top_k: passages of evidence for an answer. papers: asked among these only, where they are given.
-
-        turns: what was said before, where an earlier conversation goes on.
-        """
+        """top_k: passages for an answer. papers: search only these. turns: of the conversation to continue."""
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
@@ -75,49 +75,55 @@ class Chat:
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
-        self._on_hits: OnHits = _nobody
+        self._on_hits: OnHits = _ignore
         self._found = SearchResult((), {}, {})
-        self._ahead: str | None = None  # the question that _found is of before the chain has asked for it
+        self._prefetched: str | None = None  # the question whose hits _found has before the chain searches
         self._clock = Stopwatch()
+        self._chain: ConversationalRetrievalChain | None = None
 
     @property
     def models(self) -> dict[str, str]:
-        """What embeds, reranks and answers, by the names that people see."""
+        """The embedder, the reranker and the answerer, by the names that people see."""
         return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
-    def ask(self, question: str, on_sentence: OnSentence = _nobody, on_hits: OnHits = _nobody) -> Reply:
-        """Answer a question from the papers; `searched` gets what was found, `told` each sentence as it passes.
+    def ask(self, question: str, on_sentence: OnSentence = _ignore, on_hits: OnHits = _ignore) -> Reply:
+        """Answer a question from the papers.
 
-        What these two raise ends the answer. Raises UsageError for an empty question and ModelError. The conversation
-        is then as it was before.
+        on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
+        raise ends the answer. Raises UsageError for an empty question, and ModelError. After an error the conversation
+        is as it was before.
         """
-        question = question.strip().encode(errors="replace").decode()  # the shell hands on bytes that are no UTF-8
+        question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
         self._clock, self._on_hits = Stopwatch(), on_hits
-        if "_chain" not in vars(self) and not self._turns:  # LangChain is still being imported, and this needs none
+        chain = self._chain
+        if chain is None and not self._turns:  # search while LangChain is being imported
             self._search(question)
-            self._ahead = question
-            self._chain  # noqa: B018
+            self._prefetched = question
+            chain = self._loaded_chain()
             self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
-        output = self._chain.invoke({"question": question, "chat_history": history, "on_sentence": on_sentence})
+        inputs = {"question": question, "chat_history": history, "on_sentence": on_sentence}
+        output = (chain or self._loaded_chain()).invoke(inputs)
         self._clock.lap("answer")
         answer: Answer = replace(output["answer"], question=question)
         self._turns.append(answer)
-        stages = self._clock.laps  # of these, retrieve is made of the retriever's own
+        stages = self._clock.laps  # "retrieve" is the sum of the retriever's own stages
         total = round(sum(stages.values()), 2)
         return Reply(answer, self._found.hits, {**self._found.timings_ms, **stages, "total": total})
 
-    def start_anew(self) -> None:
+    def reset(self) -> None:
         """Forget the conversation."""
         self._turns.clear()
 
-    @cached_property
-    def _chain(self) -> ConversationalRetrievalChain:
-        from folio.answer.chain import make_chain
+    def _loaded_chain(self) -> ConversationalRetrievalChain:
+        """The chain, once LangChain is imported (see warm_up)."""
+        if self._chain is None:
+            from folio.answer.chain import make_chain
 
-        return make_chain(self._search, self._rewrite, self._gather, self._answerer, self._style)
+            self._chain = make_chain(self._search, self._rewrite, self._gather, self._answerer, self._style)
+        return self._chain
 
     def _rewrite(self, question: str) -> str:
         standalone = self._answerer.standalone(question, self._turns)
@@ -125,10 +131,9 @@ class Chat:
         return standalone
 
     def _search(self, question: str) -> Sequence[Hit]:
-        if question == self._ahead:
-            self._ahead = None
+        prefetched, self._prefetched = self._prefetched, None
+        if question == prefetched:
             return self._found.hits
-        self._ahead = None
         also = remembered(self._turns)
         self._found = self._retriever.search(question, self._top_k, self._papers, also, rerank=self._rerank)
         self._clock.lap("retrieve")
@@ -141,11 +146,8 @@ class Chat:
         return gathered
 
 
-# As the log of questions keeps it
-
-
 def log_entry(reply: Reply, asked: str, model: str) -> LogEntry:
-    """asked: ISO time in UTC. model: what answered."""
+    """A reply for the query log. asked: ISO time in UTC. model: the answerer's name."""
     answer = reply.answer
     return LogEntry(
         asked,

@@ -1,11 +1,11 @@
-"""Markers: how a model points to the evidence, and what only looks as if it did. Pure."""
+"""Finds the citation markers in a model's output, and what only looks like one. Pure."""
 
 from __future__ import annotations
 
 import re
 
-# A marker, as asked for and as models write it: [1], [1, 2], [1][3], [Source 1], [1, p. 4], [^1], 【1†source】
-# and within a second pair of brackets: [[1]], ([1])
+# A marker in the form that the prompt asks for and in others: [1], [1, 2], [1][3], [Source 1], [1, p. 4], 【1†source】,
+# [^1], or in a second pair of brackets: [[1]], ([1])
 _NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*(?::\s*)?)?(?:number\s*)?#?"
 _PAGE = r"(?:\b(?:pp?|S)\.|\bpages?)\s?\d+(?:\s?[-–]\s?\d+)?"
 MARKER = re.compile(
@@ -15,27 +15,27 @@ MARKER = re.compile(
 )
 _WORDS_OF_MARKER = re.compile(r"(?!and\b)\b[^\W\d]+\.?\s*:?|#", re.I)
 TRAILING_MARKERS = re.compile(rf"(?:{MARKER.pattern})+", re.I)
-# No sentence ends in these, so that a stop in them is none, however few characters of them have come.
+# Text within brackets that no sentence end can interrupt, even when the stream has only delivered a part of it.
 _UNBROKEN = r"[^\[\]【】［］〔〕<>.!?…。！？\n]|[.!?…](?=\S)|\bpp?\.\s"
 _OTHER_BRACKETS = re.compile(rf"[【［〔](\s*{_NAMED}\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}})[】］〕]", re.I)
 _STUCK = re.compile(rf"(?<=[^\W\d][.!?…])(?=\[(?:\^|{_NAMED})\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}}\])", re.I)
 _CUT_MARKER = re.compile(rf"\s*[\[【]\s*{_NAMED}[\d\s,;]*(?=[.!?…]*$)", re.I)
-# What looks like a citation of ours or of a paper's page: only the program writes those.
+# What looks like one of Folio's citations or a page reference: only the program writes those.
 _FORGED = re.compile(
     rf"\s*\[[^\[\]]{{0,80}}(?:{_PAGE}|\.pdf\b)[^\[\]]{{0,20}}\]|\s*\([^()]{{0,80}}(?:{_PAGE}|\.pdf\b[^()]{{0,9}})\)",
     re.I,
 )
 _EMPTY_BRACKETS = re.compile(r"\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I)
-# Code and formulas: x[1] in them is an index.
+# Code and formulas, where x[1] is an index.
 _VERBATIM = re.compile(r"`[^`]*`|\$(?!\s)[^$]*(?<!\s)\$(?!\d)|\\\(.*?\\\)|\\\[.*?\\\]")
 _INDEXED = re.compile(r"(?:^|[^\w])(?:[A-Za-z]|(?!\d+$)\w*[\d_]\w*)$")
-# Behind these a number in round brackets is part of a name: Equation (2), step (1)
+# After these a number in round brackets is part of a name: Equation (2), step (1)
 _NUMBERED = re.compile(
     r"\b(?:eqs?|equations?|steps?|items?|cases?|parts?|tables?|figs?|figures?|sections?|lemmas?|theorems?|rules?|lines?"
     r"|conditions?|phases?|points?|algorithms?|and|or|to)\.?$",
     re.I,
 )
-# Words that only lead to a marker, which _TAKEN stands for: "According to [1], ...", "[1] states that ...", "see [1]"
+# Words that only introduce a marker (_TAKEN): "According to [1], ...", "[1] states that ...", "see [1]"
 _TAKEN = "\x00"
 _SOURCE = r"(?:(?:the\s+)?(?:evidence|sources?|passages?|papers?|documents?|refs?|references?)\s*)?"
 _TAKEN_TOGETHER = re.compile(r"\x00(?:(?:[,;]|\s+and\b|\s+&)*\x00)+")
@@ -50,34 +50,34 @@ _ENDS_IN_MARKER = re.compile(
 )
 _SECOND_STOP = re.compile(r"(?<![.\s])(?:\s\.|\.\.)$")
 _CODE_MARKERS = re.compile(rf"(?<!\s)(?=\s)(?:\s+(?:#|//|--|%))?(?:{MARKER.pattern})+\s*\.?$", re.I)
-# Nobody writes markers within markers so often: what is left of them then is only brackets.
+# Nested markers are removed in this many rounds at most; after them all brackets are removed.
 _MOST_ROUNDS = 20
 _NO_BRACKETS = str.maketrans("", "", "[]()【】")
 
 
 def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
-    """A sentence without its markers, and the numbers 1..count that they held, each once, in order.
+    """A sentence without its markers, and the numbers from 1 to count in them, each once, in order.
 
-    Round brackets are taken for a marker only at its end, and where neither a year nor the number of an equation could
-    be meant. What counts from 0 is an interval, such as [0, 1]; what stands in code or a formula is an index.
+    Round brackets are a marker only at the end of the sentence, unless they may hold a year or an equation's number.
+    A list that contains 0, such as [0, 1], is an interval. In code and formulas, brackets hold an index.
     """
     numbers: dict[int, None] = {}
     text, rounds = " ".join(text.split()), 0
     while (plain := _without_markers(text, count, numbers)) != text:
-        rounds += 1  # what is taken out may leave a marker behind: [[1]2]
+        rounds += 1  # removing one marker may uncover another: [[1]2]
         text = plain if rounds < _MOST_ROUNDS else plain.translate(_NO_BRACKETS)
     return plain, tuple(numbers)
 
 
-def behind_code(line: str) -> int:
-    """Where the markers behind a line of code begin, with the white space before them; its length without any."""
+def end_of_code(line: str) -> int:
+    """Where a line of code ends: before the markers after it and the space before them."""
     line = line.rstrip()
     found = _CODE_MARKERS.search(line) if line.rstrip(" .").endswith(("]", ")")) else None
     return found.start() if found else len(line)
 
 
 def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:
-    """One round of it; adds to the numbers."""
+    """One round of removal; adds to the numbers."""
     verbatim = [match.span() for match in _VERBATIM.finditer(text)]
 
     def take(match: re.Match[str]) -> str:
@@ -118,5 +118,5 @@ def _numbers(text: str) -> list[int]:
 
 
 def in_square_brackets(text: str) -> str:
-    """The text with markers in other brackets, 【1†source】, made square ones, and apart from the word before."""
+    """The text with markers such as 【1†source】 in square brackets, and a space before each."""
     return _STUCK.sub(" ", _OTHER_BRACKETS.sub(r"[\1]", text))

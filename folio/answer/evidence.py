@@ -1,7 +1,7 @@
-"""Hits -> the numbered evidence that an answer may cite: no text twice, neighbours joined, nothing broken off. Pure.
+"""Hits -> numbered evidence: duplicates dropped, neighbours joined, broken sentences and tables completed. Pure.
 
-A chunk ends where its characters run out: in the middle of a sentence, of an algorithm, of a table. As a chunk is a
-span of its paper's text, mending that is moving two numbers.
+A chunk ends at its size limit, perhaps in the middle of a sentence, an algorithm or a table. A chunk is a span of its
+paper's text, so completing it means moving two offsets.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import pairwise
 from folio.text import estimate_tokens, sentence_spans, stripped
 from folio.types import Evidence, Hit, Paper
 
-# The characters [start, end) of the paper with this id; nothing where it is no longer there
+# The characters [start, end) of the paper with this id; "" if the paper was removed
 ReadText = Callable[[str, int, int], str]
 
-# Characters that evidence grows by at each end at most: as much again as a chunk.
-WIDEST = 1500
-# A sentence that is broken off is made whole when this many characters are missing at most.
+# Characters that evidence may grow by at each end: the size of a chunk.
+MAX_GROWTH = 1500
+# Characters of the longest sentence that evidence is extended to complete.
 LONGEST_SENTENCE = 600
-# Tokens of the line above each piece of evidence that names its paper and pages.
+# Tokens for the header of each piece of evidence, with paper and pages.
 HEADER_TOKENS = 40
 
 _STEP = re.compile(
@@ -31,25 +31,25 @@ _STEP = re.compile(
     r"|(?:else|repeat|end(?:[ ]?(?:for|while|if))?|return\b.{0,40})[ ]*$)",
     re.I,
 )
-# A line of an algorithm, "12: return x", goes no further.
+# A line of an algorithm, "12: return x", has no continuation lines.
 _LINE_OF_CODE = re.compile(r"[ ]*\d{1,3}[ ]?:")
 _ROW = re.compile(r"[ ]*\S+(?:[ ]\S+)*(?:[ ]{2,}\S+(?:[ ]\S+)*)+[ ]*$")
-# A line between the rows of a table that names the next ones.
-_ROWS_NAME = re.compile(r"[ ]*[^\W\d_]{3}[^.]{0,37}$")
+# A line between table rows that names the rows after it.
+_GROUP_LABEL = re.compile(r"[ ]*[^\W\d_]{3}[^.]{0,37}$")
 _TABLE = re.compile(r"[ ]*table[ ]*[\dIVX]", re.I)
 _LEADS_IN = re.compile(r"[ ]*(?:table|algorithm|listing|box|procedure)[ ]*\d|.*:[ ]*$", re.I)
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-# Items of one list, with their further lines, are this many characters apart at most.
+# Characters between the starts of two items of one list, at most.
 _ITEM_GAP = 500
-# or, with a paragraph of its own between them, such as a formula, this many.
+# The same where a separate paragraph, such as a formula, comes between them.
 _PARAGRAPH_GAP = 200
-# Lines of a caption above its table at most.
+# Lines of a caption above its table, at most.
 _CAPTION_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredEvidence:
-    """The evidence for an answer, best first, and how many hits did not fit into the tokens that it may have."""
+    """The evidence for an answer, best first, and how many hits did not fit into the token budget."""
 
     evidence: tuple[Evidence, ...]
     left_out: int
@@ -66,7 +66,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What should not be broken off: the span [start, end), and whether that is where it really begins and ends."""
+    """A list, table, item or row to keep whole: the span [start, end), and whether its true start and end are known."""
 
     start: int
     end: int
@@ -75,25 +75,25 @@ class _Unit:
 
 
 def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> GatheredEvidence:
-    """The evidence that these hits, best first, make. budget: tokens at most; the best hit is kept in any case.
+    """Evidence from these hits, best first. budget: in tokens; the best hit is kept even if it exceeds it.
 
-    Hits come in as long as they fit, then each grows to whole sentences, lists and tables where that fits too. The
-    order is that of each piece's best hit.
+    Hits are added as long as they fit. Then each piece is extended to whole sentences, lists and tables if that still
+    fits. The pieces are in the order of their best hits.
     """
     spans: list[_Span] = []
     taken = 0
     for hit in hits:
-        if not hit.text.strip() or any(_says_all(span.text, hit.text) for span in spans):
+        if not hit.text.strip() or any(_contains(span.text, hit.text) for span in spans):
             taken += 1
             continue
-        joined = _joined(spans, _Span(hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)))
+        joined = _merged(spans, _Span(hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)))
         if spans and _tokens(joined) > budget:
             break
         spans = joined
         taken += 1
     for span in list(spans):
-        if (wider := _widened(span, read)) != span:
-            joined = _joined([other for other in spans if other != span], wider)
+        if (wider := _extended(span, read)) != span:
+            joined = _merged([other for other in spans if other != span], wider)
             if _tokens(joined) <= budget:
                 spans = joined
     best_first = sorted(spans, key=lambda span: hits.index(span.hits[0]))
@@ -105,13 +105,13 @@ def _tokens(spans: Sequence[_Span]) -> int:
     return sum(estimate_tokens(span.text) + HEADER_TOKENS for span in spans)
 
 
-def _says_all(text: str, other: str) -> bool:
-    """Whether a text holds another one word for word: the same page in a second file adds nothing."""
+def _contains(text: str, other: str) -> bool:
+    """Whether a text contains another one word for word, such as the same page from a second file."""
     return " ".join(other.split()) in " ".join(text.split())
 
 
-def _joined(spans: Sequence[_Span], new: _Span) -> list[_Span]:
-    """The spans and a new one, those of one paper that overlap or touch made one."""
+def _merged(spans: Sequence[_Span], new: _Span) -> list[_Span]:
+    """The spans with a new one; overlapping and adjacent spans of one paper are merged."""
     apart: list[_Span] = []
     for span in spans:
         first, second = sorted((span, new), key=lambda either: either.start)
@@ -127,12 +127,12 @@ def _best_first(hits: tuple[Hit, ...], others: tuple[Hit, ...]) -> tuple[Hit, ..
     return tuple(sorted(dict.fromkeys((*hits, *others)), key=lambda hit: -hit.score))
 
 
-def _widened(span: _Span, read: ReadText) -> _Span:
-    """The span with the sentence, list or table that it breaks off made whole."""
-    low, high = max(0, span.start - WIDEST), min(span.paper.length, span.end + WIDEST)
+def _extended(span: _Span, read: ReadText) -> _Span:
+    """The span, extended to complete the sentence, list or table at each end."""
+    low, high = max(0, span.start - MAX_GROWTH), min(span.paper.length, span.end + MAX_GROWTH)
     around = read(span.paper.id, low, high)
     start, end = span.start - low, span.end - low
-    if around[start:end] != span.text:  # the paper was replaced meanwhile
+    if around[start:end] != span.text:  # the paper was replaced in the meantime
         return span
     units = list(_lists_and_tables(around, low == 0, high == span.paper.length))
     for unit in units:
@@ -140,19 +140,19 @@ def _widened(span: _Span, read: ReadText) -> _Span:
             start = unit.start
         if unit.ends and unit.start < end < unit.end:
             end = unit.end
-    ended = end in {unit.end for unit in units}  # what follows is no part of it, even where no full stop tells
+    at_unit_end = end in {unit.end for unit in units}  # complete even without a full stop
     for first, last in sentence_spans(around):
         if last - first <= LONGEST_SENTENCE:
             start = first if first < start < last else start
-            end = last if first < end < last and not ended else end
+            end = last if first < end < last and not at_unit_end else end
     start, end = stripped(around, start, end)
     return replace(span, start=low + start, end=low + end, text=around[start:end])
 
 
 def _lists_and_tables(text: str, begins: bool, ends: bool) -> Iterator[_Unit]:
-    """The lists, algorithms and tables of a text, each with the line that announces it, then their items and rows.
+    """The lists, algorithms and tables of a text, each with the line that introduces it, then their items and rows.
 
-    begins, ends: whether the paper does so where the text does; otherwise more of a list may stand beyond.
+    begins, ends: whether the paper begins or ends where the text does; if not, a list may continue beyond the text.
     """
     lines = [stripped(text, *match.span()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
     parts: list[_Unit] = []
@@ -160,7 +160,7 @@ def _lists_and_tables(text: str, begins: bool, ends: bool) -> Iterator[_Unit]:
         parts += [_Unit(lines[item][0], lines[after - 1][1]) for item, after in pairwise((*items, last + 1))]
         years = sum(bool(_YEAR.search(text, part.start, part.end)) for part in parts[-len(items) :])
         if items and 2 * years > len(items) > 1 and not _ROW.match(text, *lines[items[0]]):
-            continue  # of the references, one is enough
+            continue  # a bibliography: single entries are enough
         start, end = lines[first][0], lines[last][1]
         yield _Unit(start, end, begins or start > _ITEM_GAP, ends or len(text) - end > _ITEM_GAP)
     yield from parts
@@ -171,7 +171,7 @@ _Run = tuple[int, int, list[int]]
 
 
 def _lists(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
-    """The further lines of the last item belong to it up to a paragraph's or a sentence's end."""
+    """Lists and algorithms. Lines after the last item belong to it until a paragraph or sentence ends."""
     starts = [number for number, line in enumerate(lines) if _STEP.match(text, *line)]
 
     def together(one: int, two: int) -> bool:
@@ -180,22 +180,22 @@ def _lists(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
 
     for items in _groups(starts, together):
         last = items[-1]
-        goes_on = not _LINE_OF_CODE.match(text, *lines[last])
-        while goes_on and last + 1 < len(lines) and lines[last][1] - lines[items[-1]][0] <= _ITEM_GAP:
+        continues = not _LINE_OF_CODE.match(text, *lines[last])
+        while continues and last + 1 < len(lines) and lines[last][1] - lines[items[-1]][0] <= _ITEM_GAP:
             in_paragraph = text[lines[last][1] : lines[last + 1][0]].count("\n") == 1
-            goes_on = in_paragraph and text[lines[last][1] - 1] not in ".!?"
-            last += goes_on
+            continues = in_paragraph and text[lines[last][1] - 1] not in ".!?"
+            last += continues
         if len(items) > 1:
             before = items[0] - 1
             yield before if before >= 0 and _LEADS_IN.match(text, *lines[before]) else items[0], last, items
 
 
 def _tables(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
-    """Rows, with the caption above or below them."""
+    """Tables: their rows, with the caption above or below."""
     rows = [number for number, line in enumerate(lines) if _ROW.match(text, *line)]
 
     def together(one: int, two: int) -> bool:
-        names = _ROWS_NAME.match(text, *lines[two - 1]) and text[lines[two - 1][1] : lines[two][0]].count("\n") == 1
+        names = _GROUP_LABEL.match(text, *lines[two - 1]) and text[lines[two - 1][1] : lines[two][0]].count("\n") == 1
         return two == one + 1 or (two == one + 2 and bool(names))
 
     for items in _groups(rows, together):

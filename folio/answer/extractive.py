@@ -1,4 +1,4 @@
-"""Question + evidence -> an answer in the papers' own sentences. No model writes anything."""
+"""Question + evidence -> the sentences of the papers that answer best, quoted. No model writes anything."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from folio.answer import followup
 from folio.answer.question_type import ASKING, asks_for_number, gives_number
 from folio.grounding.conflicts import conflict
-from folio.grounding.entities import facts
+from folio.grounding.entities import entities
 from folio.grounding.verifier import SentenceVerifier, citation
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, evidence_coverage, matches
 from folio.text import coverage, sentence_spans, tokenize
-from folio.types import ANALYSIS, SUMMARY, Answer, Evidence, Sentence, Style
+from folio.types import SUMMARY, Answer, Evidence, Section, Sentence, Style
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """A sentence of the evidence, where it stands and how well it answers."""
+    """A sentence of the evidence and how well it answers."""
 
     evidence: Evidence
     start: int  # offsets in the evidence's text
@@ -31,29 +31,29 @@ class _Scored:
         return self.evidence.text[self.start : self.end]
 
 
-# How many sentences an extractive answer has at most, and how close to the best the others must come.
-MOST_SENTENCES = 3
-CLOSE_ENOUGH = 0.85
+# Sentences in an answer, at most, and the fraction of the best score that each needs.
+MAX_SENTENCES = 3
+ANSWER_CUTOFF = 0.85
 # The same for the analysis of a report, which follows these sentences as its summary.
-MOST_DETAILS = 8
-DETAIL_ENOUGH = 0.6
-# What a sentence's score is of: how well its words match the question's, and the share of the question's words that
-# it or its paper's title holds as they are.
-MATCHED, HELD = 0.77, 0.23
-# Below this the evidence does not speak of what is asked; see LOG.md for what it refuses rightly and wrongly.
+MAX_DETAILS = 8
+DETAIL_CUTOFF = 0.6
+# Weights in a sentence's score: how well its words match the question's (late interaction), and the share of the
+# question's words that occur literally in it or in its paper's title.
+MATCH_WEIGHT, COVERAGE_WEIGHT = 0.77, 0.23
+# Below this the question is refused. LOG.md has the questions refused rightly and wrongly.
 LEAST_CONFIDENCE = 0.58
-# By so much more a sentence must speak of what is asked when it is to give a number: papers are full of numbers.
-NUMBER_NEEDS = 0.04
-# A sentence of fewer or more words is a heading, a caption's label or a run of table cells.
+# Numeric questions need this much more coverage: papers are full of numbers.
+NUMBER_MARGIN = 0.04
+# A sentence with fewer or more words is a heading, a caption's label or a run of table cells.
 WORDS = (5, 90)
-# How a list's item begins, how a whole sentence ends, and what only a table of contents holds.
+# How a list item begins, how a complete sentence ends, and what only a table of contents has.
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 _WHOLE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _LEADERS = re.compile(r"(?:\. ?){4,}")
 
 
 class ExtractiveAnswerer:
-    """The sentences of the evidence that answer best, quoted word for word."""
+    """Answers with the best sentences of the evidence, quoted word for word."""
 
     name = "extractive (built in)"
     notice = ""
@@ -61,8 +61,8 @@ class ExtractiveAnswerer:
     def __init__(
         self, embedder: TokenEmbedder, term_weights: Callable[[str], TermWeights], *, evidence_tokens: int
     ) -> None:
-        """evidence_tokens: of the evidence that is looked through at most."""
-        self.confidence: float | None = None  # of the last answer: how much of the question its evidence speaks of
+        """evidence_tokens: limit for the evidence that is searched."""
+        self.confidence: float | None = None
         self._embedder = embedder
         self._term_weights = term_weights
         self.evidence_tokens = evidence_tokens
@@ -72,70 +72,75 @@ class ExtractiveAnswerer:
         scored = self._score(question, evidence)
         if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
             return
-        judge = SentenceVerifier(evidence, None)
+        verifier = SentenceVerifier(evidence, None)
         best = scored[0].score
-        answering = _differing(place for place in scored if place.score >= CLOSE_ENOUGH * best)[:MOST_SENTENCES]
+        answering = _without_repeats(place for place in scored if place.score >= ANSWER_CUTOFF * best)[:MAX_SENTENCES]
         for place in answering:
-            yield _sentence(place, judge, SUMMARY if style == "report" else "")
+            yield _sentence(place, verifier, SUMMARY if style == "report" else Section())
         if style == "report":
-            near = [place for place in scored if place.score >= DETAIL_ENOUGH * best]
-            details = _differing([*answering, *near])[len(answering) :][:MOST_DETAILS]
+            near = [place for place in scored if place.score >= DETAIL_CUTOFF * best]
+            details = _without_repeats([*answering, *near])[len(answering) :][:MAX_DETAILS]
             for paper in dict.fromkeys(place.evidence.paper for place in details):
                 own = (place for place in details if place.evidence.paper == paper)
                 for place in sorted(own, key=lambda place: place.evidence.start + place.start):
-                    yield _sentence(place, judge, f"{ANALYSIS}/{paper.title or paper.file}")
+                    yield _sentence(place, verifier, Section("Analysis", paper.title or paper.file))
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
         return followup.standalone(question, history)
 
     def _score(self, question: str, evidence: Sequence[Evidence]) -> list[_Scored]:
-        """Every sentence of the evidence, best first; and what the evidence is worth as a whole, in `confidence`.
+        """Every sentence of the evidence, best first. Sets `confidence`.
 
-        A paper's title counts for its sentences: a question names the paper, which a sentence of it seldom does.
+        A paper's title counts for its sentences: a question may name the paper, and its sentences seldom do.
         """
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
-        read = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-        self.confidence = _confidence(question, evidence, read)
-        found = [
-            _Scored(piece, start, end, MATCHED * match.sentence(start, end) + HELD * _held(weights, piece, start, end))
-            for piece, match in zip(evidence, read, strict=True)
+        found = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
+        self.confidence = _confidence(question, evidence, found)
+        scored = [
+            _Scored(
+                piece,
+                start,
+                end,
+                MATCH_WEIGHT * match.sentence(start, end) + COVERAGE_WEIGHT * _coverage(weights, piece, start, end),
+            )
+            for piece, match in zip(evidence, found, strict=True)
             for start, end in statements(piece.text)
         ]
-        return sorted(found, key=lambda place: (-place.score, place.evidence.number, place.start))
+        return sorted(scored, key=lambda place: (-place.score, place.evidence.number, place.start))
 
 
-def _confidence(question: str, evidence: Sequence[Evidence], read: Sequence[Matches]) -> float:
-    """How much of a question the evidence speaks of, 0 to 1.
+def _confidence(question: str, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:
+    """How much of a question the evidence covers, 0 to 1.
 
-    Where a number is asked for, what counts is the sentence with a number that speaks of most of it: the evidence as a
-    whole speaks of everything that a paper is about, whether it gives the value or not.
+    A numeric question is measured by its best sentence with a number, less NUMBER_MARGIN: the evidence as a whole
+    covers whatever the paper is about, whether or not it gives the value.
     """
     if not asks_for_number(question):
-        return evidence_coverage(read)
-    told = (
+        return evidence_coverage(found)
+    of_numbers = (
         match.coverage(start, end)
-        for piece, match in zip(evidence, read, strict=True)
+        for piece, match in zip(evidence, found, strict=True)
         for start, end in sentence_spans(piece.text)
         if gives_number(piece.text[start:end], question)
     )
-    return max(0.0, max(told, default=0.0) - NUMBER_NEEDS)
+    return max(0.0, max(of_numbers, default=0.0) - NUMBER_MARGIN)
 
 
-def _held(weights: TermWeights, piece: Evidence, start: int, end: int) -> float:
+def _coverage(weights: TermWeights, piece: Evidence, start: int, end: int) -> float:
     return coverage(weights, tokenize(f"{piece.paper.title} {piece.text[start:end]}"))
 
 
-def _sentence(place: _Scored, judge: SentenceVerifier, section: str) -> Sentence:
+def _sentence(place: _Scored, verifier: SentenceVerifier, section: Section) -> Sentence:
     quote = citation(place.evidence, place.start, place.end, 1.0)
-    return Sentence(_as_sentence(quote.quote), (quote,), judge.against(quote.quote, (quote,)), section)
+    return Sentence(_as_sentence(quote.quote), (quote,), verifier.against(quote.quote, (quote,)), section)
 
 
-def _differing(places: Iterable[_Scored]) -> list[_Scored]:
-    """These places without those that say again what one before them says.
+def _without_repeats(places: Iterable[_Scored]) -> list[_Scored]:
+    """The sentences without those that repeat an earlier one.
 
-    With other numbers a sentence says something else, unless another paper gives them for the same thing: then it is
-    shown as a disagreement.
+    A sentence with other numbers is no repetition, unless another paper gives them for the same thing: then it is
+    shown as a disagreement with the earlier one.
     """
     kept: list[_Scored] = []
     for place in places:
@@ -153,26 +158,26 @@ def _repeats(place: _Scored, before: _Scored) -> bool:
 
 
 def _numbers(text: str) -> frozenset[object]:
-    return frozenset(facts(text).quantities)
+    return frozenset(entities(text).quantities)
 
 
 def statements(text: str) -> list[tuple[int, int]]:
-    """Spans of what can be quoted as an answer: whole sentences and list items, no headings and contents lines.
+    """Spans that can be quoted as an answer: complete sentences and list items, no headings or contents lines.
 
-    A sentence that ends in a colon takes along what it announces.
+    A sentence that ends in a colon is joined with the one that it introduces.
     """
     found: list[tuple[int, int]] = []
-    announced: int | None = None
+    intro_start: int | None = None
     for start, end in sentence_spans(text):
         bullet = _BULLET.match(text, start, end)
         begin = bullet.end() if bullet else start
         words = len(text[begin:end].split())
         if text[end - 1] == ":" and words >= WORDS[0]:
-            announced = begin
+            intro_start = begin
             continue
-        if announced is not None and len(text[announced:end].split()) <= WORDS[1]:
-            begin = announced
-        announced = None
+        if intro_start is not None and len(text[intro_start:end].split()) <= WORDS[1]:
+            begin = intro_start
+        intro_start = None
         is_whole = bool(bullet) or bool(_WHOLE.search(text, begin, end))
         if is_whole and WORDS[0] <= words <= WORDS[1] and not _LEADERS.search(text, begin, end):
             found.append((begin, end))
@@ -180,7 +185,7 @@ def statements(text: str) -> list[tuple[int, int]]:
 
 
 def _as_sentence(quote: str) -> str:
-    """A quote on one line, with dots where the page's edge cut the sentence."""
+    """A quote on one line, with an ellipsis where the page break cut the sentence."""
     line = " ".join(quote.split())
     before = "… " if line[:1].islower() else ""
     after = "" if _WHOLE.search(line) or line.endswith(":") else " …"

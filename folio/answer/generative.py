@@ -1,4 +1,4 @@
-"""Question + evidence -> the sentences of an answer, each with its citations: by a chat model."""
+"""Question + evidence -> an answer by a chat model, each of its sentences with citations."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from folio.protocols import Answerer, Embedder
 from folio.text import estimate_tokens, tokenize
 from folio.types import Answer, Evidence, RejectedSentence, Sentence, Style
 
-# Sizes of context that a model is loaded with. Few, because each change makes the server load the model again.
+# Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
-# Tokens that a model's own template puts around the messages.
+# Tokens that a model's chat template adds around the messages.
 TEMPLATE_TOKENS = 64
-# Tokens kept for the faults that a second try is told of, so that it does not need another context.
+# Tokens reserved for the faults listed in a second attempt, so that it fits the same context.
 RETRY_TOKENS = 512
-# Tokens kept for a question and the rules when it is reckoned how much evidence a model can take.
+# Tokens reserved for the question and the rules when the space for evidence is computed.
 QUESTION_TOKENS = 1024
-# Turns of a conversation that a follow-up is rewritten from.
+# Turns of a conversation that the model sees when it rewrites a follow-up.
 REMEMBERED_TURNS = 4
-# Characters that a token stands for at most in prose: an answer that is longer was not held to its limit by the server.
+# Characters per token in prose, at most. A longer answer means that the server ignored the limit.
 LONGEST_TOKEN = 8
-# A paper's own references, "[12]" or "[3, 4]", which a model would take for numbers of evidence; not an index, "x[1]".
+# A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
 _REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
-# What ends or begins a turn in the templates of chat models, and our own fence: the server would read them as such.
+# What begins or ends a turn in chat templates, and the prompt's evidence tags: in a paper they must not act as such.
 _CONTROLS = re.compile(
     r"<(?=[\s/]*(?:evidence|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)|<(?=[|｜])"
     r"|(?<=[|｜])>|\[(?=/?(?:INST|SYS)\b)|<(?=</?SYS)",
@@ -39,12 +39,14 @@ _CONTROLS = re.compile(
 )
 _NO_MARKUP = str.maketrans('<>"', "‹›'")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.I | re.S)
-# What models put before a question that they rewrote.
+# What models write before a rewritten question.
 _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
 
 
 class OllamaAnswerer:
-    """A chat model that Ollama serves, held to the evidence by cite.check."""
+    """A chat model on Ollama. Only sentences that the evidence supports are shown (validation.py)."""
+
+    confidence = None
 
     def __init__(
         self,
@@ -57,89 +59,90 @@ class OllamaAnswerer:
         stand_in: Answerer,
         check_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
-        """evidence_tokens: of the evidence in a prompt at most. answer_tokens: room that is kept for the answer.
+        """evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer.
 
-        meaning: measures how near a sentence is to its quote. stand_in: answers where nothing of what the model wrote
-        can be shown. check_cancelled: called often while the model is waited for; what it raises ends the answer, and
+        meaning: measures how close a sentence is to its quote. stand_in: answers where nothing that the model wrote
+        can be shown. check_cancelled: called often while waiting for the model; what it raises ends the answer and
         the server's work on it. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
         """
         info = server.require_local(model)
         self._model = ChatModel(server, info.name)
         self._largest = info.context_length or CONTEXT_SIZES[0]
-        room = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
-        self.evidence_tokens = max(256, min(evidence_tokens, room))
+        available = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
+        self.evidence_tokens = max(256, min(evidence_tokens, available))
         self._answer_tokens = answer_tokens
         self._meaning = meaning
         self._stand_in = stand_in
         self._check_cancelled = check_cancelled
-        self._context = 0  # tokens; the size that the model was last loaded with
-        self._cut = False  # whether the model's last words were cut off at the limit
+        self._context = 0  # tokens that the model was last loaded with
+        self._cut = False  # whether the last output was cut off at the limit
         self.notice = ""
         self.name = f"{self._model.name} (Ollama)"
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Iterator[Sentence | RejectedSentence]:
-        """See protocols.Answerer. The model is asked once more where nothing that it wrote could be shown.
+        """See protocols.Answerer. If nothing that the model wrote can be shown, it is asked once more.
 
-        Where that gives nothing either, the stand-in answers from the same evidence. Raises ModelError.
+        If that gives nothing either, the stand-in answers from the same evidence. Raises ModelError.
         """
         self.notice = ""
         if not evidence:
             return
-        judge = SentenceVerifier(evidence, self._meaning)
+        verifier = SentenceVerifier(evidence, self._meaning)
         rules = prompts.REPORT if style == "report" else prompts.ANSWER
-        prompt = prompts.QUESTION.format(evidence="\n\n".join(map(_as_read, evidence)), question=question)
-        ended = yield from self._checked(rules, prompt, judge, style, RETRY_TOKENS)
-        if ended.failed:
-            again = prompts.RETRY.format(question=prompt, faults=_faults(ended.withheld))
+        prompt = prompts.QUESTION.format(evidence="\n\n".join(map(_evidence_block, evidence)), question=question)
+        result = yield from self._attempt(rules, prompt, verifier, style, RETRY_TOKENS)
+        if result.failed:
+            again = prompts.RETRY.format(question=prompt, faults=_faults(result.rejected))
             if self._fits(rules, again):
-                ended = yield from self._checked(rules, again, judge, style, 0)
+                result = yield from self._attempt(rules, again, verifier, style, 0)
         notices = []
-        if ended.failed:
-            standing_in = list(self._stand_in.sentences(question, evidence, style))
-            if standing_in:
-                notices.append("The model wrote nothing that the papers support; these are their own sentences.")
-            yield from standing_in
-        if ended.partly:
-            notices.append("The model found no evidence for a part of the question.")
-        if self._cut and ended.shown:
-            limit = f"{self._answer_tokens} tokens"
-            notices.append(f"The answer was cut at {limit}; raise ANSWER_TOKENS for a longer one.")
+        if result.failed:
+            excerpts = list(self._stand_in.sentences(question, evidence, style))
+            if excerpts:
+                notices.append("The model wrote nothing that the papers support. These sentences are quotes from them.")
+            yield from excerpts
+        if result.partly_refused:
+            notices.append("The model found no evidence for part of the question.")
+        if self._cut and result.shown:
+            notices.append(
+                f"The answer was cut off at {self._answer_tokens} tokens. Raise ANSWER_TOKENS for longer answers."
+            )
         self.notice = " ".join(notices)
 
-    def _checked(
-        self, rules: str, prompt: str, judge: SentenceVerifier, style: Style, spare: int
-    ) -> Generator[Sentence | RejectedSentence, None, validation.Ended]:
+    def _attempt(
+        self, rules: str, prompt: str, verifier: SentenceVerifier, style: Style, spare: int
+    ) -> Generator[Sentence | RejectedSentence, None, validation.ValidationResult]:
         self._cut = False
         return (
             yield from validation.check(
                 self._stream(rules, prompt, spare),
-                judge,
+                verifier,
                 style=style,
-                longest=LONGEST_TOKEN * self._answer_tokens,
-                whole=lambda: not self._cut,
+                max_chars=LONGEST_TOKEN * self._answer_tokens,
+                is_complete=lambda: not self._cut,
             )
         )
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
-        """See protocols.Answerer. What is no question is not believed: the follow-up is then taken as it was asked."""
-        turns = [f"Q: {turn.standalone_question}\nA: {_numbered(turn)}" for turn in history[-REMEMBERED_TURNS:]]
+        """See protocols.Answerer. If the model writes no usable question, the follow-up stays as it is."""
+        turns = [f"Q: {turn.standalone_question}\nA: {_answer_text(turn)}" for turn in history[-REMEMBERED_TURNS:]]
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
-        written = _THOUGHTS.sub("", "".join(self._stream("", prompt)))
-        for line in printable(written).splitlines():
+        output = _THOUGHTS.sub("", "".join(self._stream("", prompt)))
+        for line in printable(output).splitlines():
             rewritten = _LABEL.sub("", line).strip(' *"“”\n')
             if rewritten and not rewritten.endswith(":"):  # "Here is the standalone question:"
-                believed = len(rewritten) <= 4 * len(question) + 400 and known.intersection(tokenize(rewritten))
-                return rewritten if believed and not is_refusal(rewritten) else question
+                usable = len(rewritten) <= 4 * len(question) + 400 and known.intersection(tokenize(rewritten))
+                return rewritten if usable and not is_refusal(rewritten) else question
         return question
 
     def _stream(self, system: str, prompt: str, spare: int = 0) -> Iterator[str]:
-        """The model's words as they come, left where they do not end.
+        """The model's output as it arrives, cut off where it exceeds the limit.
 
-        spare: tokens that the context is to have room for besides, if the model has. Raises OllamaError when the
-        answer breaks off, ContextTooSmall for a cut prompt.
+        spare: further tokens that the context should hold, if the model allows. Raises OllamaError when the
+        stream breaks off, ContextTooSmall for a prompt that the server truncated.
         """
         self._widen(_tokens(system, prompt), spare)
         done, length = "", 0
@@ -147,9 +150,9 @@ class OllamaAnswerer:
             system, prompt, context=self._context, longest=self._answer_tokens, check_cancelled=self._check_cancelled
         ):
             done = done or str(chunk.response_metadata.get("done_reason") or "")
-            read = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
-            if read + TEMPLATE_TOKENS >= self._context:  # the server filled the context, and left out the rest
-                raise self._too_small(read)
+            prompt_tokens = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
+            if prompt_tokens + TEMPLATE_TOKENS >= self._context:  # no space left: the server cut the prompt
+                raise self._too_small(prompt_tokens)
             piece = str(chunk.content)
             length += max(1, len(piece))
             self._cut = length > LONGEST_TOKEN * self._answer_tokens
@@ -162,19 +165,19 @@ class OllamaAnswerer:
         return _tokens(system, prompt) + self._answer_tokens <= self._largest
 
     def _widen(self, prompt_tokens: int, spare: int) -> None:
-        """Choose the context that a prompt needs. Raises ContextTooSmall where the model has none so large."""
+        """Choose the context size for a prompt. Raises ContextTooSmall if the model has none that large."""
         needed = prompt_tokens + self._answer_tokens
         if needed > self._largest:
             raise self._too_small(prompt_tokens)
-        # It never shrinks: a change would have the server load the model again.
+        # It never shrinks: the server reloads the model for each change.
         if min(needed + spare, self._largest) > self._context:
             sizes = [size for size in CONTEXT_SIZES if needed + spare <= size <= self._largest]
             self._context = sizes[0] if sizes else self._largest
 
     def _too_small(self, prompt_tokens: int) -> ContextTooSmall:
         return ContextTooSmall(
-            f"The prompt of {prompt_tokens:,} tokens leaves {self._model.name} no room to answer"
-            f" in a context of {self._context or self._largest:,}.",
+            f"The prompt has {prompt_tokens:,} tokens, which leaves {self._model.name} no space to answer"
+            f" in its context of {self._context or self._largest:,}.",
             "Lower CONTEXT_TOKENS or TOP_K, or set LLM_MODEL to a model with a longer context.",
         )
 
@@ -183,28 +186,28 @@ def _tokens(system: str, prompt: str) -> int:
     return estimate_tokens(system) + estimate_tokens(prompt) + TEMPLATE_TOKENS
 
 
-def _as_read(evidence: Evidence) -> str:
-    """A piece of evidence as the model reads it: fenced, and without what it could take for a fence or a marker."""
+def _evidence_block(evidence: Evidence) -> str:
+    """A piece of evidence for the prompt: in tags, without text that could pass for a tag or a citation marker."""
     text = _REFERENCES.sub(_in_words, _defused(evidence.text))
     paper = " ".join((evidence.paper.title or evidence.paper.file).split()).translate(_NO_MARKUP)
     return prompts.EVIDENCE.format(number=evidence.number, paper=paper, pages=evidence.where, text=text)
 
 
 def _defused(text: str) -> str:
-    """The text without what a chat model's template means something by; a paper can hold it, and so can an answer."""
-    seen = "".join(char for char in text if unicodedata.category(char) != "Cf")
-    return _CONTROLS.sub(lambda sign: {"<": "‹", ">": "›", "[": "("}[sign.group()], seen)
+    """The text with chat template tokens made harmless; a paper can contain them, and so can an answer."""
+    visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return _CONTROLS.sub(lambda sign: {"<": "‹", ">": "›", "[": "("}[sign.group()], visible)
 
 
 def _in_words(references: re.Match[str]) -> str:
     return references.group().replace("][", ", ").replace("[", "(ref. ").replace("]", ")")
 
 
-def _faults(withheld: Sequence[RejectedSentence]) -> str:
-    """What was wrong, in as many lines as RETRY_TOKENS have room for."""
+def _faults(rejected: Sequence[RejectedSentence]) -> str:
+    """The rejected sentences with the reasons, as many lines as fit into RETRY_TOKENS."""
     lines: list[str] = []
     left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
-    for fault in withheld:
+    for fault in rejected:
         sentence = _defused(_shortened(fault.text))
         line = prompts.FAULT.format(sentence=sentence, reason=_shortened(fault.reason))
         left -= estimate_tokens(line) + 1
@@ -218,7 +221,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
-def _numbered(turn: Answer) -> str:
+def _answer_text(turn: Answer) -> str:
     if len(turn.sentences) < 2:
         return _defused(turn.text)
     return " ".join(f"({number}) {_defused(sentence.text)}" for number, sentence in enumerate(turn.sentences, 1))

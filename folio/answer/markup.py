@@ -1,4 +1,4 @@
-"""Marks of type, tags, links and commands to a terminal in what a model writes, taken out. Pure."""
+"""Removes Markdown emphasis, HTML tags, links and terminal escapes from a model's output. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAG = re.compile(
     r"|font|a|img|td|th|evidence|answer)(?:\s(?:[^<>.!?…。！？\n]|[.!?…](?=\S)){0,200})?/?>",
     re.I,
 )
-_LONGEST_STRING = 2000  # characters of a command to a terminal, such as a link's address
+_LONGEST_STRING = 2000  # characters of a terminal escape string, such as a link's address
 _STRING = rf"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{{0,{_LONGEST_STRING}}}"
 _ESCAPES = re.compile(
     rf"(?:\x1b\[|\x9b)[0-?]{{0,99}}[ -/]{{0,9}}[@-~]|{_STRING}(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]{{0,9}}[0-;=-~]"
@@ -26,24 +26,24 @@ CUT_ESCAPE = re.compile(
     r"|<(?:/?(?:t|th|thi|thin|think|thinki|thinkin|thinking)?)\Z",
     re.I,
 )
-# Joiners of letters in other scripts; beside these characters they only hide something.
+# Zero-width joiners belong to other scripts; next to ASCII they only hide something.
 _LOST_JOINER = re.compile(r"(?<![\u200c\u200d])[\u200c\u200d]+(?=[\x00-\x7f])|(?<=[\x00-\x7f])[\u200c\u200d]+")
 
 
 def printable(text: str) -> str:
-    """Without what could steer a terminal, and without what cannot be seen."""
+    """The text without terminal escapes and invisible characters."""
     plain = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     if plain.isascii() and plain.isprintable():
         return plain
-    return "".join(char if char.isprintable() or char in "\n\u200c\u200d" else _unseen(char) for char in plain)
+    return "".join(char if char.isprintable() or char in "\n\u200c\u200d" else _replacement(char) for char in plain)
 
 
-def _unseen(char: str) -> str:
+def _replacement(char: str) -> str:
     return "" if unicodedata.category(char) == "Cf" else " "
 
 
 def simplified(text: str) -> str:
-    """Without the marks of bold type, joiners that join nothing and tags of HTML."""
+    """The text without bold marks, code fences, stray joiners and HTML tags."""
     text = _LOST_JOINER.sub("", text.replace("**", "").replace("```", ""))
     text = _EMPHASIS.sub(lambda words: words[1] or words[2], text)
     if "<" in text:
@@ -52,7 +52,7 @@ def simplified(text: str) -> str:
 
 
 def unadorned(sentence: str) -> str:
-    """Without the number or bullet of a list item, the marks of type, and where links lead."""
+    """A sentence without its list number or bullet, emphasis and link targets."""
     text = sentence.replace("**", "").strip()
     if item := _LIST_ITEM.match(text):
         text = text[item.end() :]

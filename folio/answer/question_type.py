@@ -1,7 +1,7 @@
-"""What sort of answer a question asks for, told by its words. Pure.
+"""Recognises questions that ask for a number, by their words. Pure.
 
-The numeric class of Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/), as far as
-the words of an English question give it away; another question asks for nothing in particular.
+This is the numeric class of Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/),
+for English. Other classes are not distinguished.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import re
 from folio.grounding.entities import measured
 from folio.text import tokenize
 
-# Words of a question that no answer repeats, as search tokens.
+# Question words that no answer repeats, as search tokens.
 ASKING = frozenset(tokenize("many much"))
 
 _SIZES = "many|much|large|big|small|long|short|wide|high|low|tall|deep|thick|heavy|fast|slow|far|old|hot|cold"
-# What has a number for a value, whatever is spoken of. Words that as often have none, such as "level" or "error", are
-# left out: a question with one of them is then one like any other.
+# Nouns whose value is always a number. Nouns that often have none, such as "level" or "error", are left out.
 _MEASURES = """
     accuracy age altitude amount amplitude angle area average bandwidth budget capacity coefficient concentration
     correlation cost count depth deviation diameter distance dosage dose duration f1 fee fraction frequency half-life
@@ -25,9 +24,9 @@ _MEASURES = """
     recall salary score share size specificity speed speedup sum temperature thickness threshold throughput total
     value variance velocity voltage volume wavelength weight width year
 """.split()
-# The measure is what is asked for when the question goes on from it with one of these, or ends: a "learning rate
-# schedule" is no rate.
-_GOES_ON = """
+# The question asks for the measure only if it ends there or continues with one of these: a "learning rate schedule" is
+# not a rate.
+_AFTER_MEASURE = """
     a an and are at be between by can could did do does for from had has have in is it must of on or per should that the
     to under was were when will with would
 """.split()
@@ -41,7 +40,7 @@ def _plural(noun: str) -> str:
 _NUMBER = re.compile(
     rf"how (?:{_SIZES})\b"
     r"|(?:what|which)(?: (?:is|was|are|were))?(?: (?:the|a|an|its|their))?(?: [\w-]+){0,3}?"
-    rf" (?:{'|'.join(_plural(measure) for measure in _MEASURES)})(?=[?.,;]|$| (?:{'|'.join(_GOES_ON)})\b)",
+    rf" (?:{'|'.join(_plural(measure) for measure in _MEASURES)})(?=[?.,;]|$| (?:{'|'.join(_AFTER_MEASURE)})\b)",
     re.I,
 )
 _ASKS = re.compile(r"\b(?:how|what|when|where|which|who|whom|whose|why)\b", re.I)
@@ -49,7 +48,7 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 def asks_for_number(question: str) -> bool:
-    """Whether a question asks how much there is of something, and asks nothing else.
+    """Whether a question asks for a number, and for nothing else.
 
     >>> asks_for_number("What top-1 accuracy does it reach?"), asks_for_number("What learning rate schedule is used?")
     (True, False)
@@ -60,6 +59,6 @@ def asks_for_number(question: str) -> bool:
 
 
 def gives_number(text: str, question: str) -> bool:
-    """Whether a text counts or measures something. A year does so only for a question that speaks of years."""
+    """Whether a text counts or measures something. A year counts only if the question mentions years."""
     years = re.search(r"\byears?\b", question, re.I)
     return any(bool(number.unit) or bool(years) or not _YEAR.fullmatch(number.value) for number in measured(text))

@@ -1,4 +1,4 @@
-"""How models say that they found no answer."""
+"""Recognises a model's statement that it found no answer. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from folio.types import REFUSAL
 
-_LONGEST = 1500  # characters that are looked at; no sentence has more
+_LONGEST = 1500  # characters that are searched; no sentence has more
 _NOT = r"(?:\s+not|n['’]t)"
 _SOURCES = (
     r"(?:evidence|context|passages?|excerpts?|sources?|information|material|text|snippets?"
@@ -17,7 +17,9 @@ _TELL = (
     r"(?:mention|contain|state|provide|specify|include|answer|address|discuss|say|give|describe|cover|explain|tell"
     r"|have|offer|detail|define|indicate|directly|explicitly|clearly|specifically)"
 )
-_TOLD = r"(?:mentioned|stated|provided|specified|found|discussed|addressed|available|given|covered|described|included)"
+_STATED = (
+    r"(?:mentioned|stated|provided|specified|found|discussed|addressed|available|given|covered|described|included)"
+)
 _KNOWLEDGE = r"(?:information|mention|evidence|details?|data|reference|answer|statement)"
 
 _ENGLISH = (
@@ -28,16 +30,16 @@ _ENGLISH = (
     rf"\b{_SOURCES}\b(?:\s+\S+){{0,12}}?\s+(?:do|does|did){_NOT}\s+(?:\w+ly\s+)?{_TELL}\b",
     rf"\b(?:none|neither)\s+of\s+(?:the|these|those)\s+(?:\w+\s+)?{_SOURCES}(?:\s+\w+)?\s+{_TELL}",
     # "It is not stated in the evidence", "Not mentioned in the passages"
-    rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_TOLD}\b.*\b(?:in|by|within)\s+(?:\w+\s+)?{_SOURCES}",
-    rf"^\W*not\s+(?:\w+ly\s+)?{_TOLD}\b",
+    rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_STATED}\b.*\b(?:in|by|within)\s+(?:\w+\s+)?{_SOURCES}",
+    rf"^\W*not\s+(?:\w+ly\s+)?{_STATED}\b",
     rf"\b(?:there\s+(?:is|are|was)|{_SOURCES}\s+(?:has|have|contains?|provides?|gives?|offers?))\s+no\s+(?:\w+\s+){{0,2}}"
     rf"{_KNOWLEDGE}\b\s+(?:\w+\s+){{0,2}}(?:{_SOURCES}|about|on|regarding|of|for|concerning|as to|in)\b",
-    rf"\bno\s+(?:\w+\s+)?(?:information|mention|details?|answer)\b.*\b(?:{_TOLD}|in\s+(?:\w+\s+)?{_SOURCES})\b",
+    rf"\bno\s+(?:\w+\s+)?(?:information|mention|details?|answer)\b.*\b(?:{_STATED}|in\s+(?:\w+\s+)?{_SOURCES})\b",
     rf"\b(?:not|im)\s*possible\s+to\s+(?:answer|determine|say|tell|know)\b.*\b{_SOURCES}",
     rf"\b{_SOURCES}\b.*\b(?:not|im)\s*possible\s+to\s+(?:answer|determine|say|tell|know)\b",
     r"\b(?:cannot|can\s+not|can['’]t)\s+be\s+(?:answered|determined\s+from)\b",
     rf"\b{_SOURCES}\b.*\b(?:cannot|can\s+not|can['’]t)\s+be\s+(?:determined|found|inferred)\b",
-    rf"\b(?:is|are|was|were){_NOT}\s+(?:{_TOLD}\s+anywhere|in\s+(?:the\s+)?{_SOURCES})\b",
+    rf"\b(?:is|are|was|were){_NOT}\s+(?:{_STATED}\s+anywhere|in\s+(?:the\s+)?{_SOURCES})\b",
     rf"\b{_SOURCES}\s+(?:(?:says?|states?|tells?|contains?|mentions?)\s+nothing|(?:is|are)\s+silent)\b",
     rf"\bnothing\b.*\bin\s+(?:the\s+)?{_SOURCES}\W*$",
     r"^\W*(?:n/a|unknown|no answer(?: (?:found|available))?|not (?:known|applicable|answerable))\W*$",
@@ -68,20 +70,20 @@ _OTHERS = (
 _EXACT = re.compile(rf"[\W_]*(?:(?:the )?(?:final )?answer\b(?: is)?[\W_]*)?{re.escape(REFUSAL.rstrip('.'))}\b", re.I)
 _WEAK = re.compile("|".join((*_ENGLISH, *_OTHERS)), re.I | re.S)
 
-# "The price is not given.": with a marker it may be told of the world, "The source code is not available [1]."
-_WEAK_UNMARKED = re.compile(rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_TOLD}\b\W*$", re.I)
+# "The price is not given." With a marker it may state a fact: "The source code is not available [1]."
+_WEAK_UNMARKED = re.compile(rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_STATED}\b\W*$", re.I)
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a model said, in the words it was given, that the papers do not answer."""
+    """Whether a model refused with the fixed sentence of the prompt."""
     return bool(_EXACT.match(text))
 
 
 def is_weak_refusal(text: str, *, marked: bool = False) -> bool:
     """Whether a model says in its own words that it found no answer.
 
-    "The authors could not find a difference" is no refusal: it is told of the authors, and not of the evidence.
-    marked: whether it names evidence, as what is only told of the evidence need not.
+    "The authors could not find a difference" is no refusal: it is about the authors, not about the evidence.
+    marked: whether the sentence has a citation marker, which a statement about missing evidence needs not.
     """
     text = text[:_LONGEST]
     return bool(_WEAK.search(text)) or (not marked and bool(_WEAK_UNMARKED.search(text)))

@@ -1,7 +1,7 @@
-"""The rules that an answer must meet: a model's words -> the sentences that may be shown. Pure.
+"""A model's words -> the sentences that may be shown, each with its citations; the others are rejected. Pure.
 
-A citation's quote is a slice of the paper's text and its page comes from the offset of the slice (verifier.py). Nothing
-that a model wrote gets into a citation but the number of the evidence it points to.
+A citation's quote is a slice of the paper's text, and its page comes from the slice's offset (grounding/verifier.py).
+The only thing in a citation that comes from the model is the number of the evidence.
 """
 
 from __future__ import annotations
@@ -10,110 +10,119 @@ import re
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
-from folio.answer.output_parser import LONGEST_SENTENCE, Draft, Heading, Written
+from folio.answer.output_parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence
 from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.grounding.verifier import SentenceVerifier, Verdict
-from folio.types import ANALYSIS, SUMMARY, RejectedSentence, Sentence, Style
+from folio.types import ANALYSIS, SUMMARY, RejectedSentence, Section, Sentence, Style
 
-# A model that repeats itself this often in a row has lost its way: what it writes after that is not waited for.
+# A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5
 _TOO_LONG = Verdict((), "it is too long for one sentence")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a model's answer ended: how many of its sentences were shown, what was withheld, whether it refused."""
+class ValidationResult:
+    """What became of a model's answer."""
 
-    shown: int
-    withheld: tuple[RejectedSentence, ...]
-    refused: bool  # it said that the evidence does not answer, and nothing before that was shown
-    partly: bool  # it said so of a part of the question
+    shown: int  # sentences
+    rejected: tuple[RejectedSentence, ...]
+    refused: bool  # the model said that the evidence does not answer, before any sentence was shown
+    partly_refused: bool  # the model said so of a part of the question
 
     @property
     def failed(self) -> bool:
-        """Whether it gave nothing to show, and was no refusal either."""
+        """Whether nothing can be shown although the model did not refuse."""
         return not (self.shown or self.refused)
 
 
 def check(
     pieces: Iterable[str],
-    judge: SentenceVerifier,
+    verifier: SentenceVerifier,
     *,
     style: Style = "plain",
-    longest: int = 100_000,
-    whole: Callable[[], bool] = lambda: True,
-) -> Generator[Sentence | RejectedSentence, None, Ended]:
-    """A model's words, as they come, to sentences that cite, and those that nothing supports.
+    max_chars: int = 100_000,
+    is_complete: Callable[[], bool] = lambda: True,
+) -> Generator[Sentence | RejectedSentence, None, ValidationResult]:
+    """Yield the sentences of a model's output as they arrive: those that evidence supports, and those rejected.
 
-    A refusal ends it, as does the end of the words, `longest` characters, or a model that only repeats itself.
-    whole: asked at the end, whether the model had said all that it wanted to; where it was cut off,
-    what it had begun is no sentence.
+    Reading stops at a refusal, after max_chars characters, or when the model only repeats itself. is_complete: called
+    at the end of the output; where it returns False the model was cut off, and its unfinished sentence is dropped.
     """
-    said: set[tuple[str, str]] = set()  # in a report once in its summary, and once in its analysis
+    seen: set[tuple[str, str]] = set()  # a report may say the same in its summary and in its analysis
     shown = 0
-    withheld: dict[str, RejectedSentence] = {}
-    section: str | None = SUMMARY if style == "report" else ""
-    repeats, partly = 0, False
-    for part in _parts(pieces, judge.count, longest, whole):
+    rejected: dict[str, RejectedSentence] = {}
+    section = SUMMARY if style == "report" else Section()
+    in_references = False
+    repeats, partly_refused = 0, False
+    for part in _parts(pieces, verifier.count, max_chars, is_complete):
         if is_refusal(part.text):
-            return Ended(shown, tuple(withheld.values()), not shown, bool(shown))
+            return ValidationResult(shown, tuple(rejected.values()), not shown, bool(shown))
         if isinstance(part, Heading):
-            section = _section(part.text, section, judge) if style == "report" else ""
+            if style == "report":
+                in_references = bool(_REFERENCES.match(_bare(part.text)))
+                section = ANALYSIS if in_references else _section(part.text, section, verifier)
             continue
-        if section is None:  # the model's own list of references
+        if in_references:
             continue
         key = part.text.casefold()
-        place = section.partition("/")[0]
-        if (place, key) in said:
+        if (section.heading, key) in seen:
             repeats += 1
             if repeats == MOST_REPEATS:
                 break
             continue
-        said.add((place, key))
+        seen.add((section.heading, key))
         repeats = 0
-        if key in withheld:
+        if key in rejected:
             continue
         verdict = _TOO_LONG
         if len(part.text) <= LONGEST_SENTENCE:
-            verdict = judge.judge(part.text, part.markers, part.cells)
+            verdict = verifier.verify(part.text, part.markers, part.cells)
         if verdict.citations:
             shown += 1
-            against = judge.against(part.text, verdict.citations)
+            against = verifier.against(part.text, verdict.citations)
             yield Sentence(part.text, verdict.citations, against, section)
         elif is_weak_refusal(part.text, marked=bool(part.markers)):
             if not shown:
-                return Ended(0, tuple(withheld.values()), True, False)
-            partly = True
-        elif not part.text.endswith(":"):  # "Here is what the evidence says:" says nothing itself
-            withheld[key] = RejectedSentence(part.text, verdict.reason)
-            yield withheld[key]
-    return Ended(shown, tuple(withheld.values()), False, partly)
+                return ValidationResult(0, tuple(rejected.values()), True, False)
+            partly_refused = True
+        elif not part.text.endswith(":"):  # "Here is what the evidence says:" makes no claim
+            rejected[key] = RejectedSentence(part.text, verdict.reason)
+            yield rejected[key]
+    return ValidationResult(shown, tuple(rejected.values()), False, partly_refused)
 
 
 def _parts(
-    pieces: Iterable[str], count: int, longest: int, whole: Callable[[], bool]
-) -> Generator[Written | Heading, None, None]:
-    draft = Draft(count)
+    pieces: Iterable[str], count: int, max_chars: int, is_complete: Callable[[], bool]
+) -> Generator[ParsedSentence | Heading, None, None]:
+    parser = OutputParser(count)
     length = 0
     for piece in pieces:
-        yield from draft.feed(piece[: longest - length])
+        yield from parser.feed(piece[: max_chars - length])
         length += max(1, len(piece))
-        if length > longest:
+        if length > max_chars:
             return
-    if whole():
-        yield from draft.end()
+    if is_complete():
+        yield from parser.end()
 
 
-def _section(heading: str, current: str | None, judge: SentenceVerifier) -> str | None:
-    """The section of a report that a heading begins; None for the list of references, which the program makes itself.
+# The program writes the list of references itself.
+_REFERENCES = re.compile(r"(?:key |list of |\W)*(?:references|sources|bibliography|citations)\b")
+_SUMMARY = re.compile(r"(?:executive |short |\W)*summary|(?:key |main )(?:points|findings)|tl;?dr")
+_ANALYSIS = re.compile(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$")
 
-    Its own subheadings are taken over where all of their words stand in the evidence: a heading is a claim too.
+
+def _section(heading: str, current: Section, verifier: SentenceVerifier) -> Section:
+    """The section of a report that a heading begins.
+
+    The model's own subheadings are kept where the evidence has all of their words: a heading is a claim too.
     """
-    name = heading.casefold().strip(" :*_")
-    if re.match(r"(?:key |list of |\W)*(?:references|sources|bibliography|citations)\b", name):
-        return None
-    if re.match(r"(?:executive |short |\W)*summary|(?:key |main )(?:points|findings)|tl;?dr", name):
+    name = _bare(heading)
+    if _SUMMARY.match(name):
         return SUMMARY
-    if re.match(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$", name):
+    if _ANALYSIS.match(name):
         return ANALYSIS
-    return f"{ANALYSIS}/{heading}" if judge.mentions(heading) else (current or ANALYSIS).partition("/")[0]
+    return Section("Analysis", heading) if verifier.mentions(heading) else Section(current.heading)
+
+
+def _bare(heading: str) -> str:
+    return heading.casefold().strip(" :*_")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from folio import workers
-from folio.answer.bibliography import Source
+from folio.answer.bibliography import CitedPage
 from folio.console import complain, one_line, output, plain, say
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
@@ -52,7 +52,9 @@ VIEWERS: dict[str, tuple[str, ...]] = {
 _STARTED_S = 1.0
 
 
-def verify(sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1) -> int:
+def verify(
+    sources: Sequence[CitedPage], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1
+) -> int:
     """Print a link to each of these pages and open the first one, or render them all if no viewer can open it.
 
     files: those of the library. viewer: as the setting PDF_VIEWER. limits: for rendering a page. first: the number of
@@ -61,7 +63,7 @@ def verify(sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, 
     Returns 1 if a page cannot be shown; the reason is printed. Raises UsageError for a viewer that cannot be run.
     """
     code = 0
-    found: list[tuple[Source, Path]] = []
+    found: list[tuple[CitedPage, Path]] = []
     paths: dict[str, Path | None] = {}  # of each paper; None once its absence has been reported
     for number, source in enumerate(sources, first):
         if source.paper not in paths:
@@ -86,7 +88,7 @@ def verify(sources: Sequence[Source], files: Sequence[SourceFile], viewer: str, 
     return max(code, _render(found, limits))
 
 
-def _pdf(source: Source, files: Sequence[SourceFile]) -> Path:
+def _pdf(source: CitedPage, files: Sequence[SourceFile]) -> Path:
     """The PDF of a source's paper, preferably unchanged since it was ingested. Raises PaperError."""
     known = [Path(file.path) for file in files if file.sha256 == source.paper]
     there = [path for path in known if path.is_file()]
@@ -179,7 +181,7 @@ def _opened_by_windows(path: Path) -> bool:
 # Rendering
 
 
-def _render(found: Sequence[tuple[Source, Path]], limits: Limits) -> int:
+def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
     """Write an image of each page with its quotes marked and print its path; 1 if a page cannot be rendered."""
     code = 0
     folder = Path(tempfile.mkdtemp(prefix="folio-pages-"))  # readable by this user only
@@ -201,12 +203,12 @@ def _render(found: Sequence[tuple[Source, Path]], limits: Limits) -> int:
     return code
 
 
-def _picture(cited: tuple[Source, Path]) -> render.PagePicture:
+def _picture(cited: tuple[CitedPage, Path]) -> render.PagePicture:
     source, path = cited
     return render.page_png(path, source.page, [quote for quote, _ in source.quotes], dpi=150)
 
 
-def _names(sources: Sequence[Source]) -> Iterator[str]:
+def _names(sources: Sequence[CitedPage]) -> Iterator[str]:
     """A unique file name for the image of each page."""
     taken: set[str] = set()
     for source in sources:

@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from folio.answer.bibliography import reference, sources
+from folio.answer.bibliography import cited_pages, reference
 from folio.console import one_line, plain
-from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Sentence
+from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Section, Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,22 +40,21 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
         console.print(Text(said, style="yellow"))
 
 
-def _show_headings(console: Console, section: str, before: str | None) -> None:
+def _show_headings(console: Console, section: Section, before: Section | None) -> None:
     if section == before:
         return
     if before is not None:
         console.print()
-    heading, _, below = section.partition("/")
-    if heading and heading != (before or "").partition("/")[0]:
-        console.print(Text(one_line(heading), style="bold"))
-    if below:
-        console.print(Text(one_line(below), style="bold italic"))
+    if section.heading and (before is None or section.heading != before.heading):
+        console.print(Text(section.heading, style="bold"))
+    if section.subheading:
+        console.print(Text(one_line(section.subheading), style="bold italic"))
 
 
 def show_sources(console: Console, citations: Iterable[Citation]) -> None:
     """Print the sources of an answer: paper, page and quotes, numbered for /verify."""
     console.print("\nSources", style="bold")
-    for number, source in enumerate(sources(citations), 1):
+    for number, source in enumerate(cited_pages(citations), 1):
         heading = Text(f"{number}. ")
         heading.append_text(_heading(source.file, source.where, source.title))
         console.print(heading)

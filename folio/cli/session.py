@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.answer.bibliography import Source, by_page, sources
+from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
 from folio.cli import render
 from folio.console import complain, errors, one_line, output, say
@@ -111,7 +111,7 @@ class ChatSession:
 
     def verify(self, reply: Reply, number: int | None = None) -> int:
         """Open the cited pages of an answer, or only that of source `number`. Raises FolioError."""
-        cited = sources(reply.answer.citations)
+        cited = cited_pages(reply.answer.citations)
         if number is not None and not 1 <= number <= len(cited):
             say(f"The last answer has {len(cited)} sources." if cited else NOTHING_CITED)
             return 0
@@ -132,7 +132,7 @@ class ChatSession:
                     case ["/quit" | "/exit" | "/q"]:
                         break
                     case ["/new"]:
-                        self._chat.start_anew()
+                        self._chat.reset()
                         last = None
                         say("New conversation.")
                     case [command, *more] if command.startswith("/"):
@@ -189,11 +189,11 @@ def verify_logged(app: App, library: Library) -> int:
 
         raise UsageError("Nothing has been asked yet.", 'Ask: python query.py --verify "What is ...?"')
     render.show_question(output(), entry.question)
-    parts = (Source(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
-    return open_pages(app, library, by_page(parts))
+    parts = (CitedPage(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
+    return open_pages(app, library, merge_by_page(parts))
 
 
-def open_pages(app: App, library: Library, cited: Sequence[Source], first: int = 1) -> int:
+def open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: int = 1) -> int:
     """Open these pages, numbered from `first`; returns 1 if one cannot be shown. Raises UsageError."""
     from folio.cli import pdf_viewer
 

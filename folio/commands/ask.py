@@ -180,7 +180,7 @@ def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_
         if not as_json:
             print("\n" * bool(number), end="")
             show_question(output(), question)
-        chat.start_anew()
+        chat.reset()
         try:
             session.ask(question)
         except ModelError as error:

@@ -184,7 +184,7 @@ class Runner:
         """The replies to the questions of a conversation, in order; none if answers are not measured."""
         if self._chat is None:
             return []
-        self._chat.start_anew()
+        self._chat.reset()
         return [self._chat.ask(text) for text in (*question.history, question.text)]
 
     def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:
@@ -204,7 +204,7 @@ class Runner:
             sentences=len(answer.sentences),
             with_citation=sum(bool(sentence.citations) for sentence in answer.sentences),
             citations=tuple(self._judge.check_citation(citation, targets) for citation in citations),
-            confidence=getattr(self._answerer, "confidence", None),
+            confidence=self._answerer.confidence if self._answerer else None,
             has_gold_page=any(place.pages for places in targets.groups for place in places),
         )
 

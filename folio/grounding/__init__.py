@@ -1,5 +1,5 @@
-"""Whether evidence holds a sentence up: numbers, names, negation, wording and meaning, each against its quotes.
+"""Checks whether evidence supports a sentence: numbers, names, negation, wording and meaning.
 
-In: a sentence and the evidence. Out: a verdict with quotes, or the reason why the sentence may not be shown.
-May import the root modules alone.
+In: a sentence and the evidence. Out: a verdict with quotes, or the reason why the sentence is rejected.
+May import only the root modules.
 """

@@ -1,7 +1,7 @@
-"""The facts of a text that can be told without understanding it, and whether they stand in another. Pure.
+"""Extracts numbers, units, names and identifiers from a text, and checks that another text has them. Pure.
 
-A language model's sentence is refused for a number, a unit, a name or a "not" that its evidence does not have. What
-cannot be told for sure counts as standing: a wrong number must not pass, an honest paraphrase must.
+A model's sentence is rejected for a number, unit or name that its evidence does not have. Where the check cannot be
+sure, the sentence passes: a wrong number must not pass, but an honest paraphrase must.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from folio.text import STOP_WORDS
 
 @dataclass(frozen=True, slots=True)
 class Entities:
-    """The facts of a text.
+    """The numbers, names and identifiers of a text.
 
-    quoted: what stands in quotation marks and has three words or more.
-    readings: quantities, and what else the numbers may mean where type was lost: "10-3" may be a range or 0.001.
-    labelled: numbers behind a name, such as "GPT 4", each with both as `key` writes them.
+    quoted: texts in quotation marks, of three words or more.
+    readings: quantities, and other possible readings where formatting was lost: "10-3" may be a range or 0.001.
+    labelled: numbers after a name, such as "GPT 4", each with the name and the number as `key` writes them.
     """
 
     quantities: frozenset[Quantity]
@@ -53,7 +53,7 @@ _ORDINAL = re.compile(r"st|nd|rd|th|s|[kKMBTxD]", re.I)
 _BEFORE_NUMBERS = frozenset("mid pre post sub top early late over under non year".split())
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _STARTS = re.compile(r"(?:^|[.!?:;•]\s|[“\"«‘(\[])[\s\W]*$")
-# Capitals that come from what the word refers to, and stand for nothing by themselves.
+# Words that are capitalised because they refer to something, and name nothing themselves.
 _NO_NAMES = frozenset(
     "table tables tab figure figures fig figs section sections sec sect equation equations eq eqs chapter appendix"
     " theorem lemma algorithm listing definition ref refs page no however therefore moreover thus hence mr mrs"
@@ -66,8 +66,8 @@ _QUOTED = re.compile(r"“([^“”]+)”|„([^„“]+)“|«([^«»]+)»|»([
 
 
 @lru_cache(maxsize=4096)
-def facts(text: str) -> Entities:
-    """The facts of a text."""
+def entities(text: str) -> Entities:
+    """The numbers, names and identifiers of a text."""
     identifiers: dict[str, None] = {}
 
     def take(match: re.Match[str]) -> str:
@@ -97,13 +97,13 @@ def facts(text: str) -> Entities:
 
 @lru_cache(maxsize=4096)
 def values_of(text: str) -> frozenset[str]:
-    """A text's numbers, without their units."""
-    return frozenset(quantity.value for quantity in facts(text).quantities)
+    """The numbers in a text, without their units."""
+    return frozenset(quantity.value for quantity in entities(text).quantities)
 
 
 def measured(text: str) -> frozenset[Quantity]:
-    """A text's numbers that count or measure something, and do not only refer, as "Table 3" does."""
-    return frozenset(quantity for quantity in facts(text).quantities if quantity.unit not in REFERRING)
+    """The numbers in a text that count or measure something; not references such as "Table 3"."""
+    return frozenset(quantity for quantity in entities(text).quantities if quantity.unit not in REFERRING)
 
 
 def _is_identifier(word: str, text: str, start: int) -> bool:
@@ -131,7 +131,7 @@ def _is_number(part: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    """An identifier without the plain words that are tied to it: "GPT-4-based", "post-COVID-19"."""
+    """An identifier without the plain words hyphenated to it: "GPT-4-based", "post-COVID-19"."""
     parts = re.sub(r"(?<=[\dA-Z])s$", "", word).split("-")
     while len(parts) > 1 and _is_plain(parts[-1]):
         parts.pop()
@@ -145,14 +145,14 @@ def _is_plain(part: str) -> bool:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Words with a capital that does not come from their place, and acronyms anywhere."""
+    """Words that are capitalised although they do not begin a sentence, and acronyms anywhere."""
     words = [(match.group(), match.start()) for match in _WORD.finditer(text) if not match.group()[0].isdigit()]
     inner = [word for word, start in words if not _STARTS.search(text, max(0, start - 4), start)]
     capitals = sum(word[0].isupper() and not word.isupper() for word in inner)
     german = sum(word.lower() in _GERMAN for word, _ in words)
     most = 0.6 if text.rstrip().endswith((".", "!", "?")) else 0.4
     if german > 1 or (german and capitals > 0.4 * len(inner)) or (capitals > most * len(inner) and capitals > 3):
-        return  # German writes nouns with capitals, and titles nearly all words
+        return  # German capitalises nouns, and titles capitalise nearly every word
     for word, start in words:
         begins = _STARTS.search(text, max(0, start - 4), start)
         for place, part in enumerate(word.split("-")):
@@ -165,49 +165,49 @@ def _names(text: str) -> Iterator[str]:
                 yield part
 
 
-# What stands in the passages: a name may end otherwise there.
+# Endings that a name may have in the passages but not in the sentence, or the other way round.
 _ENDINGS = ("s", "es", "n", "an", "ian", "ean", "ese", "y", "al", "ic", "ist", "ism")
 _RUN = re.compile(r"[^\W\d_a-z]\w*(?:[- ](?:(?:of|and|the|for|in) )?[^\W\d_a-z]\w*)+")
 _FALLS = re.compile(r"\b(?:decreas|drop|f[ae]ll|reduc|lower|declin|los[st]|below|negativ|less|down|shr[aiu]nk)", re.I)
 
 
 def missing(sentence: str, passages: str, known: str = "") -> list[str]:
-    """What of a sentence's numbers, units, names and quoted words does not stand in the passages, each in a few words.
+    """The numbers, units, names and quoted words of a sentence that the passages lack, each as a short phrase.
 
-    known: title and file name of the papers, where names and quoted words may stand instead, but no numbers.
+    known: titles and file names of the papers. Names and quoted words may come from there, but numbers may not.
     """
     if _verbatim(sentence, passages):
         return []
-    said, there, words = facts(sentence), _by_value(passages), key(passages)
+    found, there, words = entities(sentence), _by_value(passages), key(passages)
     everywhere = words + key(known)
     lacking = []
-    for quantity in sorted(said.quantities, key=lambda quantity: (quantity.value, quantity.unit)):
-        names = {label for number, label in said.labelled if number == quantity}
+    for quantity in sorted(found.quantities, key=lambda quantity: (quantity.value, quantity.unit)):
+        names = {label for number, label in found.labelled if number == quantity}
         if _holds(quantity, there, passages) or any(_has_identifier(label, everywhere) for label in names):
             continue
         fallen = Quantity(f"-{quantity.value}", quantity.unit)
         if _FALLS.search(sentence) and not quantity.value.startswith("-") and _holds(fallen, there, passages):
             continue  # it fell by 5: -5
-        rates = (other for other in said.readings if other.unit.startswith(f"{quantity.unit}/"))
+        rates = (other for other in found.readings if other.unit.startswith(f"{quantity.unit}/"))
         if any(other.value == quantity.value and _holds(other, there, passages) for other in rates):
             continue  # 40 m each year: 40 m/yr
         if quantity.unit not in REFERRING | {""} and there.get(quantity.value, set()) - REFERRING:
             lacking.append(f"the unit of {quantity.value} {quantity.unit}")
         else:
             lacking.append(f"the number {quantity.value}")
-    lost = [name for name in said.identifiers if not _has_identifier(name, everywhere)]
-    lost += [name for name in said.names if not _has_name(name, everywhere)]
+    lost = [name for name in found.identifiers if not _has_identifier(name, everywhere)]
+    lost += [name for name in found.names if not _has_name(name, everywhere)]
     spelled_out = everywhere + key(sentence)
-    lost = sorted(name for name in lost if not _initials_stand(name, spelled_out))
+    lost = sorted(name for name in lost if not _is_spelled_out(name, spelled_out))
     if lost:
         runs = [run for run in _RUN.findall(sentence) if _is_short_for(run, everywhere)]
         spelled = {word for run in runs for word in key(run).split()}
         lacking += [f"the name {name}" for name in lost if not set(key(name).split()) <= spelled]
-    return lacking + [f"the words “{quote}”" for quote in said.quoted if key(quote) not in everywhere]
+    return lacking + [f"the words “{quote}”" for quote in found.quoted if key(quote) not in everywhere]
 
 
 def _verbatim(sentence: str, passages: str) -> bool:
-    """Whether a whole sentence stands in the passages, word for word, and what is around it adds nothing to it."""
+    """Whether the passages have the whole sentence word for word, between spaces."""
     plain = " ".join(sentence.split())
     text = f" {' '.join(passages.split())} "
     return not plain or f" {plain} " in text
@@ -215,9 +215,9 @@ def _verbatim(sentence: str, passages: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _by_value(text: str) -> dict[str, set[str]]:
-    """The units that each number of a text has there."""
+    """The units with which each number occurs in a text."""
     units: dict[str, set[str]] = {}
-    for quantity in facts(text).readings:
+    for quantity in entities(text).readings:
         units.setdefault(quantity.value, set()).add(quantity.unit)
     return units
 
@@ -237,7 +237,7 @@ def _holds(quantity: Quantity, there: dict[str, set[str]], passages: str) -> boo
 
 
 def _has_identifier(name: str, words: str) -> bool:
-    """Whether an identifier stands among the words that `key` made."""
+    """Whether an identifier is among the words, as `key` writes them."""
     pieces = key(name)
     if pieces in words:
         return True
@@ -251,7 +251,7 @@ def _has_identifier(name: str, words: str) -> bool:
 
 
 def _has_name(name: str, words: str) -> bool:
-    """Whether a name stands among the words that `key` made, also in another form."""
+    """Whether a name is among the words, as `key` writes them, perhaps with another ending."""
     plain = key(name).strip()
     if f" {plain} " in words:
         return True
@@ -263,13 +263,13 @@ def _has_name(name: str, words: str) -> bool:
 
 
 def _spaced(name: str, words: str) -> bool:
-    """Whether a name stands there with a space in it: OpenAI as Open AI."""
+    """Whether a name occurs with spaces in it: OpenAI as Open AI."""
     letters = "".join(key(name).split())
     return len(letters) > 5 and bool(re.search(" " + " ?".join(map(re.escape, letters)) + " ", words))
 
 
-def _initials_stand(name: str, words: str) -> bool:
-    """Whether consecutive words begin with an acronym's letters: LSTM, and long short-term memory."""
+def _is_spelled_out(name: str, words: str) -> bool:
+    """Whether consecutive words begin with an acronym's letters: long short-term memory for LSTM."""
     if not name.isalpha() or sum(char.isupper() for char in name) < 2:
         return False
     acronym = name.casefold()
@@ -279,7 +279,7 @@ def _initials_stand(name: str, words: str) -> bool:
 
 
 def _is_short_for(run: str, words: str) -> bool:
-    """Whether there is the acronym, or the one word, that these words with capitals make."""
+    """Whether the words contain the acronym, or the single word, that these capitalised words make."""
     parts = [word for word in re.split("[- ]", run) if word and word not in ("The", "A", "An")]
     initials = "".join(word[0] for word in parts if word[0].isupper()).casefold()
     joined = "".join(parts).casefold()
@@ -289,7 +289,7 @@ def _is_short_for(run: str, words: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _units_in(text: str) -> frozenset[str]:
-    """The units that a text names anywhere, such as in a table's head: "Length (km)"."""
+    """The units that a text names anywhere, such as in a table header: "Length (km)"."""
     words = {match.group() for match in UNIT_WORD.finditer(plain_text(text))} - {"us"}
     found = {unit_of_power(word) for word in words}
     for word in words:
@@ -297,4 +297,4 @@ def _units_in(text: str) -> frozenset[str]:
         if unit_of_power(over) and unit_of(under):
             found.add(f"{unit_of_power(over)}/{unit_of(under)}")
         found.add(unit_of(under))
-    return frozenset(found | {quantity.unit for quantity in facts(text).readings})
+    return frozenset(found | {quantity.unit for quantity in entities(text).readings})

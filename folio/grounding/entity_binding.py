@@ -1,7 +1,7 @@
-"""Whether a sentence's numbers and names belong, in its quotes, to what the sentence says them of. Pure.
+"""Checks that the quotes use a sentence's numbers and names for the same things as the sentence does. Pure.
 
-Every fact of "The ice is 40 metres thick" can stand in the evidence, and yet be another's: the ice is 800 metres thick,
-and the glacier retreats by 40.
+The evidence may have every word and number of "The ice is 40 metres thick" and still not say it: the ice is 800 metres
+thick, and the glacier retreats by 40.
 """
 
 from __future__ import annotations
@@ -10,24 +10,26 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from folio.grounding.entities import facts, measured, values_of
+from folio.grounding.entities import entities, measured, values_of
 from folio.grounding.overlap import held_of, share, telling, tokens_of
 from folio.text import tokenize
 
-# A quote with this share of a sentence's words, its facts left out, speaks of the same thing.
+# A quote with this share of a sentence's words, numbers left out, is about the same thing.
 SAME_THING = 0.6
-# A name's words, one behind the other
+# Consecutive capitalised words
 _CAPITALS = re.compile(r"(?:[^\W\d_a-z][\w.'’-]*\s+)*[^\W\d_a-z][\w.'’-]*")
 
 
 def unbound(sentence: str, quotes: Sequence[str], known: str, *, several: bool) -> str:
-    """A number or name of the sentence that its quotes say of something else; "" where there is none.
+    """A number or name of the sentence that the quotes use for something else; "" if there is none.
 
-    In more than one quote, a fact stands by itself, without a word or another fact of the sentence: "The Gorner glacier
-    retreats by 50 metres" does not follow from "The Aletsch glacier retreats by 50 metres" and a row of a table in
-    which Gorner stands. Or the name stands in none of the quotes, and another name does. Within one piece of evidence a
-    name may stand alone where no other one is told of: "Argo is a network. It consists of 4,000 floats." known: the
-    title and file name of the quotes' papers, whose names need not stand there. several: pieces of evidence.
+    With several quotes, that is a number or name whose quote has no other word, number or name of the sentence: "The
+    Gorner glacier retreats by 50 metres" does not follow from "The Aletsch glacier retreats by 50 metres" and a table
+    row that contains Gorner. It is also a name that no quote has although the quotes have other names. Within one piece
+    of evidence a name may occur alone if there is no other: "Argo is a network. It consists of 4,000 floats."
+
+    known: titles and file names of the quotes' papers, whose names the quotes need not have. several: whether the
+    quotes come from more than one piece of evidence.
     """
     names = dict(_names(sentence))
     opening = _opens_with_a_name(sentence, quotes)
@@ -59,10 +61,10 @@ def unbound(sentence: str, quotes: Sequence[str], known: str, *, several: bool) 
 
 
 def gives_another(sentence: str, quote: str) -> bool:
-    """Whether a quote says the same of the same thing with another number, of the same unit."""
+    """Whether a quote gives another number, in the same unit, for the same thing."""
     said, there = measured(sentence), measured(quote)
-    facts_of = {token for quantity in said for token in tokenize(quantity.value)}
-    words = telling(sentence) - facts_of
+    numbers = {token for quantity in said for token in tokenize(quantity.value)}
+    words = telling(sentence) - numbers
     if not said or share(words, tokens_of(quote)) < SAME_THING:
         return False
     units = {quantity.unit for quantity in there - said}
@@ -71,9 +73,9 @@ def gives_another(sentence: str, quote: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names(sentence: str) -> dict[str, frozenset[str]]:
-    """The names of a sentence, each with its tokens; words with capitals that stand together are one name."""
-    told = facts(sentence)
-    left = told.names | told.identifiers
+    """The names in a sentence, each with its tokens; consecutive capitalised words are one name."""
+    extracted = entities(sentence)
+    left = extracted.names | extracted.identifiers
     found: dict[str, frozenset[str]] = {}
     for run in _CAPITALS.findall(sentence):
         own = {name for name in left if name in run}
@@ -84,7 +86,7 @@ def _names(sentence: str) -> dict[str, frozenset[str]]:
 
 
 def _opens_with_a_name(sentence: str, quotes: Sequence[str]) -> str:
-    """The first word of a sentence, where a quote has it with its capital in the middle of a sentence."""
+    """The first word of a sentence, if a quote capitalises it in mid-sentence; else ""."""
     first = re.match(r"[^\W\d_a-z][^\W\d_]+", sentence)
     if not first or not any(re.search(rf"[a-z,;]\s+{first.group()}\b", quote) for quote in quotes):
         return ""

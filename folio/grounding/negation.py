@@ -1,4 +1,4 @@
-"""Whether two sentences deny each other, as far as a "not" or an opposite tells. Pure."""
+"""Detects sentences that contradict each other by a negation or by opposite words. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot unable lacks lacked nicht kein keine keinen keiner"
     " ohne nie".split()
 )
-# What says the same as a "not" without one, or says less than it denies. Where one stands, nobody is called a liar.
+# Words that negate without a "not", or only partly. A sentence with one of them gets the benefit of the doubt.
 _HALF_DENIALS = re.compile(
     r"\b(?:un(?!der|i|til|to)\w{4,}|non\w*|(?:in|im)(?:possible|dependent|sufficient|valid|correct|accurate|effective"
     r"|complete|feasible|active|secure|consistent|capable|distinguishable|visible|significant|adequate|appropriate)\w*"
@@ -31,7 +31,7 @@ _REWORDED = (
     (re.compile(r"\bfail(?:s|ed|ing)? to\b"), "not"),
     (re.compile(r"\bnot (?:only|just|merely|least|until|surprisingly|to mention)\b|\bno (?:doubt|matter|wonder)\b"
                 r"|\bwhether or not\b|\bif not\b|\bno\.? ?(?=\d)|\bnothing but\b|^no, "), ""),
-    # What is denied of some or in part is not denied.
+    # Denied only in part: no denial.
     (re.compile(r"\bnot (?:(?:yet|also|be) )?(?:always|all|every|fully|entirely|completely|necessarily|exactly"
                 r"|strictly|both|solely|purely|simply|mainly|directly)\b"), "rarely"),
 )  # fmt: skip
@@ -39,9 +39,9 @@ _CLAUSE = re.compile(
     r"[,;:.!?()]+(?=\s|$)|\s[–—-]\s|\b(?:but|whereas|while|although|though|however|because|since|unless|if|when)\b"
 )
 _CJK, _CJK_DENIAL = re.compile("[\u4e00-\u9fff]"), re.compile("[不没無无未非]")
-# A number with its neighbours, among which a direction is looked for: "rose by 7 %"
+# A number with the words before it, which may give a direction: "rose by 7 %"
 _DIRECTED = re.compile(r"(?P<before>(?:(?<![^\W\d])[^\W\d]{1,40}\W+){0,3})(?P<number>\d[\d.,]*)")
-# What takes back, or leaves open, what is said behind it.
+# Phrases that deny or leave open what follows them.
 _SAYING = (
     r"(?:believ|think|thought|claim|show|demonstrat|prov|report|suggest|say|said|impl|mean|conclud|indicat|confirm"
     r"|establish|held|stat|assum)\w*"
@@ -59,7 +59,7 @@ _ONLY = re.compile(
     r"|during|up to)\b"
 )
 _ENDS = re.compile(r"[.!?;]+\s+")
-# With one of these a sentence has a frame of its own.
+# A sentence with one of these hedges or denies by itself.
 _FRAMES_ITSELF = re.compile(
     r"\b(?:if|whether|doubt\w*|unclear|unknown|uncertain|question\w*|ask\w*|claim\w*|falsely|may|might|could|possib\w*"
     r"|perhaps|potential\w*|maybe|likely|suggest\w*|seem\w*|appear\w*|when|where|provided|unless|given|long as"
@@ -67,7 +67,7 @@ _FRAMES_ITSELF = re.compile(
     r"|never|nobody|nothing|none|cannot|without|speculat\w*|conjectur\w*|myth\w*)\b"
 )
 _MOST = 0.8
-# How many words away something can be that a word is said of.
+# Words between a word and what it refers to, at most.
 _NEAR = 12
 _RAW_WORD = re.compile(r"non-\w+|[^\W_](?:[\w.]*\w)?")
 _SMALL_WORDS = frozenset(
@@ -108,7 +108,7 @@ for _group, _pair in enumerate(_PAIRS):
 
 @dataclass(frozen=True, slots=True)
 class _Pole:
-    """One of two opposites, the words that it is said of, and whether it is denied."""
+    """One of two opposites, the words it refers to, and whether it is negated."""
 
     group: int
     side: bool
@@ -121,7 +121,7 @@ _Denial = tuple[frozenset[str], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Polarity:
-    """What a text denies: of each denial, the words before it in its clause and the first two behind it."""
+    """What a text denies. A denial has the words before it in its clause, and the first two after it."""
 
     denials: tuple[_Denial, ...]
     hedges: frozenset[str]
@@ -130,22 +130,22 @@ class _Polarity:
 
 
 def contradicts(sentence: str, quote: str) -> bool:
-    """Whether one of them denies what the other says, as far as a "not" or an opposite tells.
+    """Whether one text denies what the other says, by a negation or an opposite.
 
-    quote: all that the sentence stands on, joined: what one quote denies, another may have said. What denies by other
-    means ("deficient", "only", "unlike") is given the benefit of the doubt.
+    quote: all quotes of the sentence, joined, since one quote may deny what another one says. Other kinds of denial
+    ("deficient", "only", "unlike") get the benefit of the doubt.
     """
     return _lifted_out(sentence, quote) or opposes(sentence, quote)
 
 
 def opposes(sentence: str, quote: str) -> bool:
-    """Whether a "not", an opposite, or what is said of a number turns one into the denial of the other."""
+    """Whether the texts differ by a negation, by an opposite, or in the direction of a number."""
     said, there = _polarity(sentence), _polarity(quote)
     if (_CJK_DENIAL.search(sentence) is None) != (_CJK_DENIAL.search(quote) is None) and _CJK.search(sentence):
         return True
     if _turned_at_a_number(sentence, quote) or _cut_from_a_denial(sentence, quote):
         return True
-    # A denial that both have tells nothing, nor does what both say instead of one.
+    # Denials and hedges that both texts have make no difference.
     more, less = _unmatched(said.denials, there.denials), _unmatched(there.denials, said.denials)
     if more and not less and there.hedges <= said.hedges:
         return True
@@ -160,7 +160,7 @@ def _unmatched(denials: tuple[_Denial, ...], others: tuple[_Denial, ...]) -> lis
 
 
 def _says(words: frozenset[str], before: frozenset[str], behind: frozenset[str]) -> bool:
-    """Whether these words affirm what is denied, of the same thing."""
+    """Whether these words affirm, of the same thing, what the other text denies."""
     return bool(behind) and behind <= words and 2 * len(before & words) >= len(before)
 
 
@@ -172,7 +172,7 @@ def _is_opposed(pole: _Pole, others: tuple[_Pole, ...]) -> bool:
 
 
 def _cut_from_a_denial(sentence: str, quote: str) -> bool:
-    """Whether a sentence is a piece of the quote without the denial before it: "must not / reuse a seed"."""
+    """Whether a sentence is part of the quote without the denial before it: "must not / reuse a seed"."""
     piece, whole = (" ".join(_worded(text).split()).strip(" .") for text in (sentence, quote))
     at = whole.find(piece) if piece else -1
     if at < 1:
@@ -182,7 +182,7 @@ def _cut_from_a_denial(sentence: str, quote: str) -> bool:
 
 
 def _lifted_out(sentence: str, quote: str) -> bool:
-    """Whether a sentence is what the quote only denies, doubts or grants under a condition: "no evidence that / X"."""
+    """Whether a sentence claims what the quote only denies, doubts or makes conditional: "no evidence that / X"."""
     claim = _worded(sentence)
     words = frozenset(tokenize(claim))
     if len(words) < 2:
@@ -192,7 +192,7 @@ def _lifted_out(sentence: str, quote: str) -> bool:
 
 
 def _is_framed(claim: str, words: frozenset[str], piece: str) -> bool:
-    """Whether a piece of text says what a claim does only in a frame that the claim has not."""
+    """Whether a text makes the claim only under a denial, doubt or condition that the claim lacks."""
     for frame in _FRAME.finditer(piece):
         scope = _CLAUSE.split(piece[frame.end() :].lstrip(" ,"))[0]
         head, rest = piece[: frame.start()], piece[: frame.start()] + piece[frame.end() + len(scope) :]
@@ -220,7 +220,7 @@ def _mostly(words: frozenset[str], text: str) -> bool:
 
 
 def _has_own(claim: str, scope: str) -> bool:
-    """Whether a claim hedges or denies by a word that what it was lifted from has not."""
+    """Whether a claim has a hedge or denial of its own, which its source lacks."""
     own = _FRAMES_ITSELF.findall(claim) + _HALF_DENIALS.findall(claim)
     return not set(own) <= set(_FRAMES_ITSELF.findall(scope) + _HALF_DENIALS.findall(scope))
 
@@ -237,7 +237,7 @@ def _turned_at_a_number(sentence: str, quote: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _directions(text: str) -> dict[str, frozenset[tuple[int, bool]]]:
-    """A text's numbers, each with the opposites just before it."""
+    """The numbers in a text, each with the opposites just before it."""
     found: dict[str, frozenset[tuple[int, bool]]] = {}
     for match in _DIRECTED.finditer(plain_text(text).casefold()):
         words = re.findall(r"[^\W\d]+", match["before"])
@@ -249,7 +249,7 @@ def _directions(text: str) -> dict[str, frozenset[tuple[int, bool]]]:
 
 @lru_cache(maxsize=4096)
 def _worded(text: str) -> str:
-    """A text in small letters, its denials in one form."""
+    """A text in lower case, with its denials in one form."""
     plain = re.sub(r"\b(?:ca|wo|sha)?n['’]t\b|(?<=\w)n['’]t\b", " not", plain_text(text).casefold())
     for pattern, replacement in _REWORDED:
         plain = pattern.sub(replacement, plain)
@@ -266,7 +266,7 @@ def _polarity(text: str) -> _Polarity:
             subject = _telling(words[max(0, place - _NEAR) : place])
             if not subject and words[0] in ("which", "who", "that", "and", "nor"):
                 subject = before
-            # "but not on text": what is denied of it stands elsewhere
+            # "but not on text": the denied words are elsewhere
             behind = _telling(words[place + 1 : place + _NEAR])[:2] if words[:1] != ["not"] else []
             denials[frozenset(subject), frozenset(behind)] = None
         for place, word in enumerate(words):
@@ -275,18 +275,18 @@ def _polarity(text: str) -> _Polarity:
             poles += [_Pole(group, side, of, denied) for group, side in _POLES.get(word, ())]
         before = _telling(words[-_NEAR:])[-1:]
     hedges = frozenset(stem for word in _HALF_DENIALS.findall(plain) for stem in tokenize(word)[:1] or [word])
-    # Each pole once: poles are compared pairwise, and a long text may repeat one thousands of times.
+    # Deduplicated: poles are compared pairwise, and a long text may repeat one thousands of times.
     return _Polarity(tuple(denials), hedges, tuple(dict.fromkeys(poles)), frozenset(tokenize(plain)))
 
 
 def _telling(words: list[str]) -> list[str]:
-    """The stems of the words that tell something: no adverbs, which a paraphrase leaves out."""
+    """The stems of the content words, without adverbs, which a paraphrase may leave out."""
     telling = (word for word in words if not word.endswith("ly") and word not in ("yet", "any"))
     return [stem for word in telling for stem in tokenize(word)[:1]]
 
 
 def _target(words: list[str], place: int) -> frozenset[str]:
-    """What an opposite is said of: "higher accuracy", "the accuracy is higher", "more than 5"."""
+    """The words that an opposite refers to: "higher accuracy", "the accuracy is higher", "more than 5"."""
     after = place + 1
     while after < len(words) and words[after] in _SMALL_WORDS:
         after += 1

@@ -1,4 +1,4 @@
-"""How much of a sentence's wording another text has: its telling words, their order, its strength. Pure."""
+"""Measures how much of a sentence's wording a quote has: its content words and their order. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from folio.grounding.entities import facts
+from folio.grounding.entities import entities
 from folio.text import tokenize
 
-# What counts for how much: the share of the sentence's words, and the share that stands in the sentence's order (who
-# did what to whom). The trials are in LOG.md.
+# Weights: the share of the sentence's words, and the share in the sentence's order (who did what to whom). LOG.md has
+# the experiments.
 WORDS, ORDER = 0.5, 0.3
-# Less than this part of the words in order, and a sentence turns round what it took them from.
+# With less than this share of the words in order, a sentence turns its source around.
 LEAST_ORDER = 0.5
-# Words by which a writer points to his source: that they do not stand in it tells nothing.
+# Words that refer to the source itself; the source need not have them.
 _FRAME = frozenset(
     tokenize(
         "according paper papers article study studies author authors evidence source sources passage document report"
@@ -24,7 +24,7 @@ _FRAME = frozenset(
         " indicates indicated discuss discusses discussed stands don doesn didn isn aren wasn weren can couldn"
     )
 )
-# Words that make a sentence say more than its source, and those of which one must then stand there too.
+# Words that strengthen a sentence, each group with the words of which the source must have one.
 _STRONG = tuple(
     (frozenset(strong.split()), frozenset(f"{strong} {alike}".split()))
     for strong, alike in (
@@ -45,7 +45,7 @@ _SUPERLATIVE = re.compile(
     r"\b(?!(?:inter|sugg|requ|for|prot|dig|harv|inv|cont|t|r|w|n|gu|qu|p|ch|v|l|arr|att|mod|hon|earn|ing|manif|lat|z"
     r"|unr|infest|conqu|beh)est\b)\w{2,}est\b"
 )
-# "each month", "per square metre": of what a number is meant
+# "each month", "per square metre"
 _RATE = re.compile(
     r"\b(?:per|each|every)\s+((?:(?:square|cubic)\s+)?(?:second|minute|hour|day|night|week|month|quarter|year|decade"
     r"|century|(?:kilo|centi|milli|deci)?(?:metre|meter|gram|litre|liter)|kg|km|cm|mm|ml|person|patient|page|mile))s?\b",
@@ -56,26 +56,26 @@ _SAME_RATE = {
 }  # fmt: skip
 _HAVE_TO = re.compile(r"\b(?:has|have|had|having) to\b", re.I)
 _SET_PHRASES = re.compile(r"\bnot only\b|\b(?:not|above|after|at|first of) all\b|\ball in all\b", re.I)
-# A number, in digits or a word, and the words behind it that may be its unit: "23 km", "9.8 metres per second"
+# A number, in digits or a word, and the words after it that may be its unit: "23 km", "9.8 metres per second"
 _MEASURE = re.compile(
     r"(?<![\w.-])(?P<measure>(?P<number>\d(?:[\d.,]*\d)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
     r"(?:[\s-](?:hundred|thousand|million|billion))?(?:[\s-]?(?:(?:square|cubic|degrees?)\s)?(?:[^\W\d_]+|[%‰°]))?)"
     r"(?:(?:\s?/\s?|\sper\s)[^\W\d_]+)?",
     re.I,
 )
-# These units are also plain words, which facts.missing does not insist on: "three times", "3-dimensional".
+# These units are also plain words, which entities.missing does not require: "three times", "3-dimensional".
 _WORDS_TOO = frozenset({"fold", "D"})
-# A number with so many characters is hardly ever that of something else: 155,000
+# A number with this many characters, such as 155,000, hardly ever counts something else.
 _LONG = 4
 _NAME = re.compile(r"[^\W\d_]\w*(?:[-.]\w+)*")
-# Two words with as long a beginning in common are forms of one word: optimisation, optimizes.
+# Two words with the same first letters, this many, are forms of one word: optimisation, optimizes.
 _SAME_BEGINNING = 5
 
 
 def wording(sentence: str, quote: str, known: str) -> float:
-    """How far a quote has a sentence's words, and in its order: 0 to 1; 1 where the sentence stands there as it is.
+    """How much of a sentence's words the quote has, and in the same order: 0 to 1; 1 for a literal copy.
 
-    known: the title and the file name of the quote's paper, where names that the quote lacks may stand.
+    known: title and file name of the quote's paper. Names that the quote lacks may come from there.
     """
     if _folded(sentence).strip(" .") in _folded(quote):
         return 1.0
@@ -97,7 +97,7 @@ def tokens_of(text: str) -> frozenset[str]:
 
 
 def telling(sentence: str) -> frozenset[str]:
-    """The words that what a sentence says depends on."""
+    """The content words of a sentence."""
     words = tokens_of(sentence)
     return words - _FRAME or words
 
@@ -107,22 +107,22 @@ def share(words: frozenset[str], there: frozenset[str]) -> float:
 
 
 def held_of(words: frozenset[str], there: frozenset[str]) -> frozenset[str]:
-    """Those of the words that are there, in this form or in another one."""
+    """The words that are there, in this form or another."""
     exact = words & there
     beginnings = {word[:_SAME_BEGINNING] for word in there if len(word) >= _SAME_BEGINNING and word.isalpha()}
     return exact | {word for word in words - exact if word.isalpha() and word[:_SAME_BEGINNING] in beginnings}
 
 
 def dice(wanted: frozenset[str], words: frozenset[str], there: frozenset[str]) -> float:
-    """Dice's coefficient of a sentence's words and those there, counting of what they share only what is wanted."""
+    """Dice coefficient of a sentence's words and those there; of the shared words, only the wanted ones count."""
     total = len(words) + len(there)
     return 2 * len(held_of(wanted, there)) / total if total else 0.0
 
 
 def unsaid(sentence: str, quote: str) -> str:
-    """A small word that changes what a sentence says, and that its quote lacks; "" where there is none.
+    """A small word that changes what a sentence says and that its quote lacks; "" if there is none.
 
-    It says it of all, of nothing else, of what has to be; it counts ("second"), ranks ("largest"), or tells per what
+    It generalises ("all"), excludes ("only"), requires ("must"), counts ("second"), ranks ("largest") or gives a rate
     ("a month").
     """
     said = words_of(_SET_PHRASES.sub(" ", sentence)).split()
@@ -136,9 +136,9 @@ def unsaid(sentence: str, quote: str) -> str:
 
 
 def _is_rate(rate: str, quote: str) -> bool:
-    """Whether a quote tells something per this unit too, in whatever form: "a week", "weekly", "/week", "per kg"."""
+    """Whether a quote gives a rate per this unit, in any form: "a week", "weekly", "/week", "per kg"."""
     unit = rate.split()[-1].casefold()
-    short = {quantity.unit for quantity in facts(f"1 {rate}").quantities} - {""}
+    short = {quantity.unit for quantity in entities(f"1 {rate}").quantities} - {""}
     forms = "|".join(re.escape(form) for form in (" ".join(rate.casefold().split()), *sorted(short)))
     alike = "|".join(_SAME_RATE.get(unit, unit).split())
     flat = " ".join(quote.split())
@@ -150,7 +150,7 @@ def _is_passive(text: str) -> bool:
 
 
 def _in_order(words: Sequence[str], there: Sequence[str]) -> float:
-    """The longest common subsequence of the two, as a share of the words."""
+    """Length of the longest common subsequence, as a share of the words."""
     longest = [0] * (1 + len(there))
     for word in words:
         diagonal = 0
@@ -163,13 +163,13 @@ def _in_order(words: Sequence[str], there: Sequence[str]) -> float:
 
 @lru_cache(maxsize=4096)
 def _measures(sentence: str) -> frozenset[str]:
-    """The words of its long numbers, and of those with a unit: facts.missing has found these, in whatever form.
+    """The words of long numbers and of numbers with a unit, which entities.missing has already checked.
 
-    A short number by itself, "two", stands for something else too often for that.
+    A short number without a unit, such as "two", is left in: it too often counts something else.
     """
     found: set[str] = set()
     for match in _MEASURE.finditer(sentence):
-        units = {quantity.unit for quantity in facts(match.group()).quantities} - {""} - _WORDS_TOO
+        units = {quantity.unit for quantity in entities(match.group()).quantities} - {""} - _WORDS_TOO
         if units:
             found.update(tokenize(match.group() if any("/" in unit for unit in units) else match["measure"]))
         elif len(match["number"]) >= _LONG and match["number"][0].isdigit():
@@ -178,7 +178,7 @@ def _measures(sentence: str) -> frozenset[str]:
 
 
 def _names_among(sentence: str, known: str) -> list[str]:
-    """The words of a sentence's names, in order, that stand in a paper's title or file name."""
+    """The words of a sentence's names, in order, that are in a paper's title or file name."""
     titled = frozenset(tokenize(known))
     names = (word for word in _NAME.findall(sentence) if word != word.lower())
     return [token for name in names for token in tokenize(name) if token in titled]

@@ -1,4 +1,4 @@
-"""Numbers with their units, in one form however they are written. Pure."""
+"""Numbers with their units, normalised to one form. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from itertools import product
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in its plainest form ("155000", "0.5") with its unit ("km", "%"; "" for none).
+    """A number in its simplest form ("155000", "0.5") with its unit ("km", "%"; "" for none).
 
-    Of a number that only refers, the unit is what it refers to: "ta" for Table 3, "[" for [12].
+    For a reference, the unit says what it refers to: "ta" for Table 3, "[" for [12].
     """
 
     value: str
@@ -60,7 +60,7 @@ _DASH_IN_WORD = re.compile(r"(?<=[^\W\d_])[–—](?=\w)")
 
 @lru_cache(maxsize=256)
 def plain_text(text: str) -> str:
-    """The text with one way to write each number and unit."""
+    """The text with its numbers and units in a normal form."""
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda match: "^" + match.group().translate(_SUPERSCRIPTS), text).translate(_SIGNS)
         text = _DASH_IN_WORD.sub("-", text)
@@ -72,7 +72,7 @@ def plain_text(text: str) -> str:
 
 
 def _as_digits(match: re.Match[str]) -> str:
-    """A number in words as digits; "one" by itself stays: it is a pronoun as often as a number."""
+    """A number word as digits; "one" by itself stays, as it is often a pronoun."""
 
     def below_100(words: str | None) -> int:
         return sum(_NUMBER_WORDS.get(word, 0) for word in re.split("[- ]", (words or "").lower()))
@@ -88,7 +88,7 @@ def _space(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=256)
 def key(text: str) -> str:
-    """The words and numbers of a text, without capitals, accents and what holds them together, each between spaces.
+    """The words and numbers of a text in lower case, without accents and punctuation, each between spaces.
 
     >>> key("the ML-KEM-768, v1.2")
     ' the ml kem 768 v 1.2 '
@@ -127,7 +127,7 @@ _RANGE = frozenset(("-", "–", "—", "to", "±", "+/-", "×", "through", "bis"
 _LIST = _RANGE | {"and", "or", ",", "&", ", and", "und"}
 _CURRENCY_BEFORE = re.compile(r"(?:[$€£¥]|USD|EUR|GBP)\s?$")
 _NAME_BEFORE = re.compile(r"[^\W\d_][\w+-]*[ -]$")
-# What may stand for a number in the evidence, but is none by itself.
+# Words that may mean a number in the evidence, but need not.
 _LOOSE = {
     word: value
     for value, words in {
@@ -151,9 +151,9 @@ def canonical(number: Decimal) -> str:
 
 
 def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[tuple[Quantity, str]]]:
-    """The quantities of a plain text in order, what else they may mean, and those behind a name.
+    """The quantities of a plain text in order, their other possible readings, and those after a name.
 
-    whole: the text with the identifiers that are blanked in the other.
+    text: has the identifiers blanked out. whole: the same text with them.
     """
     cited = {place for match in _CITED.finditer(text) for place in range(match.start() + 1, match.end())}
     quantities: list[Quantity] = []
@@ -179,7 +179,7 @@ def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[t
             unit = unit_of(currency.group().strip()) if text[end : end + 1] != "$" else ""
         elif unit and quantities and not quantities[-1].unit:
             between = gap == "and" and text[max(0, last_start - 9) : last_start].strip().lower().endswith("between")
-            if gap in _RANGE or between:  # the unit behind a range is that of both its ends
+            if gap in _RANGE or between:  # the unit after a range belongs to both ends
                 others.add(quantities[-1])
                 quantities[-1] = Quantity(quantities[-1].value, unit)
         if "/" in unit and _EACH.search(text, match.end(), end):  # 40 m each year are 40 m, and 40 m per year
@@ -216,7 +216,7 @@ def _decimal(match: re.Match[str]) -> Decimal:
 
 
 def _value(match: re.Match[str]) -> tuple[Decimal, list[Decimal]]:
-    """What a number is worth, and what else it may be worth."""
+    """The value of a number, and other values it may have."""
     value, others = _decimal(match), list[Decimal]()
     power = (match["power"] or match["e"] or match["raised"] or "").replace("–", "-")
     if match["comma"] and not match["comma"].startswith("0"):
@@ -224,7 +224,7 @@ def _value(match: re.Match[str]) -> tuple[Decimal, list[Decimal]]:
     elif match["spaced"]:
         others = [Decimal(part.replace(",", ".")) for part in match["spaced"].split(" ")]
     elif (digits := match["digits"]) and (lost := re.fullmatch(r"(10|2)(\d{1,3})", digits)):
-        others = [Decimal(lost[1]) ** int(lost[2])]  # 10⁶ whose exponent has come down: 106
+        others = [Decimal(lost[1]) ** int(lost[2])]  # 10⁶ that lost its superscript: 106
     if match["raised"]:
         others = [abs(value), Decimal(power), Decimal(f"{abs(value)}{power.lstrip('+-')}")]
         if value and abs(value.adjusted() * int(power)) < 1000:
@@ -235,11 +235,11 @@ def _value(match: re.Match[str]) -> tuple[Decimal, list[Decimal]]:
     return value.scaleb(scale) if scale else value, others
 
 
-# Units: how they are written, and which one a number has
+# Units
 
 
 def _unit_names() -> dict[str, str]:
-    """Symbols, and spelled forms in lower case, to the unit as this room writes it."""
+    """Symbols, and spelled-out forms in lower case, to the unit as this module writes it."""
     units: dict[str, str] = {}
     large, small = "kMGT", "nµmck"
     for symbols, prefixes in (
@@ -274,17 +274,17 @@ def _unit_names() -> dict[str, str]:
 
 
 UNITS = _unit_names()
-# A unit in other capitals, "KM" or "hz", where only one can be meant.
+# A unit in other capitals, "KM" or "hz", where that is unambiguous.
 _FOLDED: dict[str, set[str]] = {}
 for _form, _symbol in UNITS.items():
     _FOLDED.setdefault(_form.casefold(), set()).add(_symbol)
-# That three times something is said needs no "times" in the evidence.
+# A factor needs no "times" in the evidence.
 SOFT_UNITS = frozenset({"fold", "D"})
 _UNIT = re.compile(
     r"[\s-]?(?P<unit>%-points?|[%‰$€£¥]|×(?!\s?\d)|°\s?[CF]?|[A-Za-zµμ]+)(?P<power>\^?[23](?!\w|\.\d))?"
     r"(?:(?:\s?/\s?|\s+(?:per|an?|each|every)\s+)(?P<per>[A-Za-zµμ]+)(?P<per_power>\^?[23](?!\w|\.\d))?)?(?!\w)"
 )
-# One capital behind a space is an article, or a label: "in 2019 A", "Table 5 B".
+# A single capital after a space is an article or a label: "in 2019 A", "Table 5 B".
 _AMBIGUOUS = frozenset("ABDVWJML")
 _WORD_BEHIND = re.compile(r"\s+[a-z]")
 UNIT_WORD = re.compile(
@@ -294,7 +294,7 @@ UNIT_WORD = re.compile(
 
 
 def unit_of(form: str) -> str:
-    """The unit that a form of it means; "" where it is none."""
+    """The unit for a written form; "" if it is no unit."""
     form = form.replace(" ", "")
     if form.startswith("%-"):
         return "pp"
@@ -305,14 +305,14 @@ def unit_of(form: str) -> str:
 
 
 def unit_of_power(form: str) -> str:
-    """The unit that a form of it means which may have a power: "km2"."""
+    """The same for a form that may have a power: "km2"."""
     plain = form.rstrip("23").rstrip("^")
     unit = unit_of(plain)
     return f"{unit}^{form[-1]}" if unit and plain != form else unit
 
 
 def unit_at(text: str, end: int) -> tuple[str, int]:
-    """The unit that stands at a place behind a number, and where it ends; "" and the place where none does."""
+    """The unit at this offset after a number, and the offset where it ends; "" and the same offset if there is none."""
     match = _UNIT.match(text, end)
     if match is None:
         return "", end

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from folio.store.library import Library, text_hash
-from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, Sentence
+from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, Section, Sentence
 
 
 def snapshot_of(answer: Answer) -> str:
@@ -19,7 +19,7 @@ def snapshot_of(answer: Answer) -> str:
             "sentences": [
                 {
                     "text": sentence.text,
-                    "section": sentence.section,
+                    "section": str(sentence.section),
                     "citations": [_citation_fields(citation) for citation in sentence.citations],
                     "against": [_citation_fields(citation) for citation in sentence.against],
                 }
@@ -50,7 +50,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
                 kept["text"],
                 tuple(_restore_citation(citation, evidence) for citation in kept["citations"]),
                 tuple(_restore_citation(citation, evidence) for citation in kept["against"]),
-                kept["section"],
+                Section.parse(kept["section"]),
             )
             for kept in answer["sentences"]
         )

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from folio.answer.bibliography import Source, by_page, reference_line
+from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
 from folio.answer.markup import printable
-from folio.types import SUMMARY
+from folio.types import SUMMARY, Section
 
 _ACTIVE = re.compile(
     r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere
@@ -35,15 +35,15 @@ def markdown(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 
 def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     """The paragraphs of a question and its answer."""
-    sources = by_page(_source(citation) for citation in reply["citations"])
+    sources = merge_by_page(_source(citation) for citation in reply["citations"])
     numbers = {(source.paper, source.page): number for number, source in enumerate(sources, 1)}
     yield f"## {_escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
         yield f"Understood as: {_escaped(reply['standalone_question'])}"
     if reply["refused"]:
         yield f"*{_escaped(reply['answer'])}*"
-    before = ""
-    for section, sentences in groupby(reply["sentences"], lambda sentence: str(sentence["section"])):
+    before = Section()
+    for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
         yield from _headings(section, before)
         before = section
         lines = [_sentence(sentence, numbers) for sentence in sentences]
@@ -56,13 +56,12 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         yield from _source_item(number, source)
 
 
-def _headings(section: str, before: str) -> Iterator[str]:
-    """The lines above a section of a report: its heading if it differs from the one before, and its subheading."""
-    heading, _, subheading = section.partition("/")
-    if heading and heading != before.partition("/")[0]:
-        yield f"### {_escaped(heading)}"
-    if subheading:
-        yield f"#### {_escaped(subheading)}"
+def _headings(section: Section, before: Section) -> Iterator[str]:
+    """The lines above a section of a report: its heading if it changed, and its subheading."""
+    if section.heading and section.heading != before.heading:
+        yield f"### {section.heading}"
+    if section.subheading:
+        yield f"#### {_escaped(section.subheading)}"
 
 
 def _sentence(sentence: Mapping[str, Any], numbers: Mapping[tuple[str, int], int]) -> str:
@@ -80,7 +79,7 @@ def _marker(citations: Sequence[Mapping[str, Any]], numbers: Mapping[tuple[str, 
     return f"[{', '.join(map(str, cited))}]"
 
 
-def _source_item(number: int, source: Source) -> Iterator[str]:
+def _source_item(number: int, source: CitedPage) -> Iterator[str]:
     """An item of the numbered list of sources: the page, with its quotes below."""
     title = f". {_escaped(source.title)}" if source.title.strip() else ""
     item = f"{number}. "
@@ -100,9 +99,11 @@ def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"- {_escaped(reference_line('', printable(title), printable(file), sorted(pages)))}"
 
 
-def _source(citation: Mapping[str, Any]) -> Source:
+def _source(citation: Mapping[str, Any]) -> CitedPage:
     quotes = ((citation["quote"], citation["support"]),)
-    return Source(citation["paper"], citation["file"], citation["title"], citation["page"], citation["label"], quotes)
+    return CitedPage(
+        citation["paper"], citation["file"], citation["title"], citation["page"], citation["label"], quotes
+    )
 
 
 def _escaped(text: str) -> str:

@@ -11,7 +11,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Protocol
 
-from folio.answer.chat import Chat, import_aside, log_entry
+from folio.answer.chat import Chat, log_entry, warm_up
 from folio.app import App
 from folio.background import run_in_background
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
@@ -82,7 +82,7 @@ class Service:
     def warm_up(self) -> None:
         """Load what the first question needs and delete stale uploads, both in background threads."""
         run_in_background(self.paper_files.delete_stale_uploads)
-        import_aside()
+        warm_up()
         run_in_background(self.health)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.bibliography import Source, bibtex, by_page, reference, sources
+from folio.answer.bibliography import CitedPage, bibtex, cited_pages, merge_by_page, reference
 from folio.types import PageMap
 from tests.helpers.answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 
@@ -16,7 +16,7 @@ from tests.helpers.answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 
 
 def test_every_cited_page_once_with_all_of_its_quotes() -> None:
-    assert [(source.file, source.where, len(source.quotes)) for source in sources(REPORT.citations)] == [
+    assert [(source.file, source.where, len(source.quotes)) for source in cited_pages(REPORT.citations)] == [
         ("alps/ice.pdf", "p. 1 (printed iv)", 2),
         ("alps/ice.pdf", "p. 2", 1),
         ("melt.pdf", "p. 1", 1),
@@ -24,15 +24,15 @@ def test_every_cited_page_once_with_all_of_its_quotes() -> None:
 
 
 def test_pages_are_joined_wherever_they_come_from() -> None:
-    assert by_page(
+    assert merge_by_page(
         [
-            Source("a", "a.pdf", "", 1, "", (("one", 1.0),)),
-            Source("b", "b.pdf", "", 1, "", (("two", 1.0),)),
-            Source("a", "a.pdf", "", 1, "", (("three", 0.5), ("one", 1.0))),
+            CitedPage("a", "a.pdf", "", 1, "", (("one", 1.0),)),
+            CitedPage("b", "b.pdf", "", 1, "", (("two", 1.0),)),
+            CitedPage("a", "a.pdf", "", 1, "", (("three", 0.5), ("one", 1.0))),
         ]
     ) == (
-        Source("a", "a.pdf", "", 1, "", (("one", 1.0), ("three", 0.5))),
-        Source("b", "b.pdf", "", 1, "", (("two", 1.0),)),
+        CitedPage("a", "a.pdf", "", 1, "", (("one", 1.0), ("three", 0.5))),
+        CitedPage("b", "b.pdf", "", 1, "", (("two", 1.0),)),
     )
 
 

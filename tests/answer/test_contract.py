@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folio.answer.validation import Ended, check
+from folio.answer.validation import ValidationResult, check
 from folio.grounding.verifier import SentenceVerifier
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, RejectedSentence, Sentence, Style
 from tests.helpers.cli_runner import CliRunner
@@ -56,22 +56,22 @@ FRAGMENTS = (
 )
 WRITTEN = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=16).map("".join)
 STYLES = st.sampled_from(["plain", "report"])
-JUDGE = SentenceVerifier(EVIDENCE, HashingEmbedder(64))
+VERIFIER = SentenceVerifier(EVIDENCE, HashingEmbedder(64))
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
 MARKER = re.compile(r"(?<![\w\]])[\[【［]\s*\^?(?!0)\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*[\]】］]")
 VERBATIM = re.compile(r"`[^`]*`|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]")
 
 
-def told(
+def validated(
     pieces: Iterable[str],
     style: Style = "plain",
-    judge: SentenceVerifier = JUDGE,
+    verifier: SentenceVerifier = VERIFIER,
     *,
     whole: bool = True,
-    longest: int = 100_000,
-) -> tuple[list[Sentence | RejectedSentence], Ended]:
-    """What is made of a model's words, and how they ended."""
-    return to_the_end(check(pieces, judge, style=style, whole=lambda: whole, longest=longest))
+    max_chars: int = 100_000,
+) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
+    """What is made of a model's words, and the result."""
+    return to_the_end(check(pieces, verifier, style=style, is_complete=lambda: whole, max_chars=max_chars))
 
 
 def sentences(found: list[Sentence | RejectedSentence]) -> list[Sentence]:
@@ -85,7 +85,7 @@ def is_clean(text: str) -> bool:
 @given(WRITTEN, STYLES)
 @settings(max_examples=300)
 def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text: str, style: Style) -> None:
-    found, ended = told([text], style)
+    found, result = validated([text], style)
     for citation in (c for sentence in sentences(found) for c in (*sentence.citations, *sentence.against)):
         paper = citation.paper
         assert 1 <= citation.page <= paper.page_count
@@ -94,23 +94,23 @@ def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text:
         assert TEXTS[paper.id][citation.start : citation.end] == citation.quote
         assert citation.quote in TEXTS[paper.id][first:last]
     assert all(sentence.citations for sentence in sentences(found))
-    assert ended.shown == len(sentences(found))
-    assert ended.withheld == tuple(part for part in found if isinstance(part, RejectedSentence))
-    assert not (ended.refused and ended.shown)
-    answer = Answer("Why?", "Why?", tuple(sentences(found)), tuple(EVIDENCE), len(ended.withheld), "", style)
-    assert answer.refused == (ended.shown == 0)
+    assert result.shown == len(sentences(found))
+    assert result.rejected == tuple(part for part in found if isinstance(part, RejectedSentence))
+    assert not (result.refused and result.shown)
+    answer = Answer("Why?", "Why?", tuple(sentences(found)), tuple(EVIDENCE), len(result.rejected), "", style)
+    assert answer.refused == (result.shown == 0)
 
 
 @given(WRITTEN, STYLES)
 @settings(max_examples=300)
 def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(text: str, style: Style) -> None:
-    found, _ = told([text], style)
+    found, _ = validated([text], style)
     for sentence in sentences(found):
-        assert is_clean(sentence.text + sentence.section)
+        assert is_clean(f"{sentence.text}{sentence.section}")
         assert sentence.text == sentence.text.strip() != ""
         assert any(char.isalnum() for char in sentence.text)
         assert not MARKER.search(VERBATIM.sub("", sentence.text)), sentence.text
-        assert not MARKER.search(sentence.section)
+        assert not MARKER.search(str(sentence.section))
     assert len({sentence.text.casefold() for sentence in sentences(found)}) == len(sentences(found))
 
 
@@ -119,36 +119,36 @@ def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(text: s
 def test_it_does_not_matter_in_what_pieces_a_text_comes(text: str, style: Style, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert told([text], style) == told(pieces, style) == told(list(text), style)
+    assert validated([text], style) == validated(pieces, style) == validated(list(text), style)
 
 
 @given(WRITTEN, WRITTEN, STYLES)
 @settings(max_examples=300)
 def test_nothing_is_taken_back_whatever_follows(text: str, more: str, style: Style) -> None:
-    so_far, _ = told(list(text), style, whole=False)
-    whole, _ = told([text + more], style)
+    so_far, _ = validated(list(text), style, whole=False)
+    whole, _ = validated([text + more], style)
     assert whole[: len(so_far)] == so_far
 
 
 @given(WRITTEN, STYLES, st.integers(0, 200))
-def test_a_cut_answer_is_the_beginning_of_the_whole_one(text: str, style: Style, longest: int) -> None:
-    cut, _ = told([text], style, longest=longest)
-    assert cut == told(list(text), style, longest=longest)[0]
-    assert told([text], style)[0][: len(cut)] == cut
+def test_a_cut_answer_is_the_beginning_of_the_whole_one(text: str, style: Style, max_chars: int) -> None:
+    cut, _ = validated([text], style, max_chars=max_chars)
+    assert cut == validated(list(text), style, max_chars=max_chars)[0]
+    assert validated([text], style)[0][: len(cut)] == cut
 
 
 @given(WRITTEN, STYLES)
 def test_a_text_is_judged_twice_alike(text: str, style: Style) -> None:
-    assert told([text], style) == told([text], style, SentenceVerifier(EVIDENCE, HashingEmbedder(64)))
+    assert validated([text], style) == validated([text], style, SentenceVerifier(EVIDENCE, HashingEmbedder(64)))
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join))
 def test_without_evidence_nothing_is_printed(text: str) -> None:
-    assert sentences(told([text], judge=SentenceVerifier([], HashingEmbedder(64)))[0]) == []
+    assert sentences(validated([text], verifier=SentenceVerifier([], HashingEmbedder(64)))[0]) == []
 
 
 def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
-    (sentence,), _ = told(["Store the value d in a[1] and erase it after use."])
+    (sentence,), _ = validated(["Store the value d in a[1] and erase it after use."])
     assert isinstance(sentence, Sentence)
     assert [(c.page, c.quote) for c in sentence.citations] == [
         (1, "Store the value d in a[1] and erase it"),

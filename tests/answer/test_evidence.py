@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.evidence import HEADER_TOKENS, WIDEST, GatheredEvidence, gather
+from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather
 from folio.text import estimate_tokens
 from folio.types import Chunk, Evidence, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
@@ -255,8 +255,8 @@ def test_evidence_grows_by_no_more_than_the_widest_at_each_end() -> None:
     text = "Words. " + "It is so,\n" * 400
     for start in range(0, len(text) - 100, 170):
         (evidence,) = gather([Text(text).hit(start, start + 100)], Text(text).read, PLENTY).evidence
-        assert start - evidence.start <= WIDEST
-        assert evidence.end - (start + 100) <= WIDEST
+        assert start - evidence.start <= MAX_GROWTH
+        assert evidence.end - (start + 100) <= MAX_GROWTH
 
 
 def test_what_grows_into_its_neighbour_is_joined_with_it() -> None:

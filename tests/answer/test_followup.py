@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from folio.answer.followup import leans_back, standalone, subject
+from folio.answer.followup import is_followup, standalone, subject
 from folio.types import Answer
-from tests.helpers.factories import answered
+from tests.helpers.factories import answer_of
 
 LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."
-ALETSCH = answered(LENGTH, LONG)
+ALETSCH = answer_of(LENGTH, LONG)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ ALETSCH = answered(LENGTH, LONG)
         ("What does sentence 5 of the Antarctic treaty rule on mining?", False),
     ],
 )
-def test_leans_back(question: str, expected: bool) -> None:
-    assert leans_back(question) is expected
+def test_is_followup(question: str, expected: bool) -> None:
+    assert is_followup(question) is expected
 
 
 @pytest.mark.parametrize(
@@ -94,18 +94,18 @@ def test_a_follow_up_is_put_behind_the_subject(question: str, expected: str) -> 
 
 
 def test_the_subject_is_of_the_last_question_that_stood_alone() -> None:
-    between = answered("And its tongue?", "It retreats.")
+    between = answer_of("And its tongue?", "It retreats.")
     assert standalone("How thick is it?", []) == "How thick is it?"
     assert standalone("How thick is it?", [ALETSCH, between]) == "About Aletsch: how thick is it?"
     assert standalone("Why?", [between]) == "About its tongue: why?"
-    assert standalone("How come?", [answered("Why?")]) == "Why? How come?"
+    assert standalone("How come?", [answer_of("Why?")]) == "Why? How come?"
     alone = "What do sea otters eat each day?"
     assert standalone(alone, [ALETSCH]) == alone
 
 
-REFUSED = answered("What do we know about glaciers of the Alps?")
-LISTS = answered("What does it eat?", "The diet of the sea otter is made of urchins, clams and crabs.")
-THREE = answered(
+REFUSED = answer_of("What do we know about glaciers of the Alps?")
+LISTS = answer_of("What does it eat?", "The diet of the sea otter is made of urchins, clams and crabs.")
+THREE = answer_of(
     "What do we know about glaciers of the Alps?",
     "The tongue retreats each year.",
     "The gauge of the river Massa stands at Blatten and was built there by the people of the valley.",

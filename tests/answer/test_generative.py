@@ -16,7 +16,7 @@ from folio.models.ollama import OllamaServer
 from folio.protocols import Answerer
 from folio.text import estimate_tokens
 from folio.types import REFUSAL, RejectedSentence, Sentence
-from tests.helpers.factories import answered, even_weights, evidence_of, evidence_on, hit_on, hits_on
+from tests.helpers.factories import answer_of, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_models import LLAMA, Model
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
@@ -24,8 +24,8 @@ from tests.helpers.ollama_server import OllamaStandIn, closed_url
 Make = Callable[..., OllamaAnswerer]
 CHAT = "/api/chat"
 FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
-STOOD_IN = "The model wrote nothing that the papers support; these are their own sentences."
-PARTLY = "The model found no evidence for a part of the question."
+STOOD_IN = "The model wrote nothing that the papers support. These sentences are quotes from them."
+PARTLY = "The model found no evidence for part of the question."
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_model_is_asked_not_to_cut_and_given_no_tools(ollama_server: OllamaSta
     ollama_server.reply = ["Paris is in France [1].", "Rome too [1].", "And they?"]
     answerer = make()
     asked(answerer, FLOAT)
-    answerer.standalone("And they?", [answered("What?", FLOAT)])
+    answerer.standalone("And they?", [answer_of("What?", FLOAT)])
     bodies = ollama_server.bodies(CHAT)
     assert [(body["truncate"], body["shift"]) for body in bodies] == [(False, False)] * 3
     assert [body.get("tools") for body in bodies] in ([None] * 3, [[]] * 3)
@@ -400,7 +400,7 @@ REPORT = f"""## Summary
 def test_a_report_has_the_sections_that_its_evidence_bears_out(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.reply = [REPORT]
     found = asked(make(), f"{FLOAT} {EAT}", LONG, style="report")
-    assert [(s.section, s.text) for s in found if isinstance(s, Sentence)] == [
+    assert [(str(s.section), s.text) for s in found if isinstance(s, Sentence)] == [
         ("Summary", FLOAT),
         ("Analysis/Otters and kelp", EAT),
         ("Analysis", LONG),  # no wolves in the evidence: no such subheading
@@ -413,7 +413,7 @@ def test_a_useless_report_becomes_one_of_the_papers_own_sentences(ollama_server:
     ollama_server.reply = ["## Summary\n- Paris is in France [1].", "## Summary\n- Rome was built by 7 wolves [1]."]
     answerer = make()
     found = asked(answerer, f"{FLOAT} Otters sleep there.", question="Do otters float in rafts?", style="report")
-    assert [(s.section, s.text) for s in found if isinstance(s, Sentence)] == [
+    assert [(str(s.section), s.text) for s in found if isinstance(s, Sentence)] == [
         ("Summary", FLOAT), ("Analysis/A Paper", "Otters sleep there."),
     ][:len(found) - 2]  # fmt: skip
     assert [body["messages"][0]["content"] for body in ollama_server.bodies(CHAT)] == [prompts.REPORT] * 2
@@ -443,7 +443,7 @@ def test_an_answer_that_is_cut_loses_what_it_had_begun(ollama_server: OllamaStan
     ollama_server.reply = [f"{FLOAT} [1] {EAT} [1]"]
     answerer = make(answer_tokens=len(f"{FLOAT} [1] They eat".split()))
     assert [told(s) for s in asked(answerer, f"{FLOAT} {EAT}")] == [(FLOAT, [(1, FLOAT)])]
-    assert answerer.notice == "The answer was cut at 9 tokens; raise ANSWER_TOKENS for a longer one."
+    assert answerer.notice == "The answer was cut off at 9 tokens. Raise ANSWER_TOKENS for longer answers."
 
 
 def test_a_server_that_does_not_end_is_left(ollama_server: OllamaStandIn, make: Make) -> None:
@@ -453,7 +453,7 @@ def test_a_server_that_does_not_end_is_left(ollama_server: OllamaStandIn, make: 
     found = asked(answerer, FLOAT)
     assert told(found[0]) == (FLOAT, [(1, FLOAT)])
     assert len(found) == 1  # the rest is no sentence
-    assert answerer.notice == "The answer was cut at 100 tokens; raise ANSWER_TOKENS for a longer one."
+    assert answerer.notice == "The answer was cut off at 100 tokens. Raise ANSWER_TOKENS for longer answers."
 
 
 @pytest.mark.parametrize("tokens", [100, 1000])
@@ -473,7 +473,7 @@ def test_a_server_that_does_not_end_costs_no_more_than_that(
     answerer = make(answer_tokens=200)
     assert [s for s in asked(answerer, FLOAT, question="Who sang?") if isinstance(s, Sentence)] == []
     assert len(ollama_server.bodies(CHAT)) == 2
-    assert answerer.standalone("And they?", [answered("What?", FLOAT)]) == "And they?"
+    assert answerer.standalone("And they?", [answer_of("What?", FLOAT)]) == "And they?"
 
 
 # The context
@@ -488,7 +488,7 @@ def test_the_context_is_one_of_few_sizes_and_never_shrinks(ollama_server: Ollama
     answerer = make(evidence_tokens=60_000)
     for count in (10, 1500, 10, 6000, 700, 10):
         asked(answerer, words(count, "w"))
-    answerer.standalone("Why?", [answered("What?", "So.")])
+    answerer.standalone("Why?", [answer_of("What?", "So.")])
     sizes = [chosen["num_ctx"] for chosen in options(ollama_server)]
     assert sizes == [4096, 8192, 8192, 32768, 32768, 32768, 32768]
     assert set(sizes) <= set(CONTEXT_SIZES)
@@ -619,7 +619,7 @@ def test_faults(
     assert len(ollama_server.bodies(CHAT)) == 1  # an answer is not asked for twice behind one's back
     setattr(ollama_server.faults, *next(iter(fault.items())))
     with pytest.raises(error):
-        answerer.standalone("And they?", [answered("What?", "So.")])
+        answerer.standalone("And they?", [answer_of("What?", "So.")])
 
 
 def test_sentences_before_the_break_are_told(ollama_server: OllamaStandIn, make: Make) -> None:
@@ -668,7 +668,7 @@ def test_a_cloud_model_is_refused(ollama_server: OllamaStandIn, make: Make) -> N
 
 # Follow-ups
 
-ALETSCH = answered("How long is the Aletsch glacier?", LONG)
+ALETSCH = answer_of("How long is the Aletsch glacier?", LONG)
 
 
 @pytest.mark.parametrize(
@@ -698,7 +698,7 @@ def test_a_follow_up_is_rewritten(ollama_server: OllamaStandIn, make: Make, writ
 
 
 def test_a_follow_up_is_rewritten_from_the_last_turns(ollama_server: OllamaStandIn, make: Make) -> None:
-    history = [answered(f"asked{n}?", f"answer{n}.", standalone=f"standalone{n}?") for n in range(6)]
+    history = [answer_of(f"asked{n}?", f"answer{n}.", standalone=f"standalone{n}?") for n in range(6)]
     make().standalone("And then?", history)
     content = ollama_server.bodies(CHAT)[0]["messages"][0]["content"]
     assert [n for n in range(6) if f"Q: standalone{n}?\nA: answer{n}." in content] == [2, 3, 4, 5]
@@ -707,7 +707,7 @@ def test_a_follow_up_is_rewritten_from_the_last_turns(ollama_server: OllamaStand
 
 def test_the_sentences_of_an_answer_are_numbered_for_the_second_one(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.reply = ["Why do otters eat urchins?"]
-    history = [ALETSCH, answered("What of otters?", FLOAT, EAT), answered("Who painted it?")]
+    history = [ALETSCH, answer_of("What of otters?", FLOAT, EAT), answer_of("Who painted it?")]
     assert make().standalone("Explain the second one", history) == "Why do otters eat urchins?"
     assert f"Q: What of otters?\nA: (1) {FLOAT} (2) {EAT}\nQ: Who painted it?\nA: {REFUSAL}\n" in prompt_of(
         ollama_server
@@ -731,11 +731,11 @@ def test_what_ends_a_turn_in_a_models_template_reaches_it_as_plain_text(
     list(make().sentences("What?", evidence_on(f"{FLOAT} {written} {EAT}")))
     content = ollama_server.bodies(CHAT)[0]["messages"][1]["content"]
     assert f"{FLOAT} {read} {EAT}" in content
-    make().standalone("And?", [answered("What?", f"{FLOAT[:-1]} {written}")])
+    make().standalone("And?", [answer_of("What?", f"{FLOAT[:-1]} {written}")])
     assert f"A: {FLOAT[:-1]} {read}" in ollama_server.bodies(CHAT)[-1]["messages"][0]["content"]
 
 
 def test_what_a_model_thinks_is_no_question(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.reply = ["<think>\nWhat is it?\n</think>\n\n\x1b[1mHow thick is the ice?\x1b[0m"]
-    history = [answered("How long is the ice?", LONG)]
+    history = [answer_of("How long is the ice?", LONG)]
     assert make().standalone("And how thick?", history) == "How thick is the ice?"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.answer.citation_markers import take_markers
-from folio.answer.output_parser import LONGEST_SENTENCE, Draft, Heading, Written, written_sentences
+from folio.answer.output_parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence, parse_sentences
 from tests.helpers.cpu_time import assert_linear
 
 WORDS = "The cat Fig. al. 3 2. 4.5 J. end. Why? No! ... “Then ” « » ** [1] [2,3] [ (1) (2019) 。 文 | `".split()
@@ -19,9 +19,9 @@ DRAFTS = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | st.lists(
 ).map("".join)
 
 
-def drafted(pieces: Iterable[str], count: int = 3) -> list[Written | Heading]:
-    draft = Draft(count)
-    return [part for piece in pieces for part in draft.feed(piece)] + draft.end()
+def parsed(pieces: Iterable[str], count: int = 3) -> list[ParsedSentence | Heading]:
+    parser = OutputParser(count)
+    return [part for piece in pieces for part in parser.feed(piece)] + parser.end()
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def drafted(pieces: Iterable[str], count: int = 3) -> list[Written | Heading]:
         ("It holds [1 – 3].", 3, ("It holds.", (1, 2, 3))),
         ("It holds [2-999].", 3, ("It holds.", (2, 3))),
         ("It holds [3-1].", 3, ("It holds.", ())),
-        # Written in other ways
+        # Other notations
         ("It holds [Source 1].", 3, ("It holds.", (1,))),
         ("It holds [Evidence 2, 3].", 3, ("It holds.", (2, 3))),
         ("It holds [passage 2].", 3, ("It holds.", (2,))),
@@ -113,44 +113,47 @@ def test_markers(text: str, count: int, expected: tuple[str, tuple[int, ...]]) -
         ("...", []),
     ],
 )
-def test_written_sentences(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
-    assert written_sentences(text, 3, complete=True) == ([Written(*sentence) for sentence in expected], "")
-    assert drafted([text]) == [Written(*sentence) for sentence in expected]
+def test_parse_sentences(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert parse_sentences(text, 3, complete=True) == ([ParsedSentence(*sentence) for sentence in expected], "")
+    assert parsed([text]) == [ParsedSentence(*sentence) for sentence in expected]
 
 
 def test_a_sentence_is_told_as_soon_as_the_next_begins_and_no_sooner() -> None:
-    assert written_sentences("A is b. [", 3, complete=False) == ([], "A is b. [")
-    assert written_sentences("A is b. [1] [", 3, complete=False) == ([], "A is b. [1] [")
-    assert written_sentences("A is b. [1] C", 3, complete=False) == ([Written("A is b.", (1,))], " C")
-    assert written_sentences("A is b. C", 3, complete=False) == ([Written("A is b.", ())], "C")
-    draft = Draft(3)
-    assert draft.feed("A is b. ") == []
-    assert draft.feed("[1]") == []
-    assert draft.feed(" C") == [Written("A is b.", (1,))]
-    assert draft.feed(" is d.") == []
-    assert draft.end() == [Written("C is d.", ())]
+    assert parse_sentences("A is b. [", 3, complete=False) == ([], "A is b. [")
+    assert parse_sentences("A is b. [1] [", 3, complete=False) == ([], "A is b. [1] [")
+    assert parse_sentences("A is b. [1] C", 3, complete=False) == ([ParsedSentence("A is b.", (1,))], " C")
+    assert parse_sentences("A is b. C", 3, complete=False) == ([ParsedSentence("A is b.", ())], "C")
+    parser = OutputParser(3)
+    assert parser.feed("A is b. ") == []
+    assert parser.feed("[1]") == []
+    assert parser.feed(" C") == [ParsedSentence("A is b.", (1,))]
+    assert parser.feed(" is d.") == []
+    assert parser.end() == [ParsedSentence("C is d.", ())]
 
 
 @given(DRAFTS | st.text(max_size=80), st.data())
 def test_pieces_of_every_size_give_the_same_as_the_whole(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=len(text))))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert drafted(pieces) == drafted([text]) == drafted(list(text))
+    assert parsed(pieces) == parsed([text]) == parsed(list(text))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("# Head\n\nText [1].", [Heading("Head"), Written("Text.", (1,))]),
-        ("### The *Head*: \nText.", [Heading("The Head"), Written("Text.", ())]),
-        ("**Head**\nText.", [Heading("Head"), Written("Text.", ())]),
-        ("**Head:**\n\n- Text [2].", [Heading("Head"), Written("Text.", (2,))]),
-        ("A is b [1].\n\n## Head\n\nC. [2].", [Written("A is b.", (1,)), Heading("Head"), Written("C.", (2,))]),
-        ("**Bold** begins this sentence [1].", [Written("Bold begins this sentence.", (1,))]),
+        ("# Head\n\nText [1].", [Heading("Head"), ParsedSentence("Text.", (1,))]),
+        ("### The *Head*: \nText.", [Heading("The Head"), ParsedSentence("Text.", ())]),
+        ("**Head**\nText.", [Heading("Head"), ParsedSentence("Text.", ())]),
+        ("**Head:**\n\n- Text [2].", [Heading("Head"), ParsedSentence("Text.", (2,))]),
+        (
+            "A is b [1].\n\n## Head\n\nC. [2].",
+            [ParsedSentence("A is b.", (1,)), Heading("Head"), ParsedSentence("C.", (2,))],
+        ),
+        ("**Bold** begins this sentence [1].", [ParsedSentence("Bold begins this sentence.", (1,))]),
     ],
 )
-def test_headings(text: str, expected: list[Written | Heading]) -> None:
-    got = drafted([text])
+def test_headings(text: str, expected: list[ParsedSentence | Heading]) -> None:
+    got = parsed([text])
     if "*Head*" in text:  # whether the inner marks of type stay is of no concern here
         got = [Heading(part.text.replace("*", "")) if isinstance(part, Heading) else part for part in got]
     assert got == expected
@@ -162,53 +165,57 @@ def test_headings(text: str, expected: list[Written | Heading]) -> None:
         (
             "| Model | F1 |\n|---|---|\n| Otter | 93.1 [1] |\n| Seal | **88** [2] |\n",
             [
-                Written("Model: Otter; F1: 93.1", (1,), ("Otter", "93.1")),
-                Written("Model: Seal; F1: 88", (2,), ("Seal", "88")),
+                ParsedSentence("Model: Otter; F1: 93.1", (1,), ("Otter", "93.1")),
+                ParsedSentence("Model: Seal; F1: 88", (2,), ("Seal", "88")),
             ],
         ),
         # Without a head, each row by itself
         (
             "| Otter | 93.1 |\n| Seal | 88 | [2]\n",
-            [Written("Otter; 93.1", (), ("Otter", "93.1")), Written("Seal; 88", (2,), ("Seal", "88"))],
+            [ParsedSentence("Otter; 93.1", (), ("Otter", "93.1")), ParsedSentence("Seal; 88", (2,), ("Seal", "88"))],
         ),
         # Prose before and after
         (
             "They differ. [1]\n| A | B |\n|:--|--:|\n| x | y |\nThat is all. [2]",
-            [Written("They differ.", (1,)), Written("A: x; B: y", (), ("x", "y")), Written("That is all.", (2,))],
+            [
+                ParsedSentence("They differ.", (1,)),
+                ParsedSentence("A: x; B: y", (), ("x", "y")),
+                ParsedSentence("That is all.", (2,)),
+            ],
         ),
         # More cells than the head names; an empty one
-        ("| A |\n|---|\n| x | y |\n", [Written("A: x; y", (), ("x", "y"))]),
-        ("| A | B |\n|---|---|\n|  | y |\n", [Written("B: y", (), ("y",))]),
+        ("| A |\n|---|\n| x | y |\n", [ParsedSentence("A: x; y", (), ("x", "y"))]),
+        ("| A | B |\n|---|---|\n|  | y |\n", [ParsedSentence("B: y", (), ("y",))]),
         # A head alone says nothing
         ("| A | B |\n|---|---|\n", []),
     ],
 )
-def test_a_tables_rows_are_sentences_and_keep_their_cells(text: str, expected: list[Written | Heading]) -> None:
-    assert drafted([text]) == expected
-    assert drafted(list(text)) == expected
+def test_a_tables_rows_are_sentences_and_keep_their_cells(text: str, expected: list[ParsedSentence | Heading]) -> None:
+    assert parsed([text]) == expected
+    assert parsed(list(text)) == expected
 
 
 def test_a_line_of_code_is_a_sentence_and_its_index_no_marker() -> None:
     text = "Run this:\n```python\nx = a[1]  [2]\nprint(x)\n\n```\nIt prints x [1]."
-    assert drafted([text]) == [
-        Written("Run this:", ()),
-        Written("x = a[1]", (2,)),
-        Written("print(x)", ()),
-        Written("It prints x.", (1,)),
+    assert parsed([text]) == [
+        ParsedSentence("Run this:", ()),
+        ParsedSentence("x = a[1]", (2,)),
+        ParsedSentence("print(x)", ()),
+        ParsedSentence("It prints x.", (1,)),
     ]
-    assert drafted(list(text)) == drafted([text])
+    assert parsed(list(text)) == parsed([text])
 
 
 def test_what_steers_a_terminal_is_left_out_however_it_is_cut() -> None:
     text = "A \x1b[31mis\x1b[0m b\x07 [1]. \x1b]8;;http://x\x07C\x1b]8;;\x07 is d.\r\nE."
-    expected = [Written("A is b.", (1,)), Written("C is d.", ()), Written("E.", ())]
-    assert drafted([text]) == expected
-    assert drafted(list(text)) == expected
+    expected = [ParsedSentence("A is b.", (1,)), ParsedSentence("C is d.", ()), ParsedSentence("E.", ())]
+    assert parsed([text]) == expected
+    assert parsed(list(text)) == expected
 
 
 def test_what_never_ends_is_cut_and_not_held_for_ever() -> None:
-    draft = Draft(3)
-    found = [part for _ in range(2000) for part in draft.feed("word ")] + draft.end()
+    parser = OutputParser(3)
+    found = [part for _ in range(2000) for part in parser.feed("word ")] + parser.end()
     assert found
     assert all(len(part.text) <= LONGEST_SENTENCE + 1 for part in found)
 
@@ -229,7 +236,7 @@ def test_what_never_ends_is_cut_and_not_held_for_ever() -> None:
 def test_no_text_takes_long(repeated: str, count: int, around: tuple[str, str], size: int) -> None:
     def read(times: int) -> None:
         text = (repeated * times).join(around)
-        drafted([text[start : start + size] for start in range(0, len(text), size)])
+        parsed([text[start : start + size] for start in range(0, len(text), size)])
 
     assert_linear(read, count)  # the last ones took up to 60 s
 
@@ -243,12 +250,12 @@ def test_brackets_within_brackets_do_not_take_long_and_leave_no_marker() -> None
     assert_linear(lambda times: take_markers("A" + "[" * times + "1" + "]2" * times, 3), 400)
 
 
-def markers_of(parts: Sequence[Written | Heading]) -> set[int]:
-    return {marker for part in parts if isinstance(part, Written) for marker in part.markers}
+def markers_of(parts: Sequence[ParsedSentence | Heading]) -> set[int]:
+    return {marker for part in parts if isinstance(part, ParsedSentence) for marker in part.markers}
 
 
 @given(DRAFTS, st.integers(0, 3))
 def test_no_marker_is_of_evidence_that_there_is_not_and_no_sentence_is_without_words(text: str, count: int) -> None:
-    parts = drafted([text], count)
+    parts = parsed([text], count)
     assert markers_of(parts) <= set(range(1, count + 1))
     assert all(part.text == part.text.strip() and part.text for part in parts)

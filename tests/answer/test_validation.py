@@ -1,4 +1,4 @@
-"""What an answer may say: sentences that cite, those withheld, refusals, repetition, the sections of a report."""
+"""What an answer may say: sentences that cite, those rejected, refusals, repetition, the sections of a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.validation import MOST_REPEATS, Ended, check
+from folio.answer.validation import MOST_REPEATS, ValidationResult, check
 from folio.grounding.verifier import SentenceVerifier
 from folio.types import REFUSAL, Evidence, RejectedSentence, Sentence
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
@@ -19,8 +19,8 @@ OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacie
 
 def checked(
     pieces: Iterable[str], *evidence: Evidence, **options: Any
-) -> tuple[list[Sentence | RejectedSentence], Ended]:
-    """All that check makes of a model's words, and how it ended."""
+) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
+    """All that check makes of a model's words, and the result."""
     return to_the_end(check(pieces, SentenceVerifier(evidence, None), **options))
 
 
@@ -31,24 +31,24 @@ def words(text: str) -> list[str]:
 
 def shown(text: str, *texts: str, **options: Any) -> list[str]:
     """The sentences that check shows of a text that comes word by word."""
-    found, ended = checked(words(text), *evidence_on(*texts), **options)
+    found, result = checked(words(text), *evidence_on(*texts), **options)
     sentences = [part.text for part in found if isinstance(part, Sentence)]
-    assert ended.shown == len(sentences)
-    assert ended.withheld == tuple(part for part in found if isinstance(part, RejectedSentence))
+    assert result.shown == len(sentences)
+    assert result.rejected == tuple(part for part in found if isinstance(part, RejectedSentence))
     return sentences
 
 
-def test_check_shows_what_is_supported_and_withholds_the_rest_with_the_reason() -> None:
+def test_check_shows_what_is_supported_and_rejects_the_rest_with_the_reason() -> None:
     text = "Otters float in rafts of kelp [1]. Paris is in France [2]. The glacier is 23 kilometres long. [2]"
-    found, ended = checked(words(text), *evidence_on(OTTERS, ICE))
-    withheld = RejectedSentence("Paris is in France.", "the name France cannot be found in it")
+    found, result = checked(words(text), *evidence_on(OTTERS, ICE))
+    rejected = RejectedSentence("Paris is in France.", "the name France cannot be found in it")
     first, second, third = found
     assert isinstance(first, Sentence)
     assert isinstance(third, Sentence)
     assert [(c.evidence, c.page, c.quote) for c in first.citations] == [(1, 1, "Otters float in rafts of kelp.")]
-    assert second == withheld
+    assert second == rejected
     assert [(c.evidence, c.page, c.quote) for c in third.citations] == [(2, 1, "The glacier is 23 kilometres long.")]
-    assert ended == Ended(shown=2, withheld=(withheld,), refused=False, partly=False)
+    assert result == ValidationResult(shown=2, rejected=(rejected,), refused=False, partly_refused=False)
 
 
 def test_a_marker_is_never_shown_and_never_believed() -> None:
@@ -97,26 +97,32 @@ def test_check_goes_no_further_than_it_is_asked() -> None:
     ],
 )
 def test_a_refusal_ends_it(text: str) -> None:
-    assert checked(words(text), *evidence_on(OTTERS)) == ([], Ended(0, (), refused=True, partly=False))
+    assert checked(words(text), *evidence_on(OTTERS)) == (
+        [],
+        ValidationResult(0, (), refused=True, partly_refused=False),
+    )
 
 
 def test_nothing_said_is_no_refusal() -> None:
-    assert checked([], *evidence_on(OTTERS)) == ([], Ended(0, (), refused=False, partly=False))
-    assert checked([" ", "\n"], *evidence_on(OTTERS)) == ([], Ended(0, (), refused=False, partly=False))
+    assert checked([], *evidence_on(OTTERS)) == ([], ValidationResult(0, (), refused=False, partly_refused=False))
+    assert checked([" ", "\n"], *evidence_on(OTTERS)) == (
+        [],
+        ValidationResult(0, (), refused=False, partly_refused=False),
+    )
 
 
 def test_a_refusal_behind_an_answer_ends_it_too() -> None:
     text = f"Otters float in rafts of kelp [1]. {REFUSAL} They eat 25 urchins [1]."
-    found, ended = checked(words(text), *evidence_on(OTTERS))
+    found, result = checked(words(text), *evidence_on(OTTERS))
     assert [part.text for part in found] == ["Otters float in rafts of kelp."]
-    assert ended == Ended(1, (), refused=False, partly=True)
+    assert result == ValidationResult(1, (), refused=False, partly_refused=True)
 
 
 def test_a_refusal_of_a_part_of_the_question_does_not_end_it() -> None:
     text = "Otters float in rafts of kelp [1]. The evidence does not say how old they get. They eat 25 urchins [1]."
-    found, ended = checked(words(text), *evidence_on(OTTERS))
+    found, result = checked(words(text), *evidence_on(OTTERS))
     assert [part.text for part in found] == ["Otters float in rafts of kelp.", "They eat 25 urchins."]
-    assert ended == Ended(2, (), refused=False, partly=True)
+    assert result == ValidationResult(2, (), refused=False, partly_refused=True)
 
 
 def test_what_sounds_like_a_refusal_but_stands_in_a_paper_is_an_answer() -> None:
@@ -124,16 +130,16 @@ def test_what_sounds_like_a_refusal_but_stands_in_a_paper_is_an_answer() -> None
     assert shown("The price is not given [1].", text) == ["The price is not given."]
 
 
-def test_what_names_evidence_and_is_not_borne_out_is_withheld_and_no_refusal() -> None:
+def test_what_names_evidence_and_is_not_borne_out_is_rejected_and_no_refusal() -> None:
     text = "The source code is not available [1]. Otters float in rafts of kelp [1]."
     assert shown(text, OTTERS) == ["Otters float in rafts of kelp."]
 
 
-def test_a_sentence_withheld_before_a_refusal_is_told() -> None:
-    found, ended = checked([f"Otters eat 26 urchins [1]. {REFUSAL}"], *evidence_on(OTTERS))
-    withheld = RejectedSentence("Otters eat 26 urchins.", "the number 26 cannot be found in it")
-    assert found == [withheld]
-    assert ended == Ended(0, (withheld,), refused=True, partly=False)
+def test_a_sentence_rejected_before_a_refusal_is_told() -> None:
+    found, result = checked([f"Otters eat 26 urchins [1]. {REFUSAL}"], *evidence_on(OTTERS))
+    rejected = RejectedSentence("Otters eat 26 urchins.", "the number 26 cannot be found in it")
+    assert found == [rejected]
+    assert result == ValidationResult(0, (rejected,), refused=True, partly_refused=False)
 
 
 # --- Ends ------------------------------------------------------------------------------------------------------------
@@ -149,9 +155,9 @@ def test_a_model_that_only_repeats_itself_is_not_waited_for(sentence: str) -> No
             taken += 1
             yield sentence
 
-    found, ended = checked(endless(), *evidence_on(OTTERS))
+    found, result = checked(endless(), *evidence_on(OTTERS))
     assert len(found) == 1
-    assert ended.shown + len(ended.withheld) == 1
+    assert result.shown + len(result.rejected) == 1
     assert taken == 2 + MOST_REPEATS  # the first, those, and the one that shows that the last is whole
 
 
@@ -163,14 +169,14 @@ def test_a_model_that_repeats_itself_between_new_sentences_is_waited_for() -> No
 
 def test_it_takes_no_more_than_the_longest() -> None:
     text = "Otters float in rafts of kelp [1]. They eat 25 urchins [1]. It is so."
-    assert shown(text, OTTERS, longest=len(text)) == ["Otters float in rafts of kelp.", "They eat 25 urchins."]
-    assert shown(text, OTTERS, longest=45) == ["Otters float in rafts of kelp."]
+    assert shown(text, OTTERS, max_chars=len(text)) == ["Otters float in rafts of kelp.", "They eat 25 urchins."]
+    assert shown(text, OTTERS, max_chars=45) == ["Otters float in rafts of kelp."]
 
 
 def test_what_was_cut_off_is_no_sentence() -> None:
     text = "Otters float in rafts of kelp [1]. They eat 25 urchins"
     assert shown(text, OTTERS) == ["Otters float in rafts of kelp.", "They eat 25 urchins"]
-    assert shown(text, OTTERS, whole=lambda: False) == ["Otters float in rafts of kelp."]
+    assert shown(text, OTTERS, is_complete=lambda: False) == ["Otters float in rafts of kelp."]
 
 
 # --- Reports ---------------------------------------------------------------------------------------------------------
@@ -193,32 +199,32 @@ It melts [2].
 
 
 def test_a_report_has_its_sections_and_no_heading_that_the_evidence_does_not_mention() -> None:
-    found, ended = checked(words(REPORT), *evidence_on(OTTERS, ICE), style="report")
-    assert [(part.text, part.section) for part in found if isinstance(part, Sentence)] == [
+    found, result = checked(words(REPORT), *evidence_on(OTTERS, ICE), style="report")
+    assert [(part.text, str(part.section)) for part in found if isinstance(part, Sentence)] == [
         ("Otters float in rafts of kelp.", "Summary"),
         ("They eat 25 urchins.", "Analysis"),
         ("The glacier is 23 kilometres long.", "Analysis/The glacier"),
         ("It melts.", "Analysis"),
     ]
-    assert ended == Ended(4, (), refused=False, partly=False)
+    assert result == ValidationResult(4, (), refused=False, partly_refused=False)
 
 
 def test_what_comes_before_the_first_heading_of_a_report_is_its_summary() -> None:
     found, _ = checked(["Otters float in rafts of kelp [1]."], *evidence_on(OTTERS), style="report")
-    assert [part.section for part in found if isinstance(part, Sentence)] == ["Summary"]
+    assert [str(part.section) for part in found if isinstance(part, Sentence)] == ["Summary"]
 
 
 def test_the_analysis_of_a_report_may_say_again_what_its_summary_says() -> None:
     facts = [f"Otter {number} eats urchins." for number in range(1, 7)]
     again = "\n".join(f"- {fact}" for fact in [*facts, "Paris is big."])
     text = f"# Summary\n{again}\n\n# Analysis\n{again}\n\n## Urchins\n{facts[0]} They are small.\n"
-    found, ended = checked(words(text), *evidence_on(" ".join([*facts, "They are small."])), style="report")
-    assert [(part.text, part.section) for part in found if isinstance(part, Sentence)] == [
+    found, result = checked(words(text), *evidence_on(" ".join([*facts, "They are small."])), style="report")
+    assert [(part.text, str(part.section)) for part in found if isinstance(part, Sentence)] == [
         *((fact, "Summary") for fact in facts),
         *((fact, "Analysis") for fact in facts),
         ("They are small.", "Analysis/Urchins"),
     ]
-    assert [part.text for part in ended.withheld] == ["Paris is big."]
+    assert [part.text for part in result.rejected] == ["Paris is big."]
     assert sum(isinstance(part, RejectedSentence) for part in found) == 1
 
 
@@ -236,7 +242,7 @@ def test_the_analysis_of_a_report_may_say_again_what_its_summary_says() -> None:
 def test_headings_of_a_report(heading: str, section: str) -> None:
     text = f"# Analysis\nOtters float in rafts of kelp [1].\n\n{heading}\nThey eat 25 urchins [1]."
     found, _ = checked(words(text), *evidence_on(OTTERS), style="report")
-    assert [part.section for part in found if isinstance(part, Sentence)] == ["Analysis", section]
+    assert [str(part.section) for part in found if isinstance(part, Sentence)] == ["Analysis", section]
 
 
 @pytest.mark.parametrize("heading", ["# References", "**Sources:**", "## List of references", "## Bibliography"])
@@ -248,7 +254,7 @@ def test_a_list_of_references_is_not_taken_from_a_model(heading: str) -> None:
 
 def test_a_plain_answer_has_no_sections() -> None:
     found, _ = checked(words(REPORT), *evidence_on(OTTERS, ICE))
-    assert {part.section for part in found if isinstance(part, Sentence)} == {""}
+    assert {str(part.section) for part in found if isinstance(part, Sentence)} == {""}
     assert [part.text for part in found][:4] == [
         "Otters float in rafts of kelp.",
         "They eat 25 urchins.",
@@ -278,7 +284,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join) | st.text(m
 @given(TEXTS, st.sampled_from(["plain", "report"]))
 def test_whatever_a_model_writes_each_sentence_shown_cites_a_quote_of_its_page(text: str, style: str) -> None:
     evidence = evidence_of([hit_on(OTTERS, ICE), hit_on(ICE, file="other.pdf")])
-    found, ended = checked([text], *evidence, style=style)
+    found, result = checked([text], *evidence, style=style)
     for part in found:
         assert part.text.strip()
         if isinstance(part, Sentence):
@@ -289,5 +295,5 @@ def test_whatever_a_model_writes_each_sentence_shown_cites_a_quote_of_its_page(t
                 assert citation.quote == piece.text[citation.start - piece.start : citation.end - piece.start]
         else:
             assert part.reason
-    assert ended.shown == sum(isinstance(part, Sentence) for part in found)
-    assert checked(list(text), *evidence, style=style) == (found, ended)
+    assert result.shown == sum(isinstance(part, Sentence) for part in found)
+    assert checked(list(text), *evidence, style=style) == (found, result)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from folio import console, workers
-from folio.answer.bibliography import Source
+from folio.answer.bibliography import CitedPage
 from folio.cli import pdf_viewer
 from folio.errors import UsageError
 from folio.ingest.pipeline import Limits
@@ -68,7 +68,7 @@ class Screen:
         return found.read_text().splitlines() if found.exists() else None
 
     def verify(
-        self, sources: list[Source], files: list[SourceFile], viewer: str = "auto", first: int = 1
+        self, sources: list[CitedPage], files: list[SourceFile], viewer: str = "auto", first: int = 1
     ) -> tuple[int, list[str], list[str]]:
         """The exit code, and the lines on standard output and standard error."""
         self.capfd.readouterr()
@@ -101,8 +101,8 @@ def read_in(path: Path, name: str = "") -> SourceFile:
     return SourceFile(str(path), name or path.name, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def cited(file: SourceFile, page: int, *quotes: str) -> Source:
-    return Source(file.sha256, file.name, "A Title", page, "", tuple((quote, 1.0) for quote in quotes))
+def cited(file: SourceFile, page: int, *quotes: str) -> CitedPage:
+    return CitedPage(file.sha256, file.name, "A Title", page, "", tuple((quote, 1.0) for quote in quotes))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from folio.cli import render
 from folio.schema import StatsJson
-from folio.types import Answer, Sentence
+from folio.types import Answer, Section, Sentence
 from tests.helpers.answers import ANSWER, ICE_EVIDENCE, MELT_EVIDENCE, PLACE, REPORT, cite, evidence_of, paper_of
 
 
@@ -47,7 +47,7 @@ def test_sentences_name_each_page_once_and_what_disagrees() -> None:
 
 def test_a_paper_of_arxiv_is_cited_by_its_identifier() -> None:
     sentence = REPORT.sentences[1]
-    assert printed(lambda console: render.show_sentence(console, replace(sentence, section=""))) == (
+    assert printed(lambda console: render.show_sentence(console, replace(sentence, section=Section()))) == (
         "It melts. [alps/ice p.2] [arXiv:2301.01234 p.1]\n"
     )
 
@@ -175,7 +175,7 @@ def test_nothing_from_a_paper_or_a_model_steers_the_terminal() -> None:
     )
     evidence = evidence_of(1, paper, text)
     cited = cite(evidence, text.strip())
-    sentence = Sentence(f"A sentence {EVIL}.", (cited,), (cited,), f"Analysis/{EVIL}")
+    sentence = Sentence(f"A sentence {EVIL}.", (cited,), (cited,), Section("Analysis", EVIL))
     shown = "".join(
         printed(print_on)
         for print_on in (

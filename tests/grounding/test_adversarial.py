@@ -1,6 +1,6 @@
 """Whatever a model writes is held to the evidence: a table of what models write, and what of it is printed.
 
-Each row is fed whole, word by word and character by character, to the real judge with the built-in embedder.
+Each row is fed whole, word by word and character by character, to the real verifier with the built-in embedder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from folio.answer.output_parser import LONGEST_SENTENCE
-from folio.answer.validation import Ended, check
+from folio.answer.validation import ValidationResult, check
 from folio.grounding.verifier import SentenceVerifier
 from folio.models.minilm import BuiltinEmbedder
 from folio.types import REFUSAL, RejectedSentence, Sentence, Style, Vectors
@@ -592,15 +592,15 @@ class Remembering(BuiltinEmbedder):
 
 
 @pytest.fixture(scope="module")
-def judge() -> SentenceVerifier:
+def verifier() -> SentenceVerifier:
     return SentenceVerifier(EVIDENCE, Remembering())
 
 
-def told(
-    pieces: Iterable[str], judge: SentenceVerifier, style: Style = "plain"
-) -> tuple[list[Sentence | RejectedSentence], Ended]:
-    """What is made of a model's words, and how they ended."""
-    return to_the_end(check(pieces, judge, style=style))
+def validated(
+    pieces: Iterable[str], verifier: SentenceVerifier, style: Style = "plain"
+) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
+    """What is made of a model's words, and the result."""
+    return to_the_end(check(pieces, verifier, style=style))
 
 
 def cited(sentence: Sentence) -> list[str]:
@@ -614,8 +614,8 @@ def test_the_table_is_long_and_has_no_row_twice() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE)
-def test_what_a_model_writes_is_held_to_the_evidence(row: Row, judge: SentenceVerifier) -> None:
-    found, ended = told([row.said], judge, row.style)
+def test_what_a_model_writes_is_held_to_the_evidence(row: Row, verifier: SentenceVerifier) -> None:
+    found, result = validated([row.said], verifier, row.style)
     shown = [part for part in found if isinstance(part, Sentence)]
     withheld = [part for part in found if isinstance(part, RejectedSentence)]
 
@@ -627,10 +627,10 @@ def test_what_a_model_writes_is_held_to_the_evidence(row: Row, judge: SentenceVe
     assert len(withheld) == len(row.withheld), row.why
     for fault, reason in zip(withheld, row.withheld, strict=True):
         assert reason in fault.reason, row.why
-    assert ended == Ended(len(shown), tuple(withheld), row.refused, row.partly), row.why
+    assert result == ValidationResult(len(shown), tuple(withheld), row.refused, row.partly), row.why
 
-    assert told(re.findall(r"\S+\s*|\s+", row.said), judge, row.style) == (found, ended), "word by word"
-    assert told(list(row.said), judge, row.style) == (found, ended), "character by character"
+    assert validated(re.findall(r"\S+\s*|\s+", row.said), verifier, row.style) == (found, result), "word by word"
+    assert validated(list(row.said), verifier, row.style) == (found, result), "character by character"
 
 
 # Output that never ends
@@ -654,51 +654,51 @@ class Counted:
 LONGEST = 4000  # characters
 
 
-def told_of(pieces: Counted, judge: SentenceVerifier) -> list[Sentence | RejectedSentence]:
-    return list(check(pieces, judge, longest=LONGEST))
+def sentences_of(pieces: Counted, verifier: SentenceVerifier) -> list[Sentence | RejectedSentence]:
+    return list(check(pieces, verifier, max_chars=LONGEST))
 
 
-def test_one_sentence_for_ever_is_shown_once(judge: SentenceVerifier) -> None:
+def test_one_sentence_for_ever_is_shown_once(verifier: SentenceVerifier) -> None:
     pieces = Counted(repeat(f"{LONG} [1]. "))
-    assert [part.text for part in told_of(pieces, judge)] == [IS_LONG.text]
+    assert [part.text for part in sentences_of(pieces, verifier)] == [IS_LONG.text]
     assert pieces.taken == 7  # one, five again, and the one that shows that the fifth is whole
 
 
-def test_two_sentences_for_ever_are_withheld_once(judge: SentenceVerifier) -> None:
+def test_two_sentences_for_ever_are_withheld_once(verifier: SentenceVerifier) -> None:
     pieces = Counted(f"Paris is {'big' if number % 2 else 'old'}. " for number in count())
-    assert [part.text for part in told_of(pieces, judge)] == ["Paris is old.", "Paris is big."]
+    assert [part.text for part in sentences_of(pieces, verifier)] == ["Paris is old.", "Paris is big."]
     assert pieces.taken == 8
 
 
-def test_new_sentences_for_ever_end_at_the_longest_answer(judge: SentenceVerifier) -> None:
+def test_new_sentences_for_ever_end_at_the_longest_answer(verifier: SentenceVerifier) -> None:
     pieces = Counted(f"Paris has {number} houses. " for number in count(1000))
-    assert all(isinstance(part, RejectedSentence) for part in told_of(pieces, judge))
+    assert all(isinstance(part, RejectedSentence) for part in sentences_of(pieces, verifier))
     assert pieces.taken == LONGEST // len("Paris has 1000 houses. ") + 1
 
 
 @pytest.mark.parametrize("piece", [f"{LONG} [1] ", "and so on ", "x", "[1]", "**", "```x", "| x ", "(", "\x1b]0;", "<"])
-def test_text_without_a_full_stop_is_no_sentence(piece: str, judge: SentenceVerifier) -> None:
+def test_text_without_a_full_stop_is_no_sentence(piece: str, verifier: SentenceVerifier) -> None:
     pieces = Counted(repeat(piece))
-    assert told_of(pieces, judge) == []
+    assert sentences_of(pieces, verifier) == []
     assert pieces.taken == LONGEST // len(piece) + 1
 
 
 @pytest.mark.parametrize("piece", ["", "\n", " ", "\x1b[m", "# A\n", "<think>"])
-def test_silence_for_ever_ends(piece: str, judge: SentenceVerifier) -> None:
+def test_silence_for_ever_ends(piece: str, verifier: SentenceVerifier) -> None:
     pieces = Counted(repeat(piece))
-    assert told_of(pieces, judge) == []
+    assert sentences_of(pieces, verifier) == []
     assert pieces.taken == LONGEST // max(1, len(piece)) + 1
 
 
-def test_a_sentence_without_an_end_is_withheld_and_the_next_one_is_shown(judge: SentenceVerifier) -> None:
+def test_a_sentence_without_an_end_is_withheld_and_the_next_one_is_shown(verifier: SentenceVerifier) -> None:
     for length in (LONGEST_SENTENCE, 2 * LONGEST_SENTENCE, 5 * LONGEST_SENTENCE):
         said = f"{(LONG + ' and ') * (1 + length // len(LONG))}it is long. {DENSE} [2]."
-        found, ended = told([said], judge)
+        found, result = validated([said], verifier)
         assert [type(part) for part in found] == [RejectedSentence, Sentence]
-        assert (found[1].text, ended.withheld[0].reason) == (IS_DENSE.text, "it is too long for one sentence")
-        assert told(re.findall(r"\S+\s*", said), judge) == told(list(said), judge) == (found, ended)
+        assert (found[1].text, result.rejected[0].reason) == (IS_DENSE.text, "it is too long for one sentence")
+        assert validated(re.findall(r"\S+\s*", said), verifier) == validated(list(said), verifier) == (found, result)
 
 
-def test_a_second_answer_is_judged_as_the_first(judge: SentenceVerifier) -> None:
+def test_a_second_answer_is_judged_as_the_first(verifier: SentenceVerifier) -> None:
     said = " ".join(row.said for row in (*MARKERS, *FACTS, *LAYOUT))
-    assert told([said], judge) == told([said], SentenceVerifier(EVIDENCE, Remembering()))
+    assert validated([said], verifier) == validated([said], SentenceVerifier(EVIDENCE, Remembering()))

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.grounding.conflicts import conflict
-from folio.grounding.entities import facts, missing
+from folio.grounding.entities import entities, missing
 from folio.grounding.negation import contradicts
 from folio.grounding.quantities import Quantity, key
 from tests.helpers.cpu_time import assert_linear
 
 
 def quantities(text: str) -> set[tuple[str, str]]:
-    return {(quantity.value, quantity.unit) for quantity in facts(text).quantities}
+    return {(quantity.value, quantity.unit) for quantity in entities(text).quantities}
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_quantities(text: str, expected: set[tuple[str, str]]) -> None:
     ],
 )
 def test_identifiers_and_names(text: str, identifiers: set[str], names: set[str]) -> None:
-    assert (set(facts(text).identifiers), set(facts(text).names)) == (identifiers, names)
+    assert (set(entities(text).identifiers), set(entities(text).names)) == (identifiers, names)
 
 
 def test_quoted_words_are_three_or_more() -> None:
-    assert facts('He said “never trust it” and “go on”, «mais je crois», "as it … was in May".').quoted == (
+    assert entities('He said “never trust it” and “go on”, «mais je crois», "as it … was in May".').quoted == (
         "never trust it",
         "mais je crois",
         "was in May",
@@ -563,21 +563,21 @@ def test_conflict_goes_both_ways(sentence: str, other: str) -> None:
 
 @given(_TEXTS)
 def test_quantities_are_among_their_readings(sentence: str) -> None:
-    assert facts(sentence).quantities <= facts(sentence).readings
+    assert entities(sentence).quantities <= entities(sentence).readings
 
 
 @pytest.mark.parametrize(("piece", "count"), [("acgt", 5000), ("的", 20_000), ("[1]", 6666), ("[1, 2] ", 3000)])
 def test_what_has_no_spaces_takes_no_time(piece: str, count: int) -> None:
     def read(times: int) -> None:
         text = piece * times
-        facts(text)
+        entities(text)
         assert contradicts(text, text + ".") is False
 
     assert_linear(read, count)
 
 
 def test_facts_have_one_form() -> None:
-    assert facts("1,000.0 km").quantities == {Quantity("1000", "km")}
+    assert entities("1,000.0 km").quantities == {Quantity("1000", "km")}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,10 @@ OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacie
 LONG = "The glacier is 23 kilometres long."
 
 
-def judge(*texts: str, embedder: Embedder | None = None, title: str = "A Paper", file: str = "") -> SentenceVerifier:
-    """A judge by a piece of evidence for each text, each of a paper of its own."""
+def verifier_of(
+    *texts: str, embedder: Embedder | None = None, title: str = "A Paper", file: str = ""
+) -> SentenceVerifier:
+    """A verifier of a piece of evidence for each text, each of a paper of its own."""
     evidence = [
         replace(piece, paper=replace(piece.paper, title=title, file=file or piece.paper.file))
         for piece in evidence_on(*texts)
@@ -34,7 +36,7 @@ def quotes(verdict: Verdict) -> list[tuple[int, int, str]]:
 
 def score(sentence: str, text: str, embedder: Embedder | None = None, title: str = "A Paper") -> float:
     """How well a text holds a sentence up; 0 where it does not."""
-    verdict = judge(text, embedder=embedder, title=title).judge(sentence, (1,))
+    verdict = verifier_of(text, embedder=embedder, title=title).verify(sentence, (1,))
     return verdict.citations[0].support if verdict.citations else 0.0
 
 
@@ -42,55 +44,55 @@ def score(sentence: str, text: str, embedder: Embedder | None = None, title: str
 
 
 def test_named_evidence_that_holds_is_cited_with_its_nearest_sentence() -> None:
-    verdict = judge(OTTERS, ICE).judge(LONG, (2,))
+    verdict = verifier_of(OTTERS, ICE).verify(LONG, (2,))
     assert quotes(verdict) == [(2, 1, LONG)]
     assert verdict.reason == ""
     assert verdict.citations[0].paper.file == "paper2.pdf"
 
 
 def test_a_wrong_marker_is_moved_to_the_evidence_that_holds() -> None:
-    assert quotes(judge(OTTERS, ICE).judge(LONG, (1,))) == [(2, 1, LONG)]
+    assert quotes(verifier_of(OTTERS, ICE).verify(LONG, (1,))) == [(2, 1, LONG)]
 
 
 def test_a_missing_marker_is_found_and_the_better_ranked_wins_a_tie() -> None:
-    assert quotes(judge(OTTERS, ICE, ICE).judge(LONG, ())) == [(2, 1, LONG)]
+    assert quotes(verifier_of(OTTERS, ICE, ICE).verify(LONG, ())) == [(2, 1, LONG)]
 
 
 def test_of_several_markers_those_that_hold_stay_in_their_order() -> None:
-    found = judge(OTTERS, ICE, "The long glacier: the glacier is 23 kilometres long.").judge(LONG, (3, 1, 2))
+    found = verifier_of(OTTERS, ICE, "The long glacier: the glacier is 23 kilometres long.").verify(LONG, (3, 1, 2))
     assert quotes(found) == [(3, 1, "The long glacier: the glacier is 23 kilometres long."), (2, 1, LONG)]
 
 
 def test_what_only_two_named_pieces_say_together_is_cited_from_both() -> None:
-    judged = judge("Otters float in rafts of kelp.", "Otters eat 25 urchins each day.", ICE)
+    verifier = verifier_of("Otters float in rafts of kelp.", "Otters eat 25 urchins each day.", ICE)
     sentence = "Otters float in rafts of kelp and eat 25 urchins each day."
-    assert quotes(judged.judge(sentence, (1, 2))) == [
+    assert quotes(verifier.verify(sentence, (1, 2))) == [
         (1, 1, "Otters float in rafts of kelp."),
         (2, 1, "Otters eat 25 urchins each day."),
     ]
-    assert judged.judge(sentence, (1,)).citations == ()
+    assert verifier.verify(sentence, (1,)).citations == ()
 
 
 def test_evidence_that_was_looked_up_must_hold_better_than_what_was_named() -> None:
     sentence, text = "Otters float in rafts of kelp daily.", OTTERS
     assert SUPPORT_NAMED <= score(sentence, text) < SUPPORT_FOUND
-    assert judge(text).judge(sentence, ()).citations == ()
-    assert judge(ICE, text).judge(sentence, (1,)).citations == ()
+    assert verifier_of(text).verify(sentence, ()).citations == ()
+    assert verifier_of(ICE, text).verify(sentence, (1,)).citations == ()
 
 
 @pytest.mark.parametrize("named", [(), (1,), (2,), (1, 2)])
 def test_nothing_is_cited_for_what_nothing_says(named: tuple[int, ...]) -> None:
-    verdict = judge(OTTERS, ICE).judge("Paris is the capital of France.", named)
+    verdict = verifier_of(OTTERS, ICE).verify("Paris is the capital of France.", named)
     assert verdict.citations == ()
     assert verdict.reason
 
 
 def test_without_evidence_there_is_no_support() -> None:
-    judged = SentenceVerifier([], None)
-    assert judged.count == 0
-    assert judged.judge(LONG, ()) == Verdict((), "no evidence says this")
-    assert judged.against(LONG, ()) == ()
-    assert not judged.mentions("Glaciers")
+    verifier = SentenceVerifier([], None)
+    assert verifier.count == 0
+    assert verifier.verify(LONG, ()) == Verdict((), "no evidence says this")
+    assert verifier.against(LONG, ()) == ()
+    assert not verifier.mentions("Glaciers")
 
 
 # --- Facts -----------------------------------------------------------------------------------------------------------
@@ -113,20 +115,20 @@ def test_without_evidence_there_is_no_support() -> None:
     ],
 )
 def test_the_reason_tells_what_is_wrong(sentence: str, text: str, reason: str) -> None:
-    verdict = judge(text).judge(sentence, (1,))
+    verdict = verifier_of(text).verify(sentence, (1,))
     assert verdict.citations == ()
     assert verdict.reason.startswith(reason)
 
 
 def test_the_reason_is_that_of_the_evidence_that_was_named() -> None:
-    judged = judge("Otters eat 25 urchins.", "Otters do not eat 26 urchins.")
-    assert judged.judge("Otters eat 26 urchins.", (1,)).reason == "the number 26 cannot be found in it"
-    assert judged.judge("Otters eat 26 urchins.", (2,)).reason == "it says the opposite"
+    verifier = verifier_of("Otters eat 25 urchins.", "Otters do not eat 26 urchins.")
+    assert verifier.verify("Otters eat 26 urchins.", (1,)).reason == "the number 26 cannot be found in it"
+    assert verifier.verify("Otters eat 26 urchins.", (2,)).reason == "it says the opposite"
 
 
 def test_a_number_must_be_in_the_quotes_and_not_only_in_the_evidence() -> None:
     text = "Model Otter was trained on the kelp data with great care. Much was said of it. It reached 93.1 percent."
-    found = judge(text).judge("Model Otter, trained on the kelp data, reached 93.1 percent.", (1,))
+    found = verifier_of(text).verify("Model Otter, trained on the kelp data, reached 93.1 percent.", (1,))
     assert [quote for _, _, quote in quotes(found)] == [
         "Model Otter was trained on the kelp data with great care.",
         "It reached 93.1 percent.",
@@ -144,7 +146,7 @@ def test_a_number_must_be_in_the_quotes_and_not_only_in_the_evidence() -> None:
     ],
 )
 def test_what_says_more_than_its_source_is_not_held_up(sentence: str, text: str) -> None:
-    assert judge(text).judge(sentence, (1,)).citations == ()
+    assert verifier_of(text).verify(sentence, (1,)).citations == ()
     assert score(text, sentence) > 0  # and the other way round it is
 
 
@@ -217,23 +219,23 @@ def test_a_word_behind_a_number_that_is_no_unit_counts() -> None:
 def test_a_name_may_stand_in_the_title_or_the_file_name(file: str) -> None:
     title = "" if file.startswith("Thermo") else "ThermoState: A state manager"
     text = "The package uses Pint for the units."
-    judged = judge(text, title=title, file=file)
-    (found,) = judged.judge("ThermoState uses Pint for units.", (1,)).citations
+    verifier = verifier_of(text, title=title, file=file)
+    (found,) = verifier.verify("ThermoState uses Pint for units.", (1,)).citations
     assert found.quote == text
     assert found.support == pytest.approx(1.0)
     # What it is said to do must stand there, and in this order
-    assert judged.judge("ThermoState measures Pint.", (1,)).citations == ()
-    other = judge(text, title="Mikrokosmos")
-    assert [c.support for c in other.judge("Mikrokosmos uses Pint.", (1,)).citations] == [pytest.approx(1.0)]
-    assert other.judge("Pint uses Mikrokosmos.", (1,)).citations == ()
-    assert judge(text, title="Another").judge("ThermoState uses Pint for units.", (1,)).reason == (
+    assert verifier.verify("ThermoState measures Pint.", (1,)).citations == ()
+    other = verifier_of(text, title="Mikrokosmos")
+    assert [c.support for c in other.verify("Mikrokosmos uses Pint.", (1,)).citations] == [pytest.approx(1.0)]
+    assert other.verify("Pint uses Mikrokosmos.", (1,)).citations == ()
+    assert verifier_of(text, title="Another").verify("ThermoState uses Pint for units.", (1,)).reason == (
         "the name ThermoState cannot be found in it"
     )
 
 
 def test_a_number_may_not_stand_in_the_title_alone() -> None:
-    judged = judge("The package has rules.", title="On 12 Rules")
-    assert judged.judge("The package has 12 rules.", (1,)).reason == "the number 12 cannot be found in it"
+    verifier = verifier_of("The package has rules.", title="On 12 Rules")
+    assert verifier.verify("The package has 12 rules.", (1,)).reason == "the number 12 cannot be found in it"
 
 
 class FixedEmbedder:
@@ -267,17 +269,17 @@ def test_meaning_counts_where_there_is_an_embedder() -> None:
 
 def test_meaning_is_measured_once_and_not_in_vain() -> None:
     embedder = FixedEmbedder("kelp")
-    judged = judge(OTTERS, OTTERS.replace("urchins", "crabs"), ICE, embedder=embedder)
+    verifier = verifier_of(OTTERS, OTTERS.replace("urchins", "crabs"), ICE, embedder=embedder)
     sentence = "Otters float in rafts of kelp daily."
-    assert judged.judge(sentence, (1, 2)) == judged.judge(sentence, (1, 2))
+    assert verifier.verify(sentence, (1, 2)) == verifier.verify(sentence, (1, 2))
     assert embedder.embedded == [sentence, "Otters float in rafts of kelp."]
-    judged.judge("Boats sink in rivers of mud.", ())
+    verifier.verify("Boats sink in rivers of mud.", ())
     assert len(embedder.embedded) == 2  # no meaning could make up for these words
 
 
 def test_it_judges_the_same_again() -> None:
     for embedder in (None, FixedEmbedder("kelp")):
-        first, second = (judge(OTTERS, ICE, embedder=embedder).judge(OTTERS, (2, 1)) for _ in range(2))
+        first, second = (verifier_of(OTTERS, ICE, embedder=embedder).verify(OTTERS, (2, 1)) for _ in range(2))
         assert first == second
         assert first.citations
 
@@ -287,7 +289,9 @@ def test_it_judges_the_same_again() -> None:
 
 def test_a_merged_sentence_is_quoted_from_each_sentence_that_it_merges() -> None:
     text = "Otters float in rafts of kelp. Much else is known. They eat 25 urchins. It was seen in 1999."
-    found = judge(text).judge("Otters float in rafts of kelp, they eat 25 urchins and it was seen in 1999.", (1,))
+    found = verifier_of(text).verify(
+        "Otters float in rafts of kelp, they eat 25 urchins and it was seen in 1999.", (1,)
+    )
     assert quotes(found) == [
         (1, 1, "Otters float in rafts of kelp."),
         (1, 1, "They eat 25 urchins."),
@@ -297,10 +301,10 @@ def test_a_merged_sentence_is_quoted_from_each_sentence_that_it_merges() -> None
 
 
 def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
-    judged = SentenceVerifier(
+    verifier = SentenceVerifier(
         evidence_of([hit_on("Otters float in rafts of kelp and they", "eat 25 urchins. More.")]), None
     )
-    assert quotes(judged.judge("Otters float in rafts of kelp and they eat 25 urchins.", (1,))) == [
+    assert quotes(verifier.verify("Otters float in rafts of kelp and they eat 25 urchins.", (1,))) == [
         (1, 1, "Otters float in rafts of kelp and they"),
         (1, 2, "eat 25 urchins."),
     ]
@@ -308,7 +312,7 @@ def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:
 
 def test_a_number_is_cited_on_the_page_that_it_is_on_and_not_where_the_rest_is() -> None:
     hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
-    found = SentenceVerifier(evidence_of([hit]), None).judge(
+    found = SentenceVerifier(evidence_of([hit]), None).verify(
         "Model Otter, trained on the kelp data, reached 93.1 percent.", (1,)
     )
     assert (1, 2, "It reached 93.1 percent.") in quotes(found)
@@ -328,15 +332,15 @@ TABLE = "Scores of the models follow.\n\nModel  F1  Recall\nOtter  93.1  90.0\nS
     ],
 )
 def test_a_rows_cells_must_stand_together(cells: tuple[str, str], expected: list[tuple[int, int, str]]) -> None:
-    verdict = judge(TABLE).judge(f"Model: {cells[0]}; F1: {cells[1]}", (1,), cells)
+    verdict = verifier_of(TABLE).verify(f"Model: {cells[0]}; F1: {cells[1]}", (1,), cells)
     assert quotes(verdict) == expected
     if not expected:
         assert verdict.reason in ("no row of it has these values together", "the name Ott cannot be found in it")
 
 
 def test_a_row_may_be_a_sentence_of_prose() -> None:
-    judged = judge("The model Otter has an F1 of 93.1 here. The model Seal has an F1 of 88.0 there.")
-    found = judged.judge("Model: Seal; F1: 88.0", (), ("Seal", "88.0"))
+    verifier = verifier_of("The model Otter has an F1 of 93.1 here. The model Seal has an F1 of 88.0 there.")
+    found = verifier.verify("Model: Seal; F1: 88.0", (), ("Seal", "88.0"))
     assert quotes(found) == [(1, 1, "The model Seal has an F1 of 88.0 there.")]
 
 
@@ -376,7 +380,7 @@ def evidence_anywhere(draw: st.DrawFn) -> Evidence:
 @given(evidence_anywhere(), TEXTS)
 def test_a_quote_is_a_slice_of_the_page_that_it_claims(piece: Evidence, sentence: str) -> None:
     for said in (sentence, piece.text):
-        for found in SentenceVerifier([piece], None).judge(said, (1,)).citations:
+        for found in SentenceVerifier([piece], None).verify(said, (1,)).citations:
             first, last = piece.paper.pages.bounds(found.page, piece.paper.length)
             assert first <= found.start < found.end <= last
             assert piece.start <= found.start < found.end <= piece.end
@@ -388,47 +392,47 @@ def test_a_quote_is_a_slice_of_the_page_that_it_claims(piece: Evidence, sentence
 # --- Against ---------------------------------------------------------------------------------------------------------
 
 
-def cited(judged: SentenceVerifier, sentence: str, number: int) -> tuple[Citation, ...]:
-    citations = judged.judge(sentence, (number,)).citations
+def cited(verifier: SentenceVerifier, sentence: str, number: int) -> tuple[Citation, ...]:
+    citations = verifier.verify(sentence, (number,)).citations
     assert [c.evidence for c in citations] == [number]
     return citations
 
 
 def test_a_paper_with_another_number_is_shown_against_it_from_both_sides() -> None:
     ones, others = "The Aletsch glacier is 23 kilometres long.", "The Aletsch glacier is 20 kilometres long."
-    judged = judge(ones, f"Much is known. {others}", OTTERS)
+    verifier = verifier_of(ones, f"Much is known. {others}", OTTERS)
     for sentence, number, against in ((ones, 1, (2, 1, others)), (others, 2, (1, 1, ones))):
-        found = judged.against(sentence, cited(judged, sentence, number))
+        found = verifier.against(sentence, cited(verifier, sentence, number))
         assert [(c.evidence, c.page, c.quote) for c in found] == [against]
         assert 0 < found[0].support <= 1
 
 
 def test_a_paper_that_denies_it_is_shown_against_it_from_both_sides() -> None:
     ones, others = "The otters sleep in rafts of kelp.", "The otters do not sleep in rafts of kelp."
-    judged = judge(ones, others)
-    assert [c.quote for c in judged.against(ones, cited(judged, ones, 1))] == [others]
-    assert [c.quote for c in judged.against(others, cited(judged, others, 2))] == [ones]
+    verifier = verifier_of(ones, others)
+    assert [c.quote for c in verifier.against(ones, cited(verifier, ones, 1))] == [others]
+    assert [c.quote for c in verifier.against(others, cited(verifier, others, 2))] == [ones]
 
 
 def test_a_paper_does_not_stand_against_itself() -> None:
     text = "The glacier is 23 kilometres long. In 1900 it was so. The glacier is 20 kilometres long."
     (whole,) = evidence_on(text)
     first, second = (replace(whole, number=n, start=a, end=b, text=text[a:b]) for n, a, b in ((1, 0, 34), (2, 54, 88)))
-    for judged in (SentenceVerifier([whole], None), SentenceVerifier([first, second], None)):
-        found = judged.judge("The glacier is 23 kilometres long.", (1,)).citations
+    for verifier in (SentenceVerifier([whole], None), SentenceVerifier([first, second], None)):
+        found = verifier.verify("The glacier is 23 kilometres long.", (1,)).citations
         assert found
-        assert judged.against("The glacier is 23 kilometres long.", found) == ()
+        assert verifier.against("The glacier is 23 kilometres long.", found) == ()
 
 
 def test_what_agrees_or_tells_of_something_else_is_not_against_it() -> None:
-    judged = judge(ICE, "The glacier is about 23 km long.", "The river is 40 kilometres deep here.", OTTERS)
-    assert judged.against(LONG, cited(judged, LONG, 1)) == ()
+    verifier = verifier_of(ICE, "The glacier is about 23 km long.", "The river is 40 kilometres deep here.", OTTERS)
+    assert verifier.against(LONG, cited(verifier, LONG, 1)) == ()
 
 
 def test_of_many_that_disagree_the_two_nearest_are_shown() -> None:
     texts = [f"The great glacier of the Alps is {n} kilometres long." for n in (23, 20, 19, 18)]
-    judged = judge(*texts)
-    found = judged.against(texts[0], cited(judged, texts[0], 1))
+    verifier = verifier_of(*texts)
+    found = verifier.against(texts[0], cited(verifier, texts[0], 1))
     assert [c.evidence for c in found] == [2, 3]
 
 
@@ -448,4 +452,4 @@ def test_of_many_that_disagree_the_two_nearest_are_shown() -> None:
     ],
 )
 def test_mentions(heading: str, expected: bool) -> None:
-    assert judge(OTTERS, ICE, title="On Sea Animals").mentions(heading) is expected
+    assert verifier_of(OTTERS, ICE, title="On Sea Animals").mentions(heading) is expected

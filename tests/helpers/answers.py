@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pymupdf
 
-from folio.types import Answer, Chunk, Citation, Evidence, Hit, PageMap, Paper, Sentence
+from folio.types import ANALYSIS, SUMMARY, Answer, Chunk, Citation, Evidence, Hit, PageMap, Paper, Section, Sentence
 
 ICE = (
     "The Aletsch glacier has a length of 23 kilometres.\nIt lies in the Bernese Alps.",
@@ -79,11 +79,11 @@ REPORT = replace(
     ANSWER,
     style="report",
     sentences=(
-        Sentence("It is 23 kilometres long.", (LENGTH,), section="Summary"),
-        Sentence("It melts.", (RETREAT, OTHERWISE), section="Summary"),
-        Sentence("It lies in the Alps.", (PLACE,), section="Analysis"),
-        Sentence("It has a length of 23 kilometres.", (LENGTH,), section="Analysis/Size"),
-        Sentence("It becomes shorter.", (RETREAT,), (OTHERWISE,), section="Analysis/Melt"),
+        Sentence("It is 23 kilometres long.", (LENGTH,), section=SUMMARY),
+        Sentence("It melts.", (RETREAT, OTHERWISE), section=SUMMARY),
+        Sentence("It lies in the Alps.", (PLACE,), section=ANALYSIS),
+        Sentence("It has a length of 23 kilometres.", (LENGTH,), section=Section("Analysis", "Size")),
+        Sentence("It becomes shorter.", (RETREAT,), (OTHERWISE,), section=Section("Analysis", "Melt")),
     ),
 )
 REFUSED = Answer("Who painted it?", "Who painted the Aletsch glacier?", (), (ICE_EVIDENCE,))

@@ -89,7 +89,7 @@ def evidence_on(*texts: str) -> list[Evidence]:
     return evidence_of(one_page_hits(*texts))
 
 
-def answered(question: str, *sentences: str, standalone: str = "") -> Answer:
+def answer_of(question: str, *sentences: str, standalone: str = "") -> Answer:
     """An answer of these sentences, each quoted from a paper that consists of them; a refusal without any."""
     if not sentences:
         return Answer(question, standalone or question, ())

@@ -173,4 +173,4 @@ def test_an_answer_that_was_cut_shows_no_half_sentence_and_says_so(
     assert ran.code == 0
     assert ran.out.splitlines()[0] == "Sea otters sleep on their backs and float in rafts of kelp. [otters p.1]"
     assert "The fur" not in ran.out.split("Sources")[0]
-    assert "The answer was cut at 64 tokens; raise ANSWER_TOKENS for a longer one." in ran.err
+    assert "The answer was cut off at 64 tokens. Raise ANSWER_TOKENS for longer answers." in ran.err

@@ -25,6 +25,7 @@ from folio.types import (
     NewPaper,
     PageMap,
     Paper,
+    Section,
     Sentence,
     SourceFile,
     Style,
@@ -82,6 +83,7 @@ def spans(draw: st.DrawFn, within: tuple[int, int]) -> tuple[int, int]:
 
 SCORES = st.floats(allow_nan=False, allow_infinity=False)
 WORDS = st.text(st.characters(), max_size=40)  # including lone surrogates
+SECTIONS = st.just(Section()) | st.builds(Section, st.sampled_from(["Summary", "Analysis"]), WORDS)
 
 
 @st.composite
@@ -115,7 +117,7 @@ def whole_answers(draw: st.DrawFn) -> Answer:
     evidence = [draw(pieces(number)) for number in range(1, draw(st.integers(0, 3)) + 1)]
     quotable = [e for e in evidence if e.text.strip()]
     cited, against = (st.lists(citations(quotable), min_size=least, max_size=2).map(tuple) for least in (1, 0))
-    said = st.builds(Sentence, WORDS.filter(str.strip), cited, against, WORDS)
+    said = st.builds(Sentence, WORDS.filter(str.strip), cited, against, SECTIONS)
     sentences = draw(st.lists(said, max_size=3)) if quotable else []
     style: Style = draw(st.sampled_from(["plain", "report"]))
     question, alone, notice, dropped = draw(WORDS), draw(WORDS), draw(WORDS), draw(st.integers(0, 9))

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from folio.answer.markup import printable
 from folio.schema import answer_json
-from folio.types import Answer, Sentence
+from folio.types import SUMMARY, Answer, Section, Sentence
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
     ANSWER,
@@ -112,7 +112,7 @@ def saying(text: str) -> Answer:
     paper, stands = paper_of(f"{text}.pdf", f"A passage, {text} it says.", title=text)
     evidence = evidence_of(1, paper, stands)
     cited = cite(evidence, stands.strip())
-    sentences = (Sentence(text, (cited,), (cited,), f"Analysis/{text}"), Sentence(text, (cited,), (), "Summary"))
+    sentences = (Sentence(text, (cited,), (cited,), Section("Analysis", text)), Sentence(text, (cited,), (), SUMMARY))
     return Answer(text, text, sentences, (evidence,), notice=text)
 
 
