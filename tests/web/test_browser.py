@@ -116,9 +116,7 @@ def viewer_shows(tab: Tab, page: int) -> None:
 # From adding a paper to the marked quote
 
 
-def test_a_paper_is_added_asked_and_opened_at_the_marked_quote(
-    browser: Browser, opened: Open, tmp_path: Path
-) -> None:
+def test_a_paper_is_added_asked_and_opened_at_the_marked_quote(browser: Browser, opened: Open, tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     small = small_papers(tmp_path / "elsewhere")
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
