@@ -109,7 +109,10 @@ def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
         "-m pytest -n auto",
     ]
     ci = ROOT / ".ci" / "run"
-    assert ci.read_text(encoding="utf-8").splitlines()[-1] == "exec make --no-print-directory test"
+    assert ci.read_text(encoding="utf-8").splitlines()[-2:] == [
+        "make --no-print-directory test",
+        "exec .ci/bare .venv/bin/python",
+    ]
     assert os.name == "nt" or os.access(ci, os.X_OK)
 
 

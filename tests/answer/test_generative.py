@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ def make(ollama_server: OllamaStandIn) -> Make:
     def answerer(
         model: str = "llama3.1:8b",
         *,
-        timeout_s: float = 5,
+        timeout_s: float = 60,
         url: str = "",
         evidence_tokens: int = 6000,
         answer_tokens: int = 768,
@@ -296,8 +297,11 @@ def test_a_second_try_that_has_no_room_is_not_made(ollama_server: OllamaStandIn,
     fenced = prompts.EVIDENCE.format(number=1, paper="A Paper", pages="p. 1", text=FLOAT)
     room = 4096 - 768 - TEMPLATE_TOKENS - estimate_tokens(prompts.ANSWER)
     question = "Do otters float in rafts of kelp"
-    while estimate_tokens(prompts.QUESTION.format(evidence=fenced, question=question)) < room:
-        question += " so"
+
+    def tokens(more: int) -> int:
+        return estimate_tokens(prompts.QUESTION.format(evidence=fenced, question=question + " so" * more))
+
+    question += " so" * bisect_left(range(room), room, key=tokens)
     found = asked(answerer, FLOAT, question=question)
     assert [told(sentence) for sentence in found] == [(PARIS, []), (FLOAT, [(1, FLOAT)])]
     assert answerer.notice == STOOD_IN
