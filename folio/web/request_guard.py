@@ -268,7 +268,7 @@ def _too_large(limit: int) -> _Refused:
 
 
 _FAILED = _Refused(
-    500, "Folio failed with an internal error.", "The terminal that runs serve.py shows details; please report them."
+    500, "Folio failed with an internal error.", "The terminal that Folio runs in shows details. Please report them."
 )
 
 

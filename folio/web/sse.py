@@ -117,5 +117,5 @@ class EventStream:
 
 
 _INTERNAL_ERROR = ErrorBody(
-    error="Folio failed with an internal error.", remedy="Try again; the terminal that runs serve.py shows details."
+    error="Folio failed with an internal error.", remedy="Try again. The terminal that Folio runs in shows details."
 )

@@ -541,7 +541,7 @@ def test_failure_gets_a_response_with_the_headers_and_reaches_the_server() -> No
     assert response.status == 500
     assert response.refusal == {
         "error": "Folio failed with an internal error.",
-        "remedy": "The terminal that runs serve.py shows details; please report them.",
+        "remedy": "The terminal that Folio runs in shows details. Please report them.",
     }
     assert response.all("content-security-policy") == [POLICIES["/"]]
 
