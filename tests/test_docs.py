@@ -16,7 +16,8 @@ from folio.app import App
 from folio.cli.session import COMMANDS
 from folio.commands.main import COMMANDS as FOLIO_COMMANDS
 from folio.evaluate.metrics import ANSWERING
-from folio.web.api import STATUSES, make_web
+from folio.web.api import make_web
+from folio.web.error_responses import STATUSES
 from folio.web.request_guard import AccessRules
 from scripts.make_docs import PARSERS, pages
 from tests.helpers.paths import ROOT

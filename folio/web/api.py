@@ -6,39 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
 from fastapi import Path as InPath
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
-from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from folio.app import App
-from folio.errors import (
-    DiskFull,
-    FolioError,
-    ModelError,
-    NotKnown,
-    PaperError,
-    StoreBusy,
-    StoreMismatch,
-    StoreMissing,
-    UsageError,
-)
-from folio.files import disk_full, is_full, unusable
 from folio.ingest.progress import Outcome
 from folio.schema import Sha256
 from folio.types import SourceFile
+from folio.web.error_responses import handle_errors
 from folio.web.request_guard import AccessRules, RequestGuard
 from folio.web.schema import (
-    NOT_BLANK,
     AddedEvent,
     ChatReply,
     ChatRequest,
@@ -56,9 +41,8 @@ from folio.web.schema import (
     SavedEvent,
     SearchReply,
     SearchRequest,
-    error_body,
 )
-from folio.web.service import Busy, Service
+from folio.web.service import Service
 from folio.web.sse import EventStream, RequestCancelled, RequestThreads, SendEvent
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -66,18 +50,6 @@ STATIC = Path(__file__).resolve().parent / "static"
 MAX_CONCURRENT_ANSWERS = 8
 # A hostile page can take minutes to render, so few requests may wait for pictures at once.
 MAX_CONCURRENT_PICTURES = 4
-# Status by error class; subclasses come before their base classes.
-STATUSES: tuple[tuple[type[FolioError], int], ...] = (
-    (NotKnown, 404),
-    (Busy, 409),
-    (UsageError, 400),
-    (StoreMissing, 409),
-    (StoreMismatch, 409),
-    (StoreBusy, 409),
-    (DiskFull, 507),
-    (PaperError, 422),
-    (ModelError, 503),
-)
 
 # By default FastAPI sends traces, error details included, to wherever the environment says.
 _NO_TELEMETRY: TelemetryConfig = {
@@ -131,7 +103,7 @@ def make_web(app: App, rules: AccessRules) -> FastAPI:
         responses={"4XX": {"model": ErrorBody}, "5XX": {"model": ErrorBody}},
         telemetry=_NO_TELEMETRY,
     )
-    _handle_errors(web)
+    handle_errors(web)
     for routes in (_question_routes(service, threads), _conversation_routes(service), _paper_routes(service, threads)):
         web.include_router(routes)
     _add_page(web)
@@ -364,50 +336,3 @@ def _content(media_type: str, description: str) -> dict[int | str, dict[str, Any
     """The OpenAPI responses of a route that returns this media type."""
     content = {media_type: {"schema": {"type": "string"}}}
     return {200: {"description": description, "content": content}, **_ERRORS}
-
-
-def _handle_errors(web: FastAPI) -> None:
-    """Give every error the same JSON form."""
-
-    def respond(status: int, body: ErrorBody) -> JSONResponse:
-        return JSONResponse(body.model_dump(), status)
-
-    def respond_to(error: FolioError) -> JSONResponse:
-        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        return respond(status, error_body(error))
-
-    @web.exception_handler(FolioError)
-    async def handle_folio_error(_: Request, error: FolioError) -> Response:
-        return respond_to(error)
-
-    @web.exception_handler(OSError)
-    async def handle_os_error(_: Request, error: OSError) -> Response:
-        return respond_to(unusable(error))
-
-    @web.exception_handler(RequestValidationError)
-    async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        is_blank = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == NOT_BLANK
-        message = f"{place}: {'must not be empty' if is_blank else first['msg']}."
-        return respond(422, ErrorBody(error=message, remedy="/docs describes every field."))
-
-    @web.exception_handler(HTTPException)
-    async def handle_http_error(_: Request, error: HTTPException) -> Response:
-        if isinstance(cause := error.__cause__, OSError):  # large bodies are buffered in the temporary folder
-            return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
-        message = _HTTP.get(error.status_code, str(error.detail))
-        response = respond(error.status_code, ErrorBody(error=message, remedy="/docs lists every address."))
-        response.headers.update(error.headers or {})
-        return response
-
-    @web.exception_handler(RequestCancelled)
-    async def handle_cancelled(_: Request, error: RequestCancelled) -> Response:
-        return Response(status_code=499)  # nobody reads it
-
-
-_HTTP = {
-    400: "The request could not be read.",
-    404: "There is nothing at this address.",
-    405: "This address does not support that method.",
-}

@@ -1,0 +1,87 @@
+"""How errors become HTTP responses: every one has the same JSON form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import gettempdir
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from folio.errors import (
+    DiskFull,
+    FolioError,
+    ModelError,
+    NotKnown,
+    PaperError,
+    StoreBusy,
+    StoreMismatch,
+    StoreMissing,
+    UsageError,
+)
+from folio.files import disk_full, is_full, unusable
+from folio.web.schema import NOT_BLANK, ErrorBody, error_body
+from folio.web.service import Busy
+from folio.web.sse import RequestCancelled
+
+# Status by error class; subclasses come before their base classes.
+STATUSES: tuple[tuple[type[FolioError], int], ...] = (
+    (NotKnown, 404),
+    (Busy, 409),
+    (UsageError, 400),
+    (StoreMissing, 409),
+    (StoreMismatch, 409),
+    (StoreBusy, 409),
+    (DiskFull, 507),
+    (PaperError, 422),
+    (ModelError, 503),
+)
+
+
+def handle_errors(web: FastAPI) -> None:
+    """Give every error the same JSON form."""
+
+    def respond(status: int, body: ErrorBody) -> JSONResponse:
+        return JSONResponse(body.model_dump(), status)
+
+    def respond_to(error: FolioError) -> JSONResponse:
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+        return respond(status, error_body(error))
+
+    @web.exception_handler(FolioError)
+    async def handle_folio_error(_: Request, error: FolioError) -> Response:
+        return respond_to(error)
+
+    @web.exception_handler(OSError)
+    async def handle_os_error(_: Request, error: OSError) -> Response:
+        return respond_to(unusable(error))
+
+    @web.exception_handler(RequestValidationError)
+    async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        is_blank = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == NOT_BLANK
+        message = f"{place}: {'must not be empty' if is_blank else first['msg']}."
+        return respond(422, ErrorBody(error=message, remedy="/docs describes every field."))
+
+    @web.exception_handler(HTTPException)
+    async def handle_http_error(_: Request, error: HTTPException) -> Response:
+        if isinstance(cause := error.__cause__, OSError):  # large bodies are buffered in the temporary folder
+            return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
+        message = _HTTP.get(error.status_code, str(error.detail))
+        response = respond(error.status_code, ErrorBody(error=message, remedy="/docs lists every address."))
+        response.headers.update(error.headers or {})
+        return response
+
+    @web.exception_handler(RequestCancelled)
+    async def handle_cancelled(_: Request, error: RequestCancelled) -> Response:
+        return Response(status_code=499)  # nobody reads it
+
+
+_HTTP = {
+    400: "The request could not be read.",
+    404: "There is nothing at this address.",
+    405: "This address does not support that method.",
+}
