@@ -292,7 +292,7 @@ def test_a_small_model_gets_less_evidence_and_no_error(with_ollama: Start, ollam
     ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
     reply = with_ollama(top_k=4, LLM_MODEL="small", ANSWER_TOKENS="768").ask(LENGTH)
     assert reply.answer.text == IS_LONG
-    assert reply.answer.notice.startswith("2 passages that were found did not fit")
+    assert reply.answer.notice.startswith("2 passages did not fit")
     (body,) = ollama_server.bodies("/api/chat")
     assert body["options"]["num_ctx"] == small.context_length
     assert body["messages"][-1]["content"].count("</evidence>") == len(reply.answer.evidence)

@@ -71,7 +71,7 @@ def test_feedback_in_a_chat_is_for_its_own_question(filled: CliRunner) -> None:
     ran = filled.query(typed=f"/good\n{LENGTH}\n/bad\n/bad please\n")
     assert ran.out.endswith(f"Marked as bad: {LENGTH}\n")
     assert ran.err.splitlines()[0] == "Nothing has been asked yet."
-    assert ran.err.splitlines()[1].startswith("/sources shows the passages")
+    assert ran.err.splitlines()[1].startswith("/sources lists the passages")
     assert log_of(filled) == [2, 0, 0, 1]
     unlogged = filled.query("--no-log", typed=f"{LENGTH}\n/good\n")
     assert "The question is not in the log. --no-log or QUERY_LOG=false keeps questions out of it." in unlogged.err
@@ -211,7 +211,7 @@ def test_verify_in_a_chat_takes_the_number_of_a_source(filled: CliRunner, viewer
     err = ran.err.splitlines()
     assert err[0] == "Nothing has been asked yet."
     assert err.count(f"The last answer has {len(sources)} sources.") == 2
-    assert sum(line.startswith("/sources shows") for line in err) == 1
+    assert sum(line.startswith("/sources lists") for line in err) == 1
 
 
 def test_a_viewer_that_cannot_be_run_is_told(filled: CliRunner) -> None:

@@ -295,7 +295,7 @@ def test_making_a_set_needs_the_local_model(filled: CliRunner) -> None:
     (filled.folder / "papers.questions.jsonl").write_text("mine\n")
     ran = filled.evaluate("--make", str(filled.papers))
     assert ran.code == 2
-    assert "exists already" in ran.err
+    assert "is there already" in ran.err
 
 
 def quoting(messages: list[Json]) -> str:

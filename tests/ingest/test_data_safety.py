@@ -69,7 +69,7 @@ def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(fill
 def test_a_missing_file_is_reported_by_the_next_ingest(filled: CliRunner) -> None:
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest()
-    assert ran.out.startswith("Nothing new: the one paper is in the index already")
+    assert ran.out.startswith("Nothing new: the one paper is already in the index")
     assert "no longer on the disk: 1. --prune drops them." in ran.err
 
 
