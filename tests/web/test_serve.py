@@ -47,9 +47,9 @@ def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize(
     ("arguments", "happened", "remedy"),
     [
-        (["--host", "0.0.0.0"], "Other computers can reach 0.0.0.0, and there is no --token.", MAKE_ONE),
-        (["--host", "::"], "Other computers can reach ::, and there is no --token.", MAKE_ONE),
-        (["--host", "localhost."], "Other computers can reach localhost., and there is no --token.", MAKE_ONE),
+        (["--host", "0.0.0.0"], "Other computers can reach 0.0.0.0, so a --token is required.", MAKE_ONE),
+        (["--host", "::"], "Other computers can reach ::, so a --token is required.", MAKE_ONE),
+        (["--host", "localhost."], "Other computers can reach localhost., so a --token is required.", MAKE_ONE),
         (["--token", "x" * 15], "The token is shorter than 16 characters.", MAKE_ONE),
         (["--host", "0.0.0.0", "--token", ""], "The token is shorter than 16 characters.", MAKE_ONE),
         (
