@@ -1,4 +1,6 @@
-"""The whole tool on real papers: every one of ../shared/papers is read, and ten questions are asked of them.
+"""The whole tool on real papers: some of ../shared/papers are read, and ten questions are asked of them.
+
+With EXHAUSTIVE=1 all 55 papers are read.
 
 Each question was written from a page that was read, and names the paper and that page. None stands in any set of
 questions that the search was measured with.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,6 +26,7 @@ import query
 from folio.store.library import Library
 from folio.types import Paper
 from scripts.make_schema import SCHEMA
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.paths import SHARED
 
 PAPERS = SHARED / "papers"
@@ -56,9 +60,14 @@ pytestmark = [
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The store of all the papers, made with the built-in models by `python ingest.py`."""
     folder = tmp_path_factory.mktemp("papers")
+    (folder / "papers").mkdir()
+    asked = {file for _, file, _ in QUESTIONS}
+    for number, paper in enumerate(sorted(PAPERS.glob("*.pdf"))):
+        if EXHAUSTIVE or paper.name in asked or number % 6 == 0:
+            shutil.copy(paper, folder / "papers")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {
-            "PAPERS_DIR": str(PAPERS),
+            "PAPERS_DIR": str(folder / "papers"),
             "VECTORSTORE_DIR": str(folder / "vectorstore"),
             "INGESTED_JSON": str(folder / "ingested.json"),
             "EMBEDDER": "builtin",
@@ -72,11 +81,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_every_paper_is_read_and_nothing_is_done_twice(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads((store / "ingested.json").read_text(encoding="utf-8"))
-    assert len(record) == len(list(PAPERS.glob("*.pdf"))) == 55
-    assert sum(paper["pages"] for paper in record) == 423
+    papers = list((store / "papers").glob("*.pdf"))
+    assert len(record) == len(papers) >= 17
+    assert sum(paper["pages"] for paper in record) == sum(_page_count(paper) for paper in papers)
     assert all(paper["chunks"] > 0 and paper["title"] and 1990 < paper["year"] < 2027 for paper in record)
     assert ingest.main([]) == 0
-    assert "Nothing new: all 55 papers" in capsys.readouterr().out
+    assert f"Nothing new: all {len(papers)} papers" in capsys.readouterr().out
     assert ingest.main(["--verify"]) == 0
 
 
@@ -125,6 +135,11 @@ def _stands_where_it_says(citation: Any, paper: Paper, library: Library, evidenc
     assert citation["quote"] in source["text"]
     assert (citation["file"], citation["title"]) == (paper.file, paper.title)
     assert citation["shown"] == f"[{paper.key} p.{citation['page']}]"
+
+
+def _page_count(path: Path) -> int:
+    with pymupdf.open(path) as document:
+        return int(document.page_count)
 
 
 def _page(file: str, number: int) -> str:

@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
 
 some = settings(
-    max_examples=40,
+    max_examples=100 if EXHAUSTIVE else 15,
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
