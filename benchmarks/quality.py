@@ -194,7 +194,7 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         paths = {arguments.out / "plain.json": plain, arguments.out / "folio.json": folio}
         for path, run in paths.items():
             runner.save(path, run)
-        output().print(f"ModelReply: {', '.join(one_line(str(path)) for path in paths)}")
+        output().print(f"Saved: {', '.join(one_line(str(path)) for path in paths)}")
     return evaluate.report_failures(folio)
 
 
