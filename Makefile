@@ -50,7 +50,7 @@ check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types,
 	$(PYTHON) -m pytest -n auto -m "not slow" @tests/fast.txt; tests=$$?; \
 	wait $$static && exit $$tests
 
-bench: $(READY) ## Measure the speed beside the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
+bench: $(READY) ## Compare the speed with the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
 	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
 
 models: $(READY) ## Fetch the Ollama models and the cross-encoder, while there is a network

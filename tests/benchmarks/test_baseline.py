@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import plain
-from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, scaled
+from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, min_max_scale
 from folio.models.minilm import BuiltinEmbedder
 from folio.search.langchain import FolioEmbeddings
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
@@ -47,14 +47,14 @@ def found(hits: list[PlainHit]) -> list[tuple[str, int]]:
 
 
 def test_each_list_is_scaled_by_its_smallest_and_largest() -> None:
-    assert scaled([(4, 9.0), (7, 6.0), (1, 5.0)]) == {4: 1.0, 7: 0.25, 1: 0.0}
-    assert scaled([(4, -0.2), (7, -0.6)]) == {4: 1.0, 7: 0.0}
+    assert min_max_scale([(4, 9.0), (7, 6.0), (1, 5.0)]) == {4: 1.0, 7: 0.25, 1: 0.0}
+    assert min_max_scale([(4, -0.2), (7, -0.6)]) == {4: 1.0, 7: 0.0}
 
 
 def test_a_list_of_equal_scores_counts_whole_unless_they_are_nothing() -> None:
-    assert scaled([(4, 2.0)]) == {4: 1.0}
-    assert scaled([(4, 2.0), (7, 2.0)]) == {4: 1.0, 7: 1.0}
-    assert scaled([(4, 0.0), (7, 0.0)]) == {4: 0.0, 7: 0.0}
+    assert min_max_scale([(4, 2.0)]) == {4: 1.0}
+    assert min_max_scale([(4, 2.0), (7, 2.0)]) == {4: 1.0, 7: 1.0}
+    assert min_max_scale([(4, 0.0), (7, 0.0)]) == {4: 0.0, 7: 0.0}
 
 
 def test_lists_are_added_seven_to_three() -> None:
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_named_and_left_out(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "broken.pdf").write_bytes(b"no PDF")
     design = PlainDesign.from_papers(tmp_path, hashing())
     assert len(design.chunks) == 1
-    assert capsys.readouterr().err.startswith("broken.pdf is left out: ")
+    assert capsys.readouterr().err.startswith("Skipped broken.pdf: ")
 
 
 def test_papers_without_text_are_refused(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_command_prints_the_passages(folder: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("papers", "said"), [("nowhere", "nowhere is no folder"), ("", "has text; give a folder with PDFs")]
+    ("papers", "said"), [("nowhere", "nowhere is not a folder"), ("", "has text; give a folder with PDFs")]
 )
 def test_command_says_what_is_wrong_with_the_folder(
     papers: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Folio against the plain design: both are judged alike, and the table says what the runs say."""
+"""Folio compared with the plain design: both are judged alike, and the table shows their metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.plain import PlainDesign, PlainHit
-from benchmarks.quality import ask_plain, asked_of, ranks_of, table
+from benchmarks.quality import ask_plain, comparison_table, target_ranks, without_failed
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from folio.evaluate.metrics import QuestionResult
 from folio.evaluate.relevance import RelevanceJudge
@@ -43,7 +43,7 @@ def test_a_hit_counts_for_what_a_chunk_of_the_same_text_counts_for(tmp_path: Pat
                 for hit in found
             ]
             targets, faults = judge.targets(question)
-            ranks = ranks_of(judge, targets, hits)
+            ranks = target_ranks(judge, targets, hits)
             assert faults == []
             assert list(ranks) == ["chunk", "page", "paper"]
             assert ranks == judge.ranks(targets, [hit.chunk.id for hit in found])
@@ -76,15 +76,16 @@ def test_half_of_a_span_is_enough_of_a_text(tmp_path: Path) -> None:
         judge = RelevanceJudge(asked, library)
         targets, _ = judge.targets(question)
         ranks = [
-            ranks_of(judge, targets, [PlainHit("otters.pdf", 1, "", 1.0, 0, start + size)])["chunk"] for size in (7, 8)
+            target_ranks(judge, targets, [PlainHit("otters.pdf", 1, "", 1.0, 0, start + size)])["chunk"]
+            for size in (7, 8)
         ]
     assert ranks == [(None,), (1,)]
 
 
-def test_both_are_asked_what_folio_was_asked_without_a_failure() -> None:
+def test_both_designs_are_asked_only_what_folio_answered() -> None:
     run = run_of({"dense": (1, 1)})  # of q0, which is not in the set, and q1
     run = replace(run, failed=(FailedQuestion("q2", "It broke off.", "Try again."),))
-    assert [question.id for question in asked_of(PAPERS, run).questions] == ["q1"]
+    assert [question.id for question in without_failed(PAPERS, run).questions] == ["q1"]
 
 
 @pytest.mark.slow
@@ -102,10 +103,10 @@ def test_both_designs_are_measured_from_the_command_line(desk: CliRunner, tmp_pa
     assert plain.asked[0].ranks["fused"] == folio.asked[0].ranks["reranked"] == {"chunk": (1,), "paper": (1,)}
 
 
-def test_the_table_sets_folio_beside_the_plain_design() -> None:
+def test_the_table_compares_folio_with_the_plain_design() -> None:
     plain = run_of({"dense": (2, None), "bm25": (1, 10), "fused": (2, 5)})
     folio = run_of({"dense": (2, None), "reranked": (1, 1)})
-    shown = table(plain, folio)
+    shown = comparison_table(plain, folio)
     assert shown.title == "run: 2 questions with gold, by passage; 95 % paired bootstrap"
     assert shown.head == ("", "R@1", "R@5", "R@20", "MRR", "nDCG@10")
     rows = {row[0]: row[1:5] for row in shown.rows if row[0]}
@@ -114,8 +115,8 @@ def test_the_table_sets_folio_beside_the_plain_design() -> None:
         "its BM25 alone": ("0.500", "0.500", "1.000", "0.550"),
         "its dense alone": ("0.000", "0.500", "0.500", "0.250"),
         "Folio": ("1.000", "1.000", "1.000", "1.000"),
-        "Folio less plain design": ("+1.000", "+0.000", "+0.000", "+0.650"),
-        "Folio less its BM25 alone": ("+0.500", "+0.500", "+0.000", "+0.450"),
+        "Folio minus plain design": ("+1.000", "+0.000", "+0.000", "+0.650"),
+        "Folio minus its BM25 alone": ("+0.500", "+0.500", "+0.000", "+0.450"),
     }
     intervals = [row[1:5] for row in shown.rows if not row[0]]
     assert intervals[0] == ("+1.000 to +1.000", "+0.000 to +0.000", "+0.000 to +0.000", "+0.500 to +0.800")

@@ -1,4 +1,4 @@
-"""The benchmark of speed, short: its table, its picture, and counts of what a question reads. No clock decides."""
+"""The speed benchmark: its table, its chart, and how much a question reads. Nothing depends on timing."""
 
 from __future__ import annotations
 
@@ -15,46 +15,42 @@ from folio.store.library import Library
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_table_says_what_is_reached_and_what_is_not() -> None:
-    lines = [
-        speed.Line("a", "1 s", "20 s", "20.0", "15 times", True),
-        speed.Line("b", "1 s", "2 s", "2.0", "3 times", False),
-        speed.Line("c", "1 s", "", "", "", None),
+def test_the_table_says_which_targets_are_met() -> None:
+    rows = [
+        speed.Row("a", "1 s", "20 s", "20.0", "ratio 15", True),
+        speed.Row("b", "1 s", "2 s", "2.0", "ratio 3", False),
+        speed.Row("c", "1 s", "", "", "", None),
     ]
-    head, rule, *rows = speed.table(lines).splitlines()
-    assert head == "| what | Folio | plain design | ratio | to reach | reached |"
+    head, rule, *body = speed.markdown_table(rows).splitlines()
+    assert head == "| what | Folio | plain design | ratio | target | met |"
     assert rule == "| --- | --- | --- | --- | --- | --- |"
-    assert [row.split(" | ")[-1] for row in rows] == ["yes |", "no |", " |"]
+    assert [row.split(" | ")[-1] for row in body] == ["yes |", "no |", " |"]
 
 
-def test_the_picture_is_one() -> None:
+def test_the_chart_is_a_png_of_the_given_size() -> None:
     points = [curve.Point(1_000, 0.5, 10.0, 200.0, 900.0), curve.Point(12_000, 0.6, 12.0, 210.0, 1_000.0)]
-    drawn = curve.picture(points)
-    assert drawn.startswith(PNG)
-    assert int.from_bytes(drawn[16:20]) == round(curve.WIDTH * curve.DPI)
-    assert int.from_bytes(drawn[20:24]) == round(curve.HEIGHT * curve.DPI)
+    png = curve.draw_chart(points)
+    assert png.startswith(PNG)
+    assert int.from_bytes(png[16:20]) == round(curve.WIDTH * curve.DPI)
+    assert int.from_bytes(png[20:24]) == round(curve.HEIGHT * curve.DPI)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a process's peak memory is told by wait4")
-def test_a_process_is_timed_and_a_failure_is_told() -> None:
-    took = speed.process(["-c", "import os; assert os.environ['OTTERS'] == 'float'"], {"OTTERS": "float"})
-    assert took.seconds > 0
-    assert 1 < took.peak_mb < 200  # and not what this process has
+@pytest.mark.skipif(sys.platform == "win32", reason="peak memory comes from wait4")
+def test_a_process_is_measured_and_a_failure_raises() -> None:
+    usage = speed.run_python(["-c", "import os; assert os.environ['OTTERS'] == 'float'"], {"OTTERS": "float"})
+    assert usage.seconds > 0
+    assert 1 < usage.peak_mb < 200  # not this process's peak
     with pytest.raises(RuntimeError, match="no otters"):
-        speed.process(["-c", "raise SystemExit('no otters')"], {})
-
-
-def test_every_part_is_measured() -> None:
-    assert tuple(speed.MEASURES) == speed.PARTS
+        speed.run_python(["-c", "raise SystemExit('no otters')"], {})
 
 
 @pytest.mark.parametrize("chunks", [600, 3000])
 def test_a_question_reads_its_candidates_and_no_more_however_large_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int
 ) -> None:
-    library = synthetic.make(tmp_path, synthetic.model_of_nothing(64), chunks, 64, chunks // 60)
+    library = synthetic.make_library(tmp_path, synthetic.random_template(64), chunks, 64, chunks // 60)
     indexes.update_indexes(tmp_path, library, "tantivy")
-    (asked,) = synthetic.questions(library, 1)
+    (question,) = synthetic.make_questions(library, 1)
     read: list[int] = []
     text = Library.text
 
@@ -67,9 +63,9 @@ def test_a_question_reads_its_candidates_and_no_more_however_large_the_store(
     def opened() -> indexes.Indexes:
         return indexes.open_indexes(tmp_path, library, "tantivy", pytest.fail)
 
-    retriever = Retriever(library, opened, synthetic.Lookup([asked]), None, FusionSettings(0.7, 0.3, 20))
-    found = retriever.search(asked.text, 4)
-    assert found.hits[0].chunk.id == asked.chunk
+    retriever = Retriever(library, opened, synthetic.LookupEmbedder([question]), None, FusionSettings(0.7, 0.3, 20))
+    found = retriever.search(question.text, 4)
+    assert found.hits[0].chunk.id == question.chunk
     assert len(read) == 4
-    assert sum(read) < 4 * 2 * synthetic.PASSAGE
+    assert sum(read) < 4 * 2 * synthetic.PASSAGE_CHARS
     library.close()

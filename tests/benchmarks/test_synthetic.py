@@ -1,4 +1,4 @@
-"""The maker of large stores: as many chunks as were asked for, whole, and with questions that have an answer."""
+"""Synthetic stores: they have the requested size and pass verification, and their questions find their passages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_made_store_is_whole(made: Path) -> None:
+def test_a_synthetic_store_is_complete(made: Path) -> None:
     library = Library(made / indexes.LIBRARY)
     assert library.counts() == {
         "papers": PAPERS, "files": PAPERS, "failures": 0, "chunks": CHUNKS, "vectors": CHUNKS, "removed": 0,
@@ -37,36 +37,35 @@ def test_a_made_store_is_whole(made: Path) -> None:
     library.close()
 
 
-def test_its_questions_find_the_passage_that_they_were_made_from(made: Path) -> None:
+def test_its_questions_find_the_passages_they_were_made_from(made: Path) -> None:
     library = Library(made / indexes.LIBRARY)
-    asked = synthetic.questions(library, 40)
+    questions = synthetic.make_questions(library, 40)
     retriever = Retriever(
         library,
         lambda: indexes.open_indexes(made, library, "tantivy", pytest.fail),
-        synthetic.Lookup(asked),
+        synthetic.LookupEmbedder(questions),
         None,
         FusionSettings(0.7, 0.3, 20),
     )
-    found = [[hit.chunk.id for hit in retriever.search(question.text, 20).hits] for question in asked]
-    assert sum(question.chunk in hits for question, hits in zip(asked, found, strict=True)) >= 36
+    found = [[hit.chunk.id for hit in retriever.search(question.text, 20).hits] for question in questions]
+    assert sum(question.chunk in hits for question, hits in zip(questions, found, strict=True)) >= 36
     library.close()
 
 
-def test_the_same_is_made_every_time_and_another_with_another_seed() -> None:
-    model = synthetic.model_of_nothing(DIMENSION)
+def test_the_papers_depend_only_on_the_seed() -> None:
+    template = synthetic.random_template(DIMENSION)
 
     def texts(seed: int) -> list[str]:
-        return [paper.text for paper, _ in synthetic.papers(model, 20, DIMENSION, 2, seed)]
+        return [paper.text for paper, _ in synthetic.generate_papers(template, 20, DIMENSION, 2, seed)]
 
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
 
 
-def test_a_store_modelled_on_another_says_what_that_one_says(made: Path) -> None:
-    model = synthetic.modelled_on(made)
-    assert sum(map(len, model.papers)) == CHUNKS
-    (paper, vectors), *_ = synthetic.papers(model, 12, 2 * DIMENSION, 3)
+def test_a_store_modelled_on_another_has_its_sentences(made: Path) -> None:
+    template = synthetic.template_from(made)
+    assert sum(map(len, template.papers)) == CHUNKS
+    (paper, vectors), *_ = synthetic.generate_papers(template, 12, 2 * DIMENSION, 3)
     assert vectors.shape == (4, 2 * DIMENSION)
     start, end = paper.spans[1]
-    said = set(model.sentences)
-    assert any(sentence in paper.text[start:end] for sentence in said)
+    assert any(sentence in paper.text[start:end] for sentence in template.sentences)
