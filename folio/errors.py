@@ -40,6 +40,11 @@ def with_commands(text: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
     return text
 
 
+def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
+    """The command that downloads a model from the Hugging Face hub: an installed Folio has no Makefile."""
+    return "make models" if in_checkout else f"hf download {model}"
+
+
 class FolioError(Exception):
     """An error with one sentence on what happened and one on what to do."""
 

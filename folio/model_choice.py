@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.errors import ModelMissing, OllamaError, with_commands
+from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
 from folio.models.cross_encoder import CrossEncoderReranker, find_model
 from folio.models.ollama import OllamaServer, base_url, is_local
 from folio.models.onnx_cache import GRAPHS
@@ -95,9 +95,9 @@ class ModelChoice:
         try:
             self.server.require_local(model)
         except ModelMissing:
-            return f"`ollama pull {model}`"
+            return f"run `ollama pull {model}`"
         except OllamaError:
-            return f"start Ollama, then `ollama pull {model}`"
+            return f"start Ollama, then run `ollama pull {model}`"
         return ""
 
     # Embedding
@@ -115,7 +115,7 @@ class ModelChoice:
         if choice == "auto":
             choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
             if made_with == "builtin":
-                pull = f"`ollama pull {self.settings.EMBED_MODEL}`"
+                pull = f"run `ollama pull {self.settings.EMBED_MODEL}`"
                 self._stand_ins["the embedder"] = f"{pull} and `python ingest.py --rebuild`"
         if choice == "ollama":
             return OllamaEmbedder(self.server, self.settings.EMBED_MODEL, self.settings.EMBED_BATCH)
@@ -173,9 +173,10 @@ class ModelChoice:
         if folder is not None:
             return CrossEncoderReranker(folder, name, self.graphs)
         if choice == "crossencoder":
-            raise ModelMissing(f"The files of {name} are not on this computer.", "Fetch them with `make models`.")
+            remedy = f"Get them with `{fetch_command(name)}`, or set RERANKER=builtin."
+            raise ModelMissing(f"The files of {name} are not on this computer.", remedy)
         if choice == "auto":
-            self._stand_ins["the reranker"] = f"`make models` fetches {name}"
+            self._stand_ins["the reranker"] = f"run `{fetch_command(name)}`"
         return BuiltinReranker(self.meaning)
 
     # Answering

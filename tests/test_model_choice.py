@@ -35,4 +35,4 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
     automatic.announce()
     (notice,) = notices
     assert "reranker" in notice
-    assert "`make models` fetches nobody/has-this" in notice
+    assert "run `make models`" in notice

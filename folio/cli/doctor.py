@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio.app import App
 from folio.console import one_line, output
-from folio.errors import FolioError, with_commands
+from folio.errors import FolioError, fetch_command, with_commands
 from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
@@ -102,7 +102,7 @@ def _reranker(models: ModelChoice) -> Row:
         found = f"{name} is not on this computer"
         if choice == "auto":
             found += "; the built-in reranker is used"
-        return Row("reranker", found, False, "make models", choice == "crossencoder")
+        return Row("reranker", found, False, f"Run `{fetch_command(name)}`", choice == "crossencoder")
     return Row("reranker", f"{name} in {folder}", True)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from folio.errors import ModelMissing
+from folio.errors import ModelMissing, fetch_command
 from folio.models.bert_onnx import TABLES, VERSION, Sizes, build_graph
 from folio.models.onnx_cache import OnnxCache
 from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
@@ -156,7 +156,7 @@ class CrossEncoderReranker:
             reason = " ".join(str(error).split()).rstrip(".")
             raise ModelMissing(
                 f"The cross-encoder in {self._folder} cannot be loaded: {reason[:160]}.",
-                "Fetch it again with `make models`, or set RERANKER=builtin.",
+                f"Delete the folder and run `{fetch_command(self.name)}`, or set RERANKER=builtin.",
             ) from error
         return lambda pairs: np.asarray(model.predict(list(pairs), show_progress_bar=False), dtype=np.float32)
 

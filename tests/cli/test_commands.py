@@ -374,7 +374,7 @@ def test_a_reranker_that_stands_in_is_said_in_one_line(ready: CliRunner, argumen
     ran = ready.query(*arguments)
     (notice,) = ran.err.splitlines()
     assert "the reranker" in notice
-    assert "`make models` fetches nobody/has-this" in notice
+    assert "run `make models`" in notice
 
 
 def test_sources_call_no_language_model(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
@@ -414,7 +414,7 @@ def test_an_explicit_choice_never_falls_back(desk: CliRunner) -> None:
     desk.settings |= {"LLM": "builtin", "RERANKER": "crossencoder"}
     asked = desk.query(LENGTH)
     assert (asked.code, asked.out) == (1, "")
-    assert "The files of nobody/has-this are not on this computer.\nFetch them with `make models`." in asked.err
+    assert "The files of nobody/has-this are not on this computer.\nGet them with `make models`, or set" in asked.err
     desk.settings["RERANKER"] = "builtin"
     assert desk.query(LENGTH).err == ""
 

@@ -14,7 +14,7 @@ import query
 import serve
 from folio import __version__
 from folio.commands import main as folio
-from folio.errors import with_commands
+from folio.errors import fetch_command, with_commands
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 
@@ -126,3 +126,9 @@ def test_help_imports_no_package() -> None:
 def test_texts_name_the_commands_that_are_there(text: str, expected: str) -> None:
     assert with_commands(text, in_checkout=False) == expected
     assert with_commands(text, in_checkout=True) == with_commands(text) == text
+
+
+def test_a_checkout_fetches_models_with_make_and_an_installed_folio_with_hf() -> None:
+    name = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    assert fetch_command(name, in_checkout=True) == fetch_command(name) == "make models"
+    assert fetch_command(name, in_checkout=False) == f"hf download {name}"

@@ -131,6 +131,7 @@ def test_an_installed_folio_reads_and_answers_anywhere(installed: Path, folder: 
     assert answered.returncode == 0, answered.stderr
     assert "folio-sample.pdf" in answered.stdout
     assert "`folio ingest --rebuild`" in answered.stderr
+    assert "`hf download cross-encoder/ms-marco-MiniLM-L-6-v2`" in answered.stderr
     assert ".py`" not in answered.stderr
 
     again = run(installed, folder, "python", "-m", "folio", "ask", "--json", QUESTION)
@@ -138,6 +139,8 @@ def test_an_installed_folio_reads_and_answers_anywhere(installed: Path, folder: 
     doctor = run(installed, folder, "folio", "doctor")
     assert doctor.returncode == 0, doctor.stderr
     assert "Ready to answer." in doctor.stdout
+    assert "hf download" in doctor.stdout
+    assert "make models" not in doctor.stdout + answered.stderr + ingested.stderr
 
     # Everything that it keeps is in the user's data folder.
     (kept,) = {path.parent.parent for path in (folder / "home").rglob("library.sqlite")}

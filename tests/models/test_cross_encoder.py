@@ -210,7 +210,7 @@ def test_damaged_files_are_reported_in_one_line(
         CrossEncoderReranker(folder, NAME).scores(QUESTION, one_page_hits(*TEXTS), {})
     assert str(folder) in caught.value.happened
     assert "\n" not in caught.value.happened
-    assert caught.value.remedy == "Fetch it again with `make models`, or set RERANKER=builtin."
+    assert caught.value.remedy == "Delete the folder and run `make models`, or set RERANKER=builtin."
     assert capfd.readouterr() == ("", "")
 
 

@@ -118,7 +118,7 @@ def test_an_empty_store_says_that_there_is_no_index(opened: Open) -> None:
 def test_health_says_what_would_improve_answers(opened: Open) -> None:
     client = opened(LLM="auto", RERANKER="auto", CROSS_ENCODER="nobody/has-this")
     better = client.get("/health").json()["better"]
-    assert better == ["`make models` fetches nobody/has-this", "start Ollama, then `ollama pull llama3.1:8b`"]
+    assert better == ["run `make models`", "start Ollama, then run `ollama pull llama3.1:8b`"]
 
 
 def test_health_reports_a_configured_model_that_is_missing(opened: Open) -> None:
@@ -132,7 +132,7 @@ def test_health_responds_while_ollama_is_silent(opened: Open, ollama_server: Oll
     client = opened(LLM="auto", OLLAMA_HOST=ollama_server.url)
     found = client.get("/health").json()
     assert found["models"]["llm"] == "extractive (built in)"
-    assert "start Ollama, then `ollama pull llama3.1:8b`" in found["better"]
+    assert "start Ollama, then run `ollama pull llama3.1:8b`" in found["better"]
 
 
 # Search
