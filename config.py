@@ -79,9 +79,9 @@ class Settings(BaseSettings):
     """What happens to pages that are images. `auto` reads them with Tesseract or RapidOCR if one is installed; `off`
     leaves them out."""
     CHUNK_SIZE: Count = 1500
-    """Maximum characters in a chunk: two or three paragraphs, enough to answer from alone."""
+    """Maximum characters in a passage (a chunk): two or three paragraphs, enough to answer from alone."""
     CHUNK_OVERLAP: Annotated[int, Field(ge=0)] = 200
-    """Characters that neighbouring chunks share, so that a sentence at the boundary is whole in one of them."""
+    """Characters that neighbouring passages share, so that a sentence at the boundary is whole in one of them."""
     TOP_K_CANDIDATES: Count = 20
     """Passages taken from FAISS, and as many from BM25, before they are fused and reranked."""
     TOP_K: Count = 4
@@ -125,11 +125,11 @@ class Settings(BaseSettings):
         if (word := viewer.strip().casefold()) in ("auto", "none"):
             return word
         if "{file}" not in viewer:
-            raise ValueError("must be auto, none or a command that has {file} in it")
+            raise ValueError("must be auto, none or a command containing {file}")
         try:
             shlex.split(viewer, posix=os.name != "nt")
         except ValueError as error:
-            raise ValueError(f"is no command: {error}") from error
+            raise ValueError(f"is not a valid command: {error}") from error
         return viewer
 
     @model_validator(mode="after")

@@ -2,9 +2,9 @@
 
 python ingest.py                    read what is new in papers/
 python ingest.py ~/thesis a.pdf     read these folders and files too
-python ingest.py --prune            also drop papers whose file is gone
+python ingest.py --prune            also remove papers whose file is missing
 python ingest.py --rebuild          read everything again, after a change of settings
-python ingest.py --verify           check the store against itself
+python ingest.py --verify           check that the library and the indexes agree
 python ingest.py --repair           rebuild the FAISS and BM25 indexes from the library
 """
 

@@ -272,8 +272,8 @@ class App:
         """Raise StoreMissing if the library has no paper."""
         if not library.chunk_count():
             raise StoreMissing(
-                f"The index at {self.store_folder} holds no paper yet.",
-                "Put PDFs into papers/ and run `python ingest.py`, which also says why a file gave no text.",
+                f"The index at {self.store_folder} has no papers yet.",
+                "Put PDFs into papers/ and run `python ingest.py`, which also says why a file could not be read.",
             )
 
     def retriever_over(
@@ -323,7 +323,7 @@ def from_environment(notice: Notice) -> App:
         return App(load_settings(), notice)
     except SettingsError as error:
         raise UsageError(
-            f"A setting cannot be used: {error}.", "Set it right in the environment or in .env; config.py explains it."
+            f"A setting is invalid: {error}.", "Correct it in the environment or in .env; docs/settings.md explains it."
         ) from error
 
 

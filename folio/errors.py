@@ -10,7 +10,7 @@ FolioError                 exit code 1
 │   ├── StoreDamaged           the library itself cannot be read
 │   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users never see this
 │   └── DiskFull               no space left
-├── PaperError             1   one file gave no text; the others are not affected
+├── PaperError             1   one file could not be read; the others are not affected
 │   └── PaperLimit             a limit or the computer stopped it: a retry may succeed
 └── ModelError             1   a model cannot be used
     ├── OllamaError            the server is down, too slow, broke off or sent something unreadable

@@ -46,7 +46,7 @@ class ModelChoice:
         """The configured Ollama server; nothing is sent to it yet. Raises UsageError for an invalid address."""
         url = base_url(self.settings.OLLAMA_HOST)
         if not is_local(url):
-            self.notice(f"Ollama is at {url}, which is not this computer: questions and passages are sent there.")
+            self.notice(f"Ollama is on another computer, {url}: questions and passages are sent there.")
         return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
 
     # What would be better

@@ -89,15 +89,15 @@ def fetch(settings: Settings) -> list[FolioError]:
     host, timeout_s = settings.OLLAMA_HOST, settings.OLLAMA_TIMEOUT_S
     folder = settings.MODELS_DIR / cross_encoder.rpartition("/")[2]
     jobs: list[tuple[str, Callable[[], None]]] = [
-        (f"{embed}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, embed)),
-        (f"{llm}: Ollama at {host} pulls it from its library", partial(pull, host, timeout_s, llm)),
+        (f"{embed}: Ollama at {host} downloads it", partial(pull, host, timeout_s, embed)),
+        (f"{llm}: Ollama at {host} downloads it", partial(pull, host, timeout_s, llm)),
     ]
     if find_model(cross_encoder, settings.MODELS_DIR):
-        console.print(f"{cross_encoder}: is here already")
+        console.print(f"{cross_encoder}: already on this computer")
     else:
         what = f"{cross_encoder}: Folio downloads it from the Hugging Face hub into {folder}"
         jobs.append((what, partial(download_cross_encoder, cross_encoder, folder)))
-    what = f"the built-in model and the cross-encoder: what they are run with is made in {settings.MODELS_DIR / GRAPHS}"
+    what = f"the built-in model and the cross-encoder: Folio builds their ONNX graphs in {settings.MODELS_DIR / GRAPHS}"
     jobs.append((what, partial(make_graphs, cross_encoder, settings.MODELS_DIR)))
     failures: list[FolioError] = []
     for what, job in jobs:
@@ -108,7 +108,7 @@ def fetch(settings: Settings) -> list[FolioError]:
             failures.append(error)
             _report(error)
         else:
-            console.print("  is here")
+            console.print("  done")
     return failures
 
 
@@ -124,13 +124,14 @@ def _first_sentence(error: Exception) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description="Pull EMBED_MODEL and LLM_MODEL with Ollama, and download CROSS_ENCODER into MODELS_DIR.",
-        epilog="The names are settings: see config.py.",
+        epilog="The names are settings: see docs/settings.md.",
     )
     parser.parse_args(argv)
     try:
         failures = fetch(load_settings())
     except SettingsError as error:
-        _report(UsageError(f"A setting is wrong: {error}.", "Correct it in the environment or in the file .env."))
+        remedy = "Correct it in the environment or in .env; docs/settings.md explains it."
+        _report(UsageError(f"A setting is invalid: {error}.", remedy))
         return UsageError.exit_code
     except KeyboardInterrupt:
         console.print("Stopped. Downloads are kept; run `make models` again to continue.")

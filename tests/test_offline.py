@@ -165,5 +165,5 @@ def test_another_computer_as_the_host_is_what_the_user_asked_for_and_said(desk: 
     desk.settings |= {"OLLAMA_HOST": "192.0.2.1:9", "LLM": "ollama", "OLLAMA_TIMEOUT_S": "0.2"}
     ran = desk.query(QUESTION)
     assert ran.code == 1
-    assert "http://192.0.2.1:9, which is not this computer" in ran.err
+    assert "Ollama is on another computer, http://192.0.2.1:9" in ran.err
     assert "No Ollama server answers at http://192.0.2.1:9" in ran.err

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def positive_int(text: str) -> int:
     """Parse an option as a whole number of at least 1, for argparse."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("a whole number from 1")
+        raise argparse.ArgumentTypeError("must be a whole number, 1 or more")
     return int(text)
 
 

@@ -91,13 +91,13 @@ def _builtin(embedder: TokenEmbedder, *, needed: bool) -> Row:
         embedder.embed_query("ready?")
     except FolioError as error:
         return Row("built-in embedder", error.happened, False, error.remedy, needed)
-    return Row("built-in embedder", f"{embedder.name}, weights as published", True)
+    return Row("built-in embedder", f"{embedder.name}, with the published weights", True)
 
 
 def _reranker(models: ModelChoice) -> Row:
     name, folder, choice = models.cross_encoder, models.cross_encoder_files(), models.reranker_choice
     if choice in ("none", "builtin"):
-        return Row("reranker", "none, as set" if choice == "none" else "built in, as set", True)
+        return Row("reranker", "none (RERANKER=none)" if choice == "none" else "built in (RERANKER=builtin)", True)
     if folder is None:
         found = f"{name} is not on this computer"
         if choice == "auto":
@@ -109,9 +109,14 @@ def _reranker(models: ModelChoice) -> Row:
 def _ocr(*, wanted: bool) -> Row:
     engine = ocr.engine()
     if not wanted:
-        return Row("OCR", f"off, as set; {engine.name} is installed" if engine else "off, as set", True)
+        return Row("OCR", f"off (OCR=off); {engine.name} is installed" if engine else "off (OCR=off)", True)
     if engine is None:
-        return Row("OCR", "none is installed; scanned pages are left out", False, ocr.HOW_TO_INSTALL)
+        return Row(
+            "OCR",
+            "no engine is installed; scanned pages are left out",
+            False,
+            f"{ocr.HOW_TO_INSTALL[0].upper()}{ocr.HOW_TO_INSTALL[1:]}",
+        )
     return Row("OCR", f"{engine.name} reads scanned pages", True)
 
 
@@ -119,7 +124,7 @@ def _store(app: App) -> Iterator[Row]:
     try:
         library = app.open_library()
     except FolioError as error:
-        yield Row("store", error.happened, False, error.remedy, needed=True)
+        yield Row("index", error.happened, False, error.remedy, needed=True)
         return
     try:
         yield from _opened(app, library)
@@ -130,19 +135,19 @@ def _store(app: App) -> Iterator[Row]:
 def _opened(app: App, library: Library) -> Iterator[Row]:
     counts = library.counts()
     papers, chunks, failed = counts["papers"], counts["chunks"], counts["failures"]
-    found = f"{papers:,} papers, {chunks:,} chunks in {app.store_folder}"
-    yield Row("store", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
+    found = f"{papers:,} paper{'s' * (papers != 1)}, {chunks:,} passages in {app.store_folder}"
+    yield Row("index", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
     if failed:
-        yield Row("files without text", f"{failed} could not be read", False, "`python ingest.py` says why")
+        yield Row("unreadable files", f"{failed} could not be read", False, "Run `python ingest.py` to see why")
     if not papers:
         return
     try:
         app.require_same_settings(library)
         app.embedder(library)
         made_with = library.fingerprint()
-        yield Row("fingerprint", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
+        yield Row("built with", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
     except FolioError as error:
-        yield Row("fingerprint", error.happened, False, error.remedy, needed=True)
+        yield Row("built with", error.happened, False, error.remedy, needed=True)
     lagging = app.index_faults(library)
-    fix = "python ingest.py --repair" if lagging else ""
-    yield Row("indexes", "; ".join(lagging) or "FAISS and BM25 at the library's state", not lagging, fix)
+    fix = "Run `python ingest.py --repair`" if lagging else ""
+    yield Row("FAISS and BM25", "; ".join(lagging) or "up to date", not lagging, fix)

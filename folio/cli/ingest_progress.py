@@ -63,4 +63,4 @@ class IngestProgressBar:
         self._progress.update(self._task, counts=self._text())
 
     def _text(self) -> str:
-        return f"{self.added} papers, {self._counts['pages']} pages, {self._counts['chunks']} chunks"
+        return f"{self.added} papers, {self._counts['pages']} pages, {self._counts['chunks']} passages"

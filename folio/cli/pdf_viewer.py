@@ -93,10 +93,10 @@ def _pdf(source: CitedPage, files: Sequence[SourceFile]) -> Path:
     known = [Path(file.path) for file in files if file.sha256 == source.paper]
     there = [path for path in known if path.is_file()]
     if not known:
-        raise PaperError(f"{source.file} is no longer in the index.", "Run `python ingest.py` with its PDF.")
+        raise PaperError(f"{source.file} is no longer in the index.", "Add its PDF again: python ingest.py FILE.")
     if not there:
         raise PaperError(
-            f"{source.file} is gone from {known[0].parent}.",
+            f"{source.file} is no longer in {known[0].parent}.",
             "Put it back there, or run `python ingest.py` on the folder where it is now.",
         )
     same = next((path for path in there if sha256_file(path) == source.paper), None)
@@ -165,7 +165,7 @@ def _fault(command: Sequence[str]) -> str:
         code = viewer.wait(_STARTED_S)
     except subprocess.TimeoutExpired:
         viewer.returncode = code = 0  # it keeps running; do not wait for it
-    return f"was run and failed with exit code {code}" if code else ""
+    return f"failed with exit code {code}" if code else ""
 
 
 def _opened_by_windows(path: Path) -> bool:
@@ -199,7 +199,7 @@ def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
             place.write_bytes(picture.png)
         output().print(Text(plain(str(place))), soft_wrap=True)
         if not all(picture.found):
-            say(f"Not every quote could be marked on {source.where} of {source.file}.")
+            say(f"Some quotes could not be marked on {source.where} of {source.file}.")
     return code
 
 

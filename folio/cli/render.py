@@ -114,7 +114,7 @@ def show_stats(console: Console, stats: StatsJson) -> None:
     table.add_column(style="bold")
     for name, found in (
         ("papers", f"{stats.papers:,}"),
-        ("chunks", f"{stats.chunks:,}"),
+        ("passages", f"{stats.chunks:,}"),
         ("size on disk", f"{stats.bytes / 1e6:,.1f} MB"),
         ("questions", f"{stats.questions:,}{typical}"),
         ("not found", f"{stats.refused:,}"),

@@ -164,7 +164,7 @@ class ChatSession:
 def mark(log: QueryLog, feedback: Feedback) -> None:
     """Rate the last logged question and print it. Raises UsageError if there is none, StoreError."""
     entry = log.mark(feedback)
-    output().print(f"Marked as {feedback}: {one_line(entry.question)}")
+    output().print(f"Rated {feedback}: {one_line(entry.question)}")
 
 
 def forget(app: App, library: Library) -> None:

@@ -30,7 +30,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
         description="Ask the papers in the index. Without a question, a chat begins.",
-        epilog="Settings such as LLM, RERANKER and TOP_K are in config.py; the environment overrides them.",
+        epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
     found.add_argument("question", nargs="?", help="what you want to know")
     found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
@@ -38,21 +38,21 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument(
         "--verify",
         action="store_true",
-        help="open the cited pages, or render them; without a question: of the last answer",
+        help="open or render the cited pages; without a question, those of the last answer",
     )
-    found.add_argument("--sources", action="store_true", help="rank passages only; no language model is used")
+    found.add_argument("--sources", action="store_true", help="only rank passages, without a language model")
     found.add_argument(
-        "--top-k", type=positive_int, metavar="K", help="passages to find and answer from (default: TOP_K)"
+        "--top-k", type=positive_int, metavar="K", help="number of passages to find and answer from (default: TOP_K)"
     )
     found.add_argument("--paper", metavar="NAME", help="ask only papers whose file name or title contains NAME")
     found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
     found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
     found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
-    found.add_argument("--feedback", choices=["good", "bad"], help="mark the last question in the log")
+    found.add_argument("--feedback", choices=["good", "bad"], help="rate the last logged answer")
     found.add_argument(
         "--forget", action="store_true", help="delete all logged questions, conversations and chat history"
     )
-    found.add_argument("--stats", action="store_true", help="show the size of the index and statistics of questions")
+    found.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
     found.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
     return found
 

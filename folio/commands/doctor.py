@@ -9,8 +9,8 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
     argparse.ArgumentParser(
         prog=prog,
-        description="Show what is ready and what is not, each with the command that fixes it.",
-        epilog="It ends with 1 where something that is needed is not ready.",
+        description="Show what is ready, what is not, and how to fix it.",
+        epilog="The exit code is 1 if something required is not ready.",
     ).parse_args(argv)
     from folio.cli.command import command
     from folio.cli.doctor import show_doctor

@@ -23,28 +23,35 @@ QUESTIONS = 50  # that --make writes
 def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
-        description="Ask a set of questions whose answers are known, and measure what is found and answered.",
-        epilog="docs/evaluation-set.md shows the form of a set. Settings are in config.py; the environment overrides.",
+        description="Measure search and answers on a set of questions with known answers.",
+        epilog="docs/evaluation-set.md shows the format of a set. docs/settings.md lists the settings.",
     )
     found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
-    found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in an index of their own")
-    found.add_argument("--no-answers", action="store_true", help="measure rankings alone; nothing is answered")
+    found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
+    found.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
     found.add_argument("--limit", type=positive_int, metavar="N", help="ask N of the questions, spread over the set")
     found.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
     found.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where the report and its picture go (default: evaluations/)"
+        "--out", type=Path, metavar="FOLDER", help="folder for the report and its plot (default: evaluations/)"
     )
     found.add_argument(
-        "--compare", type=Path, nargs="+", metavar="RUN", help="a saved run to compare with; or two, without a set"
+        "--compare",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
+        help="a saved run to compare with; without a set, two",
     )
     found.add_argument(
-        "--require", action="append", metavar="BAR", help="exit with 1 unless it holds: recall@5=0.8 (at least), or <="
+        "--require",
+        action="append",
+        metavar="THRESHOLD",
+        help="exit with 1 if missed: recall@5=0.8 (at least), answerable_refused<=0.08 (at most)",
     )
-    found.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the local model")
+    found.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the chat model")
     found.add_argument(
-        "-n", type=positive_int, dest="number", metavar="N", help=f"questions to make (default: {QUESTIONS})"
+        "-n", type=positive_int, dest="number", metavar="N", help=f"questions to write (default: {QUESTIONS})"
     )
-    found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="where the made set goes")
+    found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="the set that --make writes")
     return found
 
 
@@ -74,19 +81,19 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
     given = {name for name, value in vars(arguments).items() if value not in (None, False)}
     if arguments.make and (others := sorted(given - {"make", "number", "output"})):
-        raise UsageError(f"--make was given together with {_named(others[0])}.", "Give one of the two.")
+        raise UsageError(f"--make and {_named(others[0])} cannot be combined.", "Use one of them.")
     if not arguments.make and (alone := sorted(given & {"number", "output"})):
         raise UsageError(f"{_named(alone[0])} needs --make.", "Write one: python evaluate.py --make PAPERS -n 50.")
     if arguments.make or (arguments.eval_set and len(arguments.compare or ()) < 2):
         return
     if arguments.eval_set:
-        raise UsageError("A set and two saved runs were given.", "Give a set and one run, or two runs alone.")
+        raise UsageError("A set and two saved runs were given.", "Give a set and one run, or two runs without a set.")
     if not arguments.compare:
         raise UsageError("No set of questions was given.", "Try python evaluate.py benchmarks/sample.jsonl.")
     if len(arguments.compare) != 2:
         raise UsageError("--compare without a set needs two saved runs.", "Give both: --compare before.json now.json.")
     if others := sorted(given - {"compare", "require"}):
-        raise UsageError(f"{_named(others[0])} needs a set of questions.", "Put the set first.")
+        raise UsageError(f"{_named(others[0])} needs a set of questions.", "Name the set before the options.")
 
 
 def _named(name: str) -> str:
@@ -103,7 +110,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     before = runner.load(arguments.compare[0]) if arguments.compare else None
     asked = dataset.load(arguments.eval_set)
     if asked.documents and arguments.papers:
-        raise UsageError(f"{arguments.eval_set} brings its own texts.", "Leave out --papers.")
+        raise UsageError(f"{arguments.eval_set} has its own texts.", "Leave out --papers.")
     if arguments.limit and arguments.limit < len(asked.questions):
         step = len(asked.questions) / arguments.limit
         asked = replace(asked, questions=tuple(asked.questions[int(n * step)] for n in range(arguments.limit)))
@@ -237,7 +244,7 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")
     number = arguments.number or QUESTIONS
     if path.exists():
-        raise UsageError(f"{path} is there already.", "Give another name: -o FILE.")
+        raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
     ask = question_writer.ask_with(app.models.server, app.models.chat_model)
     app = stores.app_for_papers(app, papers)
     _ingest(app, papers)
@@ -256,7 +263,9 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     finally:
         library.close()
     fewer = f" of {number}" if len(questions) < number else ""
-    output().print(f"Questions written: {len(questions)}{fewer}, each `pending` until read: {one_line(str(path))}")
-    then = with_commands("Then: python evaluate.py")
+    output().print(
+        f"Questions written to {one_line(str(path))}: {len(questions)}{fewer}, all `pending` until reviewed."
+    )
+    then = with_commands("To run them: python evaluate.py")
     output().print(f"{then} {one_line(str(path))} --papers {one_line(str(papers))}")
     return 0

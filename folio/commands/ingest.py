@@ -22,12 +22,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
         description="Read PDFs into the index. Papers that are already in it are skipped.",
-        epilog="Settings such as PAPERS_DIR, EMBEDDER and CHUNK_SIZE are in config.py; the environment overrides them.",
+        epilog="Settings such as PAPERS_DIR and CHUNK_SIZE come from the environment or .env: see docs/settings.md.",
     )
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
     jobs = "processes that read PDFs (default: one per core, at most 8)"
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
-    found.add_argument("--prune", action="store_true", help="drop papers whose file is gone")
+    found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
     what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
@@ -48,7 +48,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.store import indexes
 
     if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
-        raise UsageError("--verify and --repair look at the whole store.", "Run them without PATH and --prune.")
+        raise UsageError("--verify and --repair work on the whole index.", "Run them without PATH and --prune.")
     if arguments.verify or arguments.repair:
         app.open_library().close()  # fails here without a store, before the lock would create its folder
     with indexes.writing(app.store_folder):
@@ -75,7 +75,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     if arguments.rebuild:
         if missing and not arguments.prune:
             raise UsageError(
-                f"Indexed files that are missing: {len(missing)}, {missing[0].name} among them.",
+                f"Indexed files that are missing: {len(missing)}, including {missing[0].name}.",
                 "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
             )
         found = {path: name for path, name in known.items() if path not in missing} | found
@@ -106,7 +106,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             app.finish_ingest()
     code = _report(app, outcomes, perf_counter() - began)
     if missing and not arguments.prune:
-        say(f"Indexed files that are no longer on the disk: {len(missing)}. --prune drops them.")
+        say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
 
 
@@ -123,7 +123,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
         papers = len({outcome.file.sha256 for outcome in outcomes})
         output().print(f"Nothing new: {_papers(papers)} already in the index ({seconds:.1f} s).")
         return 0
-    table = Table("", "papers", "pages", "chunks", box=None, pad_edge=False, header_style="bold")
+    table = Table("", "papers", "pages", "passages", box=None, pad_edge=False, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
     for status in ("added", "replaced"):
@@ -133,12 +133,12 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     table.add_row("skipped", str(skipped), "", "")
     table.add_row("failed", str(counts["failed"]), "", "", style="red" if counts["failed"] else "")
     if counts["pruned"]:
-        table.add_row("dropped", str(counts["pruned"]), "", "")
+        table.add_row("removed", str(counts["pruned"]), "", "")
     output().print(table)
     notes = Table(box=None, pad_edge=False, show_header=False)
     for outcome in outcomes:
         if outcome.notes or outcome.status == "pruned":
-            text = with_commands(" ".join(outcome.notes)) or "Its file is gone; dropped from the index."
+            text = with_commands(" ".join(outcome.notes)) or "Removed from the index, because its file is missing."
             style = "red" if outcome.status == "failed" else ""
             notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
@@ -162,7 +162,7 @@ def _verify(app: App) -> int:
         remedy = "Run `python ingest.py --repair`; if the library itself is damaged, use `--rebuild`."
         output().print(with_commands(remedy))
         return 1
-    output().print("The store is consistent: library, vectors and BM25 agree.")
+    output().print("The index is consistent: library, vectors and BM25 agree.")
     return 0
 
 
@@ -170,5 +170,5 @@ def _repair(app: App) -> int:
     from folio.console import output
 
     chunks = app.repair()
-    output().print(f"Rebuilt both indexes from the library: {chunks:,} chunks, nothing was embedded again.")
+    output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
     return _verify(app)

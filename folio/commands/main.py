@@ -13,7 +13,7 @@ COMMANDS = {
     "ingest": (ingest.main, "read PDFs into the index"),
     "ask": (ask.main, "ask one question, or chat"),
     "serve": (serve.main, "ask in a browser"),
-    "evaluate": (evaluate.main, "measure answers to questions whose answers are known"),
+    "evaluate": (evaluate.main, "measure search and answers on questions with known answers"),
     "doctor": (doctor.main, "show what is ready and what is not"),
 }
 

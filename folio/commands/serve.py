@@ -15,7 +15,7 @@ TOKEN_LENGTH = 16  # characters: what cannot be guessed by trying
 def port(text: str) -> int:
     """Parse a port number, for argparse; 0 means any free port."""
     if not (text.isascii() and text.isdecimal()) or int(text) > 65535:
-        raise argparse.ArgumentTypeError("a number from 1 to 65535, or 0 for a free one")
+        raise argparse.ArgumentTypeError("must be a number from 1 to 65535, or 0 for any free port")
     return int(text)
 
 
@@ -23,10 +23,10 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
         description="Ask the papers in a browser: a page and an HTTP API. Ctrl-C stops the server.",
-        epilog="Settings such as LLM, RERANKER and TOP_K are in config.py; the environment overrides them.",
+        epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
-    found.add_argument("--host", default="127.0.0.1", help="address to serve at (default: this computer alone)")
-    found.add_argument("--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for a free one")
+    found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
+    found.add_argument("--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for any free port")
     found.add_argument("--token", help="token that clients must send; required if others can reach the address")
     found.add_argument("--open", action="store_true", help="open the page in the browser")
     return found

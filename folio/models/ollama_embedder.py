@@ -150,7 +150,7 @@ class OllamaEmbedder:
 
     def _unusable(self, what: str) -> OllamaError:
         return OllamaError(
-            f"Ollama at {self._server.url} answered {what} from {self._model.name}.",
+            f"Ollama at {self._server.url} returned {what} for {self._model.name}.",
             f"Update Ollama, then get the model again with `ollama pull {self._model.name}`.",
         )
 

@@ -96,7 +96,7 @@ def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
             f"Ollama could not keep {model} running: {shorten(text)}.",
             "Close other programs to free memory, or choose a smaller model.",
         )
-    answered = f"answered {status}" if status > 0 else "reported an error"
+    answered = f"responded with status {status}" if status > 0 else "reported an error"
     return OllamaError(
         f"Ollama at {url} {answered} for {model}: {shorten(text)}.",
         "Check that OLLAMA_HOST points to Ollama, and look at the log of the Ollama server.",

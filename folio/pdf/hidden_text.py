@@ -121,7 +121,7 @@ def summarise_hidden(lines: Iterable[str], visible: str, reasons: Iterable[str])
         return ""
     excerpt = texts[0] if len(texts[0]) <= _EXCERPT else texts[0][: _EXCERPT - 1].rstrip() + "…"
     more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
-    return f'text that no reader can see was left out: "{excerpt}"{more} ({", ".join(dict.fromkeys(reasons))})'
+    return f'hidden text was left out: "{excerpt}"{more} ({", ".join(dict.fromkeys(reasons))})'
 
 
 def _is_word(text: str) -> bool:

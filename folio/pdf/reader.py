@@ -29,7 +29,7 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _STRAY_CHARACTERS = 16
 # Type smaller than this share of its line's largest marks a footnote or an affiliation.
 _SUPERSCRIPT = 0.8
-_DAMAGED = "open it in a PDF reader and save or print it to a new PDF, or fetch the file again"
+_DAMAGED = "open it in a PDF reader and save or print it to a new PDF, or download the file again"
 
 
 def read_pdf(
@@ -78,15 +78,13 @@ def _check_header(path: Path) -> None:
             head = file.read(_HEADER_WITHIN)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise PaperError(f"The file cannot be opened: {reason}.", "Check that it is there and may be read.") from error
+        raise PaperError(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
     if not head:
-        raise PaperError("The file is empty (0 bytes).", "Fetch it again.")
+        raise PaperError("The file is empty (0 bytes).", "Download it again.")
     if head.startswith(_LFS_POINTER):
-        raise PaperError(
-            "The file is a Git LFS pointer, not the PDF itself.", "Run `git lfs pull` where it comes from."
-        )
+        raise PaperError("The file is a Git LFS pointer, not the PDF itself.", "Run `git lfs pull` in its repository.")
     if b"%PDF-" not in head:
-        raise PaperError("The file is not a PDF.", "Put the PDF itself in the folder, or take this file out of it.")
+        raise PaperError("The file is not a PDF.", "Replace it with the PDF, or move it out of the folder.")
 
 
 class _TimeBudget:
@@ -175,7 +173,7 @@ class _Reader:
         """The text of a page by its regions, and its problem. text: from the fast parser, used if the model fails."""
         if self.budget.is_spent():
             self.no_time = True
-            return text, f"read without its layout, as {NO_TIME} for it"
+            return text, f"read without its layout: {NO_TIME}"
         try:
             with self.budget.work():
                 found = layout_model.find_regions(self.document, index)
@@ -190,7 +188,7 @@ class _Reader:
         if self.document.is_repaired:
             yield "the file is damaged and was repaired while reading"
         if self.clock.gave_up or self.clock.is_late():
-            yield "its pages take long to draw: not all of them were searched for text that no reader can see"
+            yield "its pages are slow to draw, so not all of them were searched for hidden text"
         if self.no_engine:
             yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, then run `python ingest.py` with its path"
         if self.no_time:
@@ -243,7 +241,7 @@ def _check_text(pages: Sequence[Page], reader: _Reader, failed: int) -> None:
     if reader.images and not worth_reading and with_text <= reader.images:
         raise _scanned(reader)
     if not with_text:
-        all_hidden = f"The file has no text that a reader can see; {reader.hidden}."
+        all_hidden = f"The file has no visible text; {reader.hidden}."
         raise PaperError(
             all_hidden if reader.hidden else "The file has no text on any page.",
             "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out.",
@@ -258,10 +256,10 @@ def _scanned(reader: _Reader) -> PaperError:
         return PaperLimit(f"{happened}.", remedy)
     if reader.no_engine:
         remedy = f"{_sentence(ocr.HOW_TO_INSTALL)[:-1]}, and run `python ingest.py` again; or run {command}."
-        return PaperLimit(f"{happened}, and no OCR is installed.", remedy)
+        return PaperLimit(f"{happened}, and no OCR engine is installed.", remedy)
     if reader.no_time:
         return PaperLimit(f"{happened}, and {NO_TIME} for OCR.", f"Raise PARSE_TIMEOUT_S, or run {command}.")
-    remedy = f"Run another OCR on it, for example {command}, and put the result in the folder; or leave it out."
+    remedy = f"Try another OCR engine, for example {command}, and put the result in the folder; or leave it out."
     return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
 
 

@@ -60,7 +60,7 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
             raise PaperError(*_damaged(path))
         if not 1 <= page <= count:
             raise PaperError(
-                f"{path.name} has no page {page}, its last one is {count}: it is not the file that was ingested.",
+                f"{path.name} has no page {page} (its last is {count}), so it is not the file that was ingested.",
                 "Run `python ingest.py` again.",
             )
         loaded = document.load_page(page - 1)
@@ -104,11 +104,11 @@ def _open(path: Path) -> Any:
         document.close()
     except Exception as error:  # MuPDF raises many kinds; each means that the file is broken
         raise PaperError(*_damaged(path)) from error
-    raise PaperError(f"{path.name} is not a PDF.", "Put the PDF itself in its place.")
+    raise PaperError(f"{path.name} is not a PDF.", "Replace it with the PDF.")
 
 
 def _damaged(path: Path) -> tuple[str, str]:
-    return f"{path.name} is damaged or cut short.", "Fetch the file again."
+    return f"{path.name} is damaged or cut short.", "Download the file again."
 
 
 class _Letters(NamedTuple):

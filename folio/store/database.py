@@ -142,7 +142,7 @@ class Database:
         except StoreError as error:
             if found and type(error) is StoreError:  # not busy, not damaged, and the disk is not full
                 raise StoreMismatch(
-                    f"The store was made by an older version of Folio and must be updated, but {self._path} cannot be"
+                    f"The index was made by an older version of Folio and must be updated, but {self._path} cannot be"
                     " written.",
                     "Make its folder and every file in it writable, or set VECTORSTORE_DIR to a copy of the folder.",
                 ) from error
@@ -167,7 +167,7 @@ class Database:
         found = int(self._sqlite.execute("PRAGMA user_version").fetchone()[0])
         if found > len(STEPS):
             raise StoreMismatch(
-                f"The store was written by a newer version of Folio (schema {found}; this version supports"
+                f"The index was written by a newer version of Folio (schema {found}; this version supports"
                 f" {len(STEPS)}).",
                 "Use that version, or move the folder vectorstore/ away and run `python ingest.py` to read your PDFs"
                 " again.",

@@ -40,7 +40,7 @@ def writing(folder: Path) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             raise StoreBusy(
-                "Another ingest is running on this store.",
+                "Another process is writing to this index.",
                 "Wait until it has finished, then run the same command again.",
             ) from None
     try:
@@ -65,13 +65,13 @@ def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
         return
     fields = sorted(made_with.keys() | expected.keys())
     differ = [
-        f"{field} is {made_with.get(field, 'unknown')} in the store and {expected.get(field, 'unknown')} now"
+        f"{field} is {made_with.get(field, 'unknown')} in the index and {expected.get(field, 'unknown')} now"
         for field in fields
         if made_with.get(field) != expected.get(field)
     ]
     if differ:
         raise StoreMismatch(
-            f"The store was made with other settings: {'; '.join(differ)}.",
+            f"The index was made with other settings: {'; '.join(differ)}.",
             "Run `python ingest.py --rebuild` to rebuild it, or restore the previous settings.",
         )
 
@@ -147,7 +147,7 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
             if vectors.stamp != stamp:
                 problems.append("The vector index is not up to date with the library.")
             elif vectors.ids() != ids:
-                problems.append("The vector index and the library hold different chunks.")
+                problems.append("The vector index and the library hold different passages.")
             elif vectors.dimension != _dimension(library):
                 problems.append("The vectors of the index and the library differ in dimension.")
             else:
@@ -163,7 +163,7 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
             if lexical.stamp != stamp:
                 problems.append("The BM25 index is not up to date with the library.")
             elif lexical.ids() != ids:
-                problems.append("The BM25 index and the library hold different chunks.")
+                problems.append("The BM25 index and the library hold different passages.")
         except IndexDamaged as error:
             problems.append(_sentence(error))
     return problems

@@ -151,7 +151,7 @@ class Library:
         try:
             data = b"".join([found[chunk] for chunk in ids])
         except KeyError as error:
-            raise IndexDamaged(f"The index names a chunk that is not in the library: {error.args[0]}.") from error
+            raise IndexDamaged(f"The index names a passage that is not in the library: {error.args[0]}.") from error
         return np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False).reshape(len(ids), -1)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
@@ -314,10 +314,10 @@ class Library:
         for row in self._query("PRAGMA foreign_key_check"):
             problems.append(f"A row of table {row[0]} refers to a missing row.")
         if self._query("SELECT count(*) FROM chunks")[0][0] != self.chunk_count():
-            problems.append("The number of chunks differs from the recorded count.")
+            problems.append("The number of passages differs from the recorded count.")
         without = self._query("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM vectors)")[0][0]
         if without:
-            problems.append(f"{without} chunks have no vector.")
+            problems.append(f"{without} passages have no vector.")
         orphans = self._query("SELECT count(*) FROM papers WHERE id NOT IN (SELECT paper FROM files)")[0][0]
         if orphans:
             problems.append(f"{orphans} papers have no file.")
@@ -331,7 +331,7 @@ class Library:
             chunks = 'SELECT id, start, "end", text_hash FROM chunks WHERE paper = :paper'
             for chunk, start, end, digest in self._query(chunks, paper=paper):
                 if text_hash(text[start:end]) != digest:
-                    problems.append(f"Chunk {chunk} of paper {paper[:12]} does not match the text it was made from.")
+                    problems.append(f"Passage {chunk} of paper {paper[:12]} does not match the text it was made from.")
         return problems
 
 

@@ -94,7 +94,7 @@ class QueryLog:
             self._execute(sql, feedback=feedback, newest=self._newest)
         marked = self.last()
         if marked is None:
-            raise UsageError("The log has no question to mark.", 'Ask one: python query.py "What is ...?"')
+            raise UsageError("The log has no answer to rate.", 'Ask first: python query.py "What is ...?"')
         return marked
 
     def mark_row(self, row: int, feedback: Feedback) -> None:

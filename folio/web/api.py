@@ -163,7 +163,7 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
     @routes.post("/feedback", status_code=204)
     def record_feedback(request: FeedbackRequest) -> None:
-        """Mark an answer as good or bad."""
+        """Rate an answer as good or bad."""
         service.record_feedback(request.conversation, request.turn, request.feedback)
 
     return routes
@@ -211,7 +211,7 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
     @routes.get("/papers")
     def list_papers() -> PaperList:
-        """All papers, and the files that no text could be read from."""
+        """All papers, and the files that could not be read."""
         return service.papers()
 
     @routes.post("/papers", response_class=EventSourceResponse, responses=_event_stream("saved", "progress", "done"))

@@ -31,7 +31,7 @@ def listen(host: str, port: int) -> socket.socket:
                 "Use the Folio that is running, or choose another port: --port 0 finds a free one.",
             ) from error
         if number in (errno.EACCES, errno.EPERM):
-            raise UsageError(f"You may not use port {port}.", "Choose one from 1024 to 65535.") from error
+            raise UsageError(f"You are not allowed to use port {port}.", "Choose one from 1024 to 65535.") from error
         raise UsageError(
             f"{host} is not an address of this computer.", "Omit --host, or give an address that it has."
         ) from error

@@ -20,7 +20,7 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.pdfs import image_page
 
 QUESTION = "How long is the Aletsch glacier?"
-SOUND = CliResult(0, "The store is consistent: library, vectors and BM25 agree.\n", "")
+SOUND = CliResult(0, "The index is consistent: library, vectors and BM25 agree.\n", "")
 REBUILD = "Run `python ingest.py --rebuild`"
 
 
@@ -94,14 +94,14 @@ def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: CliRunner) -> Non
 @pytest.mark.parametrize(
     ("name", "value", "happened"),
     [
-        ("CHUNK_SIZE", "many", "A setting cannot be used: CHUNK_SIZE: "),
-        ("CHUNK_SIZE", "0", "A setting cannot be used: CHUNK_SIZE: "),
+        ("CHUNK_SIZE", "many", "A setting is invalid: CHUNK_SIZE: "),
+        ("CHUNK_SIZE", "0", "A setting is invalid: CHUNK_SIZE: "),
         ("CHUNK_OVERLAP", "1500", "CHUNK_OVERLAP must be smaller than CHUNK_SIZE"),
-        ("EMBEDDER", "openai", "A setting cannot be used: EMBEDDER: "),
-        ("LEXICAL", "lucene", "A setting cannot be used: LEXICAL: "),
-        ("DENSE_WEIGHT", "1.5", "A setting cannot be used: DENSE_WEIGHT: "),
+        ("EMBEDDER", "openai", "A setting is invalid: EMBEDDER: "),
+        ("LEXICAL", "lucene", "A setting is invalid: LEXICAL: "),
+        ("DENSE_WEIGHT", "1.5", "A setting is invalid: DENSE_WEIGHT: "),
         ("OLLAMA_HOST", "http://me:secret@host", "OLLAMA_HOST is"),
-        ("OLLAMA_TIMEOUT_S", "-1", "A setting cannot be used: OLLAMA_TIMEOUT_S: "),
+        ("OLLAMA_TIMEOUT_S", "-1", "A setting is invalid: OLLAMA_TIMEOUT_S: "),
     ],
 )
 def test_settings(kept: CliRunner, name: str, value: str, happened: str) -> None:
@@ -142,7 +142,7 @@ def large(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "happened", "remedy"),
     [
-        (lambda path: path.write_text("<html>Not found</html>"), "not a PDF", "Put the PDF"),
+        (lambda path: path.write_text("<html>Not found</html>"), "not a PDF", "Replace it with the PDF"),
         (lambda path: path.write_bytes(b""), "empty", "again"),
         (truncated, "damaged or cut short", "again"),
         (encrypted, "encrypted", "password"),
@@ -179,7 +179,7 @@ def test_only_bad_files(desk: CliRunner) -> None:
     (desk.papers / "bad.pdf").write_text("no")
     assert desk.ingest().code == 1
     happened, remedy = complaint(desk.query(QUESTION), 1)
-    assert happened == f"The index at {desk.store} holds no paper yet."
+    assert happened == f"The index at {desk.store} has no papers yet."
     assert "`python ingest.py`, which also says why" in remedy
     small_papers(desk.papers)
     assert desk.ingest().code == 1
@@ -201,9 +201,9 @@ def test_a_bad_file_that_is_given_by_name_is_read_again(kept: CliRunner) -> None
 @pytest.mark.parametrize(
     ("setting", "field"),
     [
-        ({"CHUNK_SIZE": "900"}, "chunk_size is 1500 in the store and 900 now"),
-        ({"CHUNK_OVERLAP": "100"}, "chunk_overlap is 200 in the store and 100 now"),
-        ({"EMBEDDER": "ollama"}, "embedder is builtin in the store and ollama now"),
+        ({"CHUNK_SIZE": "900"}, "chunk_size is 1500 in the index and 900 now"),
+        ({"CHUNK_OVERLAP": "100"}, "chunk_overlap is 200 in the index and 100 now"),
+        ({"EMBEDDER": "ollama"}, "embedder is builtin in the index and ollama now"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -296,7 +296,7 @@ def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: CliRunner) -> None:
 def test_a_second_ingest(kept: CliRunner, arguments: list[str]) -> None:
     with indexes.writing(kept.store):
         happened, remedy = complaint(kept.ingest(*arguments), 2)
-        assert happened == "Another ingest is running on this store."
+        assert happened == "Another process is writing to this index."
         assert remedy == "Wait until it has finished, then run the same command again."
         assert kept.query(QUESTION).code == 0  # readers are not kept waiting
     is_unharmed(kept)

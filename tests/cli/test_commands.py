@@ -22,13 +22,13 @@ from tests.helpers.paths import ROOT, SAMPLE
 LENGTH = "How long is the Aletsch glacier?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
 IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."
-SOUND = "The store is consistent: library, vectors and BM25 agree.\n"
+SOUND = "The index is consistent: library, vectors and BM25 agree.\n"
 KEYS = {"question", "answer", "refused", "citations", "hits", "models", "timings_ms"}
 
 
 def table(ran: CliResult) -> dict[str, list[int]]:
-    """The closing table: papers, pages and chunks for each kind of outcome."""
-    rows = re.findall(r"^(added|replaced|skipped|failed|dropped)((?: +[\d,]+)+) *$", ran.out, re.MULTILINE)
+    """The closing table: papers, pages and passages for each kind of outcome."""
+    rows = re.findall(r"^(added|replaced|skipped|failed|removed)((?: +[\d,]+)+) *$", ran.out, re.MULTILINE)
     return {name: [int(number.replace(",", "")) for number in numbers.split()] for name, numbers in rows}
 
 
@@ -79,7 +79,7 @@ def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner
     assert len(desk.record()) == 3
     pruned = desk.ingest("--prune")
     assert pruned.code == 0
-    assert table(pruned)["dropped"] == [2]
+    assert table(pruned)["removed"] == [2]
     assert [paper["file"] for paper in desk.record()] == ["alps/glaciers.pdf", "folio-sample.pdf"]
     assert desk.ingest("--verify") == CliResult(0, SOUND, "")
 
@@ -123,7 +123,7 @@ def test_repair_makes_the_indexes_anew_without_embedding(
     assert "Run `python ingest.py --repair`" in damaged.out
     repaired = with_ollama.ingest("--repair")
     assert (repaired.code, repaired.err) == (0, "")
-    assert "2 chunks, nothing was embedded again" in repaired.out
+    assert "2 passages. Nothing was embedded again" in repaired.out
     assert repaired.out.endswith(SOUND)
     assert len(ollama_server.embedded()) == embedded
 
@@ -132,10 +132,10 @@ def test_repair_makes_the_indexes_anew_without_embedding(
     ("script", "arguments", "said"),
     [
         ("ingest", ["--rebuild", "--verify"], "not allowed with argument --rebuild"),
-        ("ingest", ["--jobs", "0"], "argument --jobs: a whole number from 1"),
-        ("ingest", ["--jobs", "two"], "argument --jobs: a whole number from 1"),
+        ("ingest", ["--jobs", "0"], "argument --jobs: must be a whole number, 1 or more"),
+        ("ingest", ["--jobs", "two"], "argument --jobs: must be a whole number, 1 or more"),
         ("ingest", ["--nonsense"], "unrecognized arguments: --nonsense"),
-        ("query", ["--top-k", "-1"], "argument --top-k: a whole number from 1"),
+        ("query", ["--top-k", "-1"], "argument --top-k: must be a whole number, 1 or more"),
         ("query", ["one", "two"], "unrecognized arguments: two"),
     ],
 )
@@ -189,8 +189,8 @@ def test_what_is_for_a_question_needs_one_beside_verify(ready: CliRunner, more: 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("PDF_VIEWER", "'unclosed {file}", "PDF_VIEWER: is no command: No closing quotation."),
-        ("PDF_VIEWER", "evince", "PDF_VIEWER: must be auto, none or a command that has {file} in it."),
+        ("PDF_VIEWER", "'unclosed {file}", "PDF_VIEWER: is not a valid command: No closing quotation."),
+        ("PDF_VIEWER", "evince", "PDF_VIEWER: must be auto, none or a command containing {file}."),
         ("CHUNK_OVERLAP", "2000", "settings: CHUNK_OVERLAP must be smaller than CHUNK_SIZE."),
         ("TOP_K", "many", "TOP_K: Input should be a valid integer, unable to parse string as an integer."),
     ],
@@ -199,7 +199,7 @@ def test_a_setting_that_cannot_be_used_is_named(ready: CliRunner, name: str, val
     ready.settings[name] = value
     ran = ready.query("--verify")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines()[0] == f"A setting cannot be used: {said}"
+    assert ran.err.splitlines()[0] == f"A setting is invalid: {said}"
 
 
 @pytest.mark.parametrize("viewer", ["none", " none ", "NONE", "None\t"])
@@ -450,10 +450,10 @@ def test_the_doctor_before_and_after_the_first_ingest(
     monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine("Stand-in", lambda page: []) if has_ocr else None)
     code, rows, text = doctor(desk)
     assert code == 1
-    assert rows == {"Ollama": False, "built-in embedder": True, "reranker": True, "OCR": has_ocr, "store": False}
+    assert rows == {"Ollama": False, "built-in embedder": True, "reranker": True, "OCR": has_ocr, "index": False}
     assert "There is no index at" in text
     assert "python ingest.py" in text
-    assert "built in, as set" in text
+    assert "built in (RERANKER=builtin)" in text
     assert "ollama serve" in text
     assert text.endswith("Not ready.")
     assert not desk.store.exists()  # looking changes nothing
@@ -466,11 +466,11 @@ def test_the_doctor_before_and_after_the_first_ingest(
         "built-in embedder": True,
         "reranker": True,
         "OCR": has_ocr,
-        "store": True,
-        "fingerprint": True,
-        "indexes": True,
+        "index": True,
+        "built with": True,
+        "FAISS and BM25": True,
     }
-    assert "2 papers, 2 chunks" in text
+    assert "2 papers, 2 passages" in text
     assert "chunk_size 1500" in text
     assert text.endswith("Ready to answer.")
 
@@ -480,9 +480,9 @@ def test_the_doctor_before_and_after_the_first_ingest(
     [
         ("Tesseract", "auto", True, "Tesseract reads scanned pages"),
         ("RapidOCR", "auto", True, "RapidOCR reads scanned pages"),
-        ("Tesseract", "off", True, "off, as set; Tesseract is installed"),
-        ("", "off", True, "off, as set"),
-        ("", "auto", False, "none is installed; scanned pages are left out"),
+        ("Tesseract", "off", True, "off (OCR=off); Tesseract is installed"),
+        ("", "off", True, "off (OCR=off)"),
+        ("", "auto", False, "no engine is installed; scanned pages are left out"),
     ],
 )
 def test_the_doctor_says_which_ocr_there_is(
@@ -493,14 +493,16 @@ def test_the_doctor_says_which_ocr_there_is(
     _, rows, text = doctor(desk)
     assert rows["OCR"] is ready
     assert f"OCR {said} " in text
-    assert (ocr.HOW_TO_INSTALL in text) is not ready
+    assert (ocr.HOW_TO_INSTALL[1:] in text) is not ready
 
 
 def test_the_doctor_with_ollama(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_ollama.ingest()
     code, rows, text = doctor(with_ollama)
     assert code == 0
-    assert all(rows[name] for name in ("Ollama", "embedding model", "chat model", "store", "fingerprint", "indexes"))
+    assert all(
+        rows[name] for name in ("Ollama", "embedding model", "chat model", "index", "built with", "FAISS and BM25")
+    )
     assert f"version 0.12.0 at {ollama_server.url}" in text
     assert "nomic-embed-text:latest, context of 2,048 tokens" in text
     assert "llama3.1:8b, context of 131,072 tokens" in text
@@ -521,12 +523,12 @@ def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: CliRunner) -> 
     desk.ingest()
     next(desk.store.glob("vectors-*.faiss")).write_bytes(b"torn")
     code, rows, text = doctor(desk)
-    assert (code, rows["indexes"]) == (0, False)  # they are repaired with the next question
+    assert (code, rows["FAISS and BM25"]) == (0, False)  # they are repaired with the next question
     assert "python ingest.py --repair" in text
     desk.settings["CHUNK_SIZE"] = "900"
     code, rows, text = doctor(desk)
-    assert (code, rows["fingerprint"]) == (1, False)
-    assert "chunk_size is 1500 in the store and 900 now" in text
+    assert (code, rows["built with"]) == (1, False)
+    assert "chunk_size is 1500 in the index and 900 now" in text
     assert "--rebuild" in text
 
 

@@ -174,7 +174,7 @@ def test_a_command_of_the_person(screen: Screen, otters: SourceFile, monkeypatch
     assert screen.started("mine") == ["--at=2", "a b", otters.path]
     screen.program("mine", code=3)
     for viewer, said in (
-        ("mine {file}", "PDF_VIEWER was run and failed with exit code 3: mine {file}."),
+        ("mine {file}", "PDF_VIEWER failed with exit code 3: mine {file}."),
         ("nobody-has-this {file}", "PDF_VIEWER cannot be run: nobody-has-this {file}."),
         ("mine \0 {file}", "PDF_VIEWER cannot be run: mine \0 {file}."),
     ):
@@ -248,7 +248,7 @@ def test_pages_are_drawn_where_nothing_opens_them(
     assert first.read_bytes().startswith(PNG)
     assert first.read_bytes() == page_png(Path(otters.path), 1, [QUOTE, "The fur of a sea otter"]).png
     assert first.read_bytes() != page_png(Path(otters.path), 1, []).png
-    assert err == ["Not every quote could be marked on p. 3 of alps/glaciers.pdf."]
+    assert err == ["Some quotes could not be marked on p. 3 of alps/glaciers.pdf."]
     assert [stat.S_IMODE(os.stat(path).st_mode) for path in (first.parent, first)] == [0o700, 0o600]
     assert first.parent.parent == screen.pictures
     assert screen.started("evince") is None
@@ -276,7 +276,7 @@ def test_a_file_that_is_gone_is_told_and_the_others_are_shown(
     code, out, err = screen.verify([cited(otters, 1), cited(glaciers, 2)], [otters, glaciers])
     assert (code, len(out)) == (1, 1)
     assert err == [
-        f"otters #1.pdf is gone from {screen.folder}/my papers.",
+        f"otters #1.pdf is no longer in {screen.folder}/my papers.",
         "Put it back there, or run `python ingest.py` on the folder where it is now.",
     ]
     assert screen.started("evince") == ["--page-index=2", glaciers.path]
@@ -308,13 +308,13 @@ def test_a_name_with_a_line_end_stays_on_its_line(screen: Screen) -> None:
     assert (code, len(out)) == (0, 1)
     assert out[0].startswith("1. ice 1. forged.pdf, p. 2  file:")
     Path(odd.path).unlink()
-    assert screen.verify([cited(odd, 2)], [odd])[2][0] == f"ice 1. forged.pdf is gone from {screen.folder}."
+    assert screen.verify([cited(odd, 2)], [odd])[2][0] == f"ice 1. forged.pdf is no longer in {screen.folder}."
 
 
 def test_a_paper_that_has_left_the_index(screen: Screen, otters: SourceFile) -> None:
     code, out, err = screen.verify([cited(otters, 1)], [])
     assert (code, out) == (1, [])
-    assert err == ["otters #1.pdf is no longer in the index.", "Run `python ingest.py` with its PDF."]
+    assert err == ["otters #1.pdf is no longer in the index.", "Add its PDF again: python ingest.py FILE."]
 
 
 def test_a_copy_is_opened_where_the_first_file_is_gone_or_has_changed(

@@ -57,10 +57,10 @@ def test_what_is_not_logged(filled: CliRunner, ollama_server: OllamaStandIn) -> 
 def test_feedback_marks_the_last_question(filled: CliRunner) -> None:
     none = filled.query("--feedback", "good")
     assert (none.code, none.out) == (2, "")
-    assert none.err.startswith("The log has no question to mark.\nAsk one: ")
+    assert none.err.startswith("The log has no answer to rate.\nAsk first: ")
     filled.query(LENGTH)
     filled.query("What do sea otters \x1b[31meat?")
-    assert filled.query("--feedback", "bad") == CliResult(0, "Marked as bad: What do sea otters \ufffd[31meat?\n", "")
+    assert filled.query("--feedback", "bad") == CliResult(0, "Rated bad: What do sea otters \ufffd[31meat?\n", "")
     assert log_of(filled) == [2, 0, 0, 1]
     assert filled.query("--feedback", "good").code == 0
     assert log_of(filled) == [2, 0, 1, 0]
@@ -69,7 +69,7 @@ def test_feedback_marks_the_last_question(filled: CliRunner) -> None:
 def test_feedback_in_a_chat_is_for_its_own_question(filled: CliRunner) -> None:
     filled.query("What do sea otters eat?")
     ran = filled.query(typed=f"/good\n{LENGTH}\n/bad\n/bad please\n")
-    assert ran.out.endswith(f"Marked as bad: {LENGTH}\n")
+    assert ran.out.endswith(f"Rated bad: {LENGTH}\n")
     assert ran.err.splitlines()[0] == "Nothing has been asked yet."
     assert ran.err.splitlines()[1].startswith("/sources lists the passages")
     assert log_of(filled) == [2, 0, 0, 1]
@@ -183,7 +183,7 @@ def test_verify_opens_the_page_of_the_first_citation(filled: CliRunner, viewer: 
     pdf.unlink()
     gone = filled.query("--verify")
     assert gone.code == 1
-    assert f"alps/glaciers.pdf is gone from {pdf.parent}.\nPut it back there, or run `python ingest.py`" in gone.err
+    assert f"alps/glaciers.pdf is no longer in {pdf.parent}.\nPut it back there, or run `python ingest.py`" in gone.err
     assert filled.query("--verify", LENGTH).code == 1
 
 
@@ -223,4 +223,4 @@ def test_a_viewer_that_cannot_be_run_is_told(filled: CliRunner) -> None:
     filled.settings["PDF_VIEWER"] = "evince"
     ran = filled.query("--verify", LENGTH)
     assert (ran.code, ran.out) == (2, "")
-    assert "PDF_VIEWER: must be auto, none or a command that has {file} in it" in ran.err
+    assert "PDF_VIEWER: must be auto, none or a command containing {file}" in ran.err

@@ -152,7 +152,7 @@ def test_runs_are_compared(asked: tuple[CliRunner, Path], tmp_path: Path) -> Non
         (["--compare", "a.json", "b.json"], "a.json cannot be read"),
         (["set.jsonl", "--compare", "a.json", "b.json"], "A set and two saved runs were given."),
         (["--compare", "a.json", "b.json", "--limit", "3"], "--limit needs a set of questions."),
-        (["--make", "papers", "--limit", "3"], "--make was given together with --limit."),
+        (["--make", "papers", "--limit", "3"], "--make and --limit cannot be combined."),
         (["set.jsonl", "-n", "3"], "-n needs --make."),
     ],
 )
@@ -295,7 +295,7 @@ def test_making_a_set_needs_the_local_model(filled: CliRunner) -> None:
     (filled.folder / "papers.questions.jsonl").write_text("mine\n")
     ran = filled.evaluate("--make", str(filled.papers))
     assert ran.code == 2
-    assert "is there already" in ran.err
+    assert "already exists" in ran.err
 
 
 def quoting(messages: list[Json]) -> str:
@@ -313,7 +313,7 @@ def test_made_set_can_be_asked(filled: CliRunner, tmp_path: Path) -> None:
         ran = filled.evaluate("--make", str(filled.papers), "-n", "2", "-o", str(made))
     assert ran.code == 0, ran.err
     # Each paper is one passage, and a synthesis question needs two unused ones.
-    assert f"Questions written: 1 of 2, each `pending` until read: {made}" in ran.out
+    assert f"Questions written to {made}: 1 of 2, all `pending` until reviewed." in ran.out
     (written,) = made.read_text(encoding="utf-8").splitlines()
     assert json.loads(written)["review"] == "pending"
     filled.settings["OLLAMA_HOST"] = closed_url()

@@ -27,7 +27,7 @@ def test_prune_drops_a_missing_file_unless_its_folder_is_missing_too(filled: Cli
     assert "Kept, because its whole folder is missing." in ran.out
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf", "third.pdf"]
     (filled.papers / "otters.pdf").unlink()
-    assert "dropped" in filled.ingest("--prune").out
+    assert "removed" in filled.ingest("--prune").out
     assert files(filled) == ["alps/glaciers.pdf", "third.pdf"]
 
 
@@ -45,7 +45,7 @@ def test_a_rebuild_keeps_papers_of_missing_files_unless_asked_to_drop_them(fille
     ran = filled.ingest("--rebuild")
     assert ran.code == 2
     assert ran.err.splitlines() == [
-        "Indexed files that are missing: 1, otters.pdf among them.",
+        "Indexed files that are missing: 1, including otters.pdf.",
         "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
     ]
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
@@ -70,7 +70,7 @@ def test_a_missing_file_is_reported_by_the_next_ingest(filled: CliRunner) -> Non
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest()
     assert ran.out.startswith("Nothing new: the one paper is already in the index")
-    assert "no longer on the disk: 1. --prune drops them." in ran.err
+    assert "files that are missing: 1. --prune removes their papers." in ran.err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not allow such a name")
@@ -140,7 +140,7 @@ def test_verify_and_repair_take_no_other_arguments(filled: CliRunner) -> None:
     for arguments in (["--verify", "--prune"], ["--repair", "papers"]):
         ran = filled.ingest(*arguments)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err.startswith("--verify and --repair look at the whole store.")
+        assert ran.err.startswith("--verify and --repair work on the whole index.")
 
 
 def test_a_batch_continues_after_a_question_on_which_the_model_failed(

@@ -301,8 +301,8 @@ def _scan(path: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "reason", "advice"),
     [
-        (None, "no OCR is installed", "Install Tesseract"),
-        (ocr.Engine("Stand-in", lambda page: []), "OCR finds no text in it", "Run another OCR on it"),
+        (None, "no OCR engine is installed", "Install Tesseract"),
+        (ocr.Engine("Stand-in", lambda page: []), "OCR finds no text in it", "Try another OCR engine"),
     ],
     ids=["no OCR engine", "an OCR engine"],
 )
@@ -563,7 +563,7 @@ def test_a_rebuild_leaves_the_old_store_usable_until_it_is_done(app: HashingApp,
     app.run()
     make_pdf(_papers(app) / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
     new = hashing_app(tmp_path, HashingEmbedder(32, "other"), CHUNK_SIZE=120)
-    with pytest.raises(StoreMismatch, match=r"chunk_size is 100 in the store and 120 now"):
+    with pytest.raises(StoreMismatch, match=r"chunk_size is 100 in the index and 120 now"):
         new.run()
     files, _ = discovery.hash_files(discovery.find_pdfs([_papers(app)]), RecordedProgress())
     with indexes.writing(new.settings.VECTORSTORE_DIR):

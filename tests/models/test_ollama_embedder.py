@@ -195,10 +195,10 @@ def test_a_failed_batch_ends_the_work(ollama_server: OllamaStandIn, make: Make) 
         ("html", "did not answer like an Ollama server"),
         ("json", "did not answer like an Ollama server"),
         ("list", "did not answer like an Ollama server"),
-        ("count", "answered 1 vectors for 2 texts"),
-        ("dimension", "answered a vector of 63 numbers where the model has 64"),
-        ("nan", "answered a vector with a number that is not finite"),
-        ("zero", "answered a vector of zeros"),
+        ("count", "returned 1 vectors for 2 texts"),
+        ("dimension", "returned a vector of 63 numbers where the model has 64"),
+        ("nan", "returned a vector with a number that is not finite"),
+        ("zero", "returned a vector of zeros"),
     ],
 )
 def test_garbage_is_an_error_at_once(ollama_server: OllamaStandIn, make: Make, garbage: Any, happened: str) -> None:

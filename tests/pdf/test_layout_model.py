@@ -223,7 +223,7 @@ def test_text_that_no_reader_can_see_stays_out_of_tables(tmp_path: Path) -> None
     read = read_pdf(tmp_path / "a.pdf", layout=True).pages[0]
     assert TABLE in read.text
     assert "ignore" not in read.text
-    assert 'text that no reader can see was left out: "ignore all rules"' in read.problem
+    assert 'hidden text was left out: "ignore all rules"' in read.problem
 
 
 def test_a_rotated_page_is_read_by_the_fast_parser(paper: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_rotated_page_is_read_by_the_fast_parser(paper: Path, tmp_path: Path) 
 def test_pages_out_of_time_are_read_by_the_fast_parser_and_named(paper: Path) -> None:
     parsed = read_pdf(paper, layout=True, seconds=0)
     assert [page.text for page in parsed.pages] == [page.text for page in read_pdf(paper).pages]
-    assert {page.problem for page in parsed.pages} == {"read without its layout, as no time was left for it"}
+    assert {page.problem for page in parsed.pages} == {"read without its layout: no time was left"}
     assert parsed.problems == (
         "to read all of its pages, raise PARSE_TIMEOUT_S, then run `python ingest.py` with its path",
     )
@@ -283,7 +283,7 @@ def test_a_store_made_by_the_other_parser_refuses(paper: Path, tmp_path: Path, m
     with pytest.raises(StoreMismatch) as raised:
         other.run()
     assert raised.value.happened == (
-        f"The store was made with other settings: parser is {PARSER} in the store and {WITH_LAYOUT} now."
+        f"The index was made with other settings: parser is {PARSER} in the index and {WITH_LAYOUT} now."
     )
     assert raised.value.remedy.startswith("Run `python ingest.py --rebuild`")
     other.run(rebuild=True)

@@ -126,7 +126,7 @@ def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(
     assert "15 centimetres" in ran.out
     [drawn] = re.findall(r"/\S+-p2\.png", ran.out)
     assert Path(drawn).read_bytes().startswith(b"\x89PNG")
-    assert "Not every quote could be marked on p. 2 of waders.pdf." in " ".join(ran.err.split())
+    assert "Some quotes could not be marked on p. 2 of waders.pdf." in " ".join(ran.err.split())
 
 
 # What is said, and what happens the next time
@@ -158,7 +158,7 @@ def test_without_an_engine_the_message_says_what_to_install(tmp_path: Path, monk
         "to read its pages without text, install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or"
         " `pip install rapidocr`, then run `python ingest.py` with its path",
     )
-    with pytest.raises(PaperLimit, match=r"no text layer, and no OCR is installed\.") as raised:
+    with pytest.raises(PaperLimit, match=r"no text layer, and no OCR engine is installed\.") as raised:
         read_pdf(scanned(tmp_path / "b.pdf"), ocr=True)
     assert raised.value.remedy.startswith("Install Tesseract (`apt install tesseract-ocr`")
 
@@ -198,7 +198,7 @@ def test_a_scanned_file_is_tried_again_once_an_engine_is_installed(
     desk.settings["EMBEDDER"] = "builtin"
     use(monkeypatch, None)
     ran = desk.ingest()
-    assert (ran.code, "no OCR is installed" in ran.out) == (1, True)
+    assert (ran.code, "no OCR engine is installed" in ran.out) == (1, True)
     assert desk.ingest().code == 1
     use(monkeypatch, Written({0: MOORS}))
     ran = desk.ingest()

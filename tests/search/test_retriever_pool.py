@@ -96,5 +96,5 @@ def test_a_store_rebuilt_with_another_model_is_refused(app: HashingApp, readers:
     library = Library(app.library_path)
     library.set_fingerprint({**library.fingerprint(), "embedder": "another"})
     library.close()
-    with pytest.raises(StoreMismatch, match="embedder is another in the store"), readers.acquire():
+    with pytest.raises(StoreMismatch, match="embedder is another in the index"), readers.acquire():
         pass

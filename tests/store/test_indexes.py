@@ -338,7 +338,7 @@ def test_a_reader_works_in_memory_while_another_process_writes(filled: Store, na
     _assert_whole(filled, indexes)
     assert _search(indexes, filled.embedder) == before
     assert len(notices) == 1
-    assert notices[0].endswith(": built in memory from the library for now. Another ingest is running on this store.")
+    assert notices[0].endswith(": built in memory from the library for now. Another process is writing to this index.")
     assert _files(filled.folder) == files
 
 
@@ -378,7 +378,7 @@ def test_open_indexes_do_not_change_while_papers_are_added(filled: Store) -> Non
 
 def test_two_writers(filled: Store) -> None:
     with writing(filled.folder):
-        with pytest.raises(StoreBusy, match="Another ingest is running") as caught, writing(filled.folder):
+        with pytest.raises(StoreBusy, match="Another process is writing") as caught, writing(filled.folder):
             pytest.fail("both were let in")
         assert caught.value.exit_code == 2
     with writing(filled.folder):
@@ -417,10 +417,10 @@ def test_the_same_fingerprint_passes_and_a_new_store_takes_any(filled: Store, tm
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"chunk_size": "1500"}, "chunk_size is 80 in the store and 1500 now"),
-        ({"embedder": "ollama"}, "embedder is hashing in the store and ollama now"),
-        ({"digest": "abc"}, "digest is unknown in the store and abc now"),
-        ({"chunk_size": "9", "embedder": "x"}, "80 in the store and 9 now; embedder is hashing in the store and x now"),
+        ({"chunk_size": "1500"}, "chunk_size is 80 in the index and 1500 now"),
+        ({"embedder": "ollama"}, "embedder is hashing in the index and ollama now"),
+        ({"digest": "abc"}, "digest is unknown in the index and abc now"),
+        ({"chunk_size": "9", "embedder": "x"}, "80 in the index and 9 now; embedder is hashing in the index and x now"),
     ],
 )
 def test_a_different_fingerprint_is_reported_with_the_rebuild_command(
@@ -433,7 +433,7 @@ def test_a_different_fingerprint_is_reported_with_the_rebuild_command(
 
 
 def test_an_unknown_fingerprint_field_is_reported(filled: Store) -> None:
-    with pytest.raises(StoreMismatch, match="chunk_size is 80 in the store and unknown now"):
+    with pytest.raises(StoreMismatch, match="chunk_size is 80 in the index and unknown now"):
         require_fingerprint(filled.library, {"embedder": "hashing", "dimension": "64"})
 
 
@@ -485,11 +485,11 @@ def _short_vector(filled: Store) -> None:
         (lambda made: made.add("trees", LATER), "The vector index is not up to date with the library."),
         (lambda made: made.add("trees", LATER), "The BM25 index is not up to date with the library."),
         (_other_vectors, "1 vectors in the index differ from the library's."),
-        (_other_chunk, "The vector index and the library hold different chunks."),
+        (_other_chunk, "The vector index and the library hold different passages."),
         (lambda made: DAMAGE["vectors wide"][0](made.folder), "differ in dimension"),
         (lambda made: DAMAGE["BM25 missing"][0](made.folder), "The BM25 index cannot be read"),
         (lambda made: _flip(next((made.folder / "lexical").glob("*.store"))), "of the BM25 index has changed"),
-        (_other_passage, "The BM25 index and the library hold different chunks."),
+        (_other_passage, "The BM25 index and the library hold different passages."),
     ],
 )
 def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callable[[Store], None], said: str) -> None:

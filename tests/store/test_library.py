@@ -230,7 +230,7 @@ def test_vectors_are_read_by_id_in_the_order_asked_for(library: Library) -> None
     vectors = np.concatenate([_vectors(paper) for paper in papers])
     order = [4, 0, 0, 5, 1]
     assert library.vectors_of([ids[place] for place in order]).tolist() == vectors[order].tolist()
-    with pytest.raises(IndexDamaged, match="names a chunk that is not in the library: 17"):
+    with pytest.raises(IndexDamaged, match="names a passage that is not in the library: 17"):
         library.vectors_of([ids[0], 17])
 
 
@@ -255,7 +255,7 @@ def test_chunks_are_counted_when_added_and_removed(library: Library, tmp_path: P
     library.replace_with(tmp_path / "other.sqlite")
     assert library.chunk_count() == library.counts()["chunks"] == 9
     library.database.execute("UPDATE meta SET value = 8 WHERE key = 'chunks'")
-    assert library.check() == ["The number of chunks differs from the recorded count."]
+    assert library.check() == ["The number of passages differs from the recorded count."]
 
 
 def test_listing_papers_does_not_read_their_text(library: Library) -> None:
@@ -406,7 +406,7 @@ def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Librar
         ("UPDATE papers SET text = text || '.'", "does not have its recorded length"),
         ("UPDATE chunks SET start = start + 1 WHERE start = 10", "does not match the text it was made from"),
         ("UPDATE vectors SET data = x'00000000'", "do not have 4 numbers"),
-        ("DELETE FROM vectors WHERE chunk = (SELECT min(chunk) FROM vectors)", "1 chunks have no vector"),
+        ("DELETE FROM vectors WHERE chunk = (SELECT min(chunk) FROM vectors)", "1 passages have no vector"),
         ("DELETE FROM files", "1 papers have no file"),
         ("DELETE FROM papers", "refers to a missing row"),
         ("INSERT INTO vectors VALUES (1, zeroblob(16))", "refers to a missing row"),

@@ -80,7 +80,7 @@ def test_port_is_a_number(desk: CliRunner, port: str) -> None:
         desk.serve(f"--port={port}")
     assert ended.value.code == 2
     assert desk.capsys
-    assert "a number from 1 to 65535, or 0 for a free one" in desk.capsys.readouterr().err
+    assert "must be a number from 1 to 65535, or 0 for any free port" in desk.capsys.readouterr().err
 
 
 def test_a_port_in_use_is_reported_in_two_lines(desk: CliRunner) -> None:

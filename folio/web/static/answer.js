@@ -137,7 +137,7 @@ function renderChip(cited, kind = "") {
 
 function describeDropped(number) {
   if (!number) return "";
-  return `${formatCount(number, "sentence")} that no passage supports ${number === 1 ? "was" : "were"} left out.`;
+  return `${formatCount(number, "unsupported sentence")} ${number === 1 ? "was" : "were"} left out.`;
 }
 
 function renderRefusal(reply) {
@@ -232,7 +232,7 @@ function renderFeedbackButton(reply, feedback, row) {
     for (const other of row.querySelectorAll("[aria-pressed]")) {
       other.setAttribute("aria-pressed", String(other === node));
     }
-    showToast(`Marked as a ${feedback} answer.`);
+    showToast(`Rated as a ${feedback} answer.`);
   };
   const name = feedback === "good" ? "Good" : "Bad";
   const node = makeButton("button quiet mark", press, makeIcon(feedback), name, hideVisually(" answer"));

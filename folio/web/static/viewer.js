@@ -142,7 +142,7 @@ function renderQuotes(marked) {
   const none = missed === marked.length;
   if (missed && (none || !open.passage)) {
     const what = open.passage ? "The passage" : marked.length === 1 ? "The quote" : none ? "The quotes" : "A quote";
-    const missing = `${what} could not be marked in the picture. Please look for the words.`;
+    const missing = `${what} could not be marked on this page. Look for the words yourself.`;
     box.append(el("p", { class: "note" }, makeIcon("warning"), missing));
   }
   box.hidden = !box.childElementCount;
