@@ -53,20 +53,20 @@ check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types,
 bench: $(READY) ## Compare the speed with the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
 	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
 
-models: $(READY) ## Fetch the Ollama models and the cross-encoder, while there is a network
+models: $(READY) ## Download the Ollama models and the cross-encoder
 	@$(PYTHON) scripts/fetch_models.py
 
-sample: $(READY) ## Make the sample paper in papers/ again from its script
+sample: $(READY) ## Rebuild the sample paper in papers/ from its script
 	@$(PYTHON) scripts/make_sample.py
 
-schema: $(READY) ## Make docs/answer.schema.json again from the models in folio/schema.py
+schema: $(READY) ## Regenerate docs/answer.schema.json from the models in folio/schema.py
 	@$(PYTHON) scripts/make_schema.py
 
-docs: $(READY) ## Write the generated parts of docs/ again
+docs: $(READY) ## Regenerate the generated parts of docs/
 	@$(PYTHON) scripts/make_docs.py
 
 # A GPU build of torch brings packages along that no one else needs, and a version with a suffix: both are left out.
-requirements: check-python ## Make both requirements files again from their .in files, in a fresh environment
+requirements: check-python ## Regenerate both requirements files from their .in files, in a fresh environment
 	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BASE) -m venv "$$fresh"; \
 	install() { "$$fresh/bin/python" -m pip install -qq --disable-pip-version-check "$$@"; }; \
