@@ -17,32 +17,7 @@ import pytest
 from folio.errors import PaperError, PaperLimit
 from folio.workers import Finished, PersistentWorker, Woken, run_guarded
 from tests.helpers.paths import ROOT
-
-
-def work(item: str) -> str:
-    """What the tests hand to workers: each item says what should happen to it."""
-    what, _, value = item.partition(" ")
-    if what == "sleep":
-        time.sleep(float(value))
-    elif what == "eat":
-        return str(len(bytearray(int(value) * 2**20)))
-    elif what == "abort":
-        os.abort()
-    elif what == "exit":
-        os._exit(int(value))
-    elif what == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif what == "refuse":
-        raise PaperError("It is torn.", "Glue it.")
-    elif what == "fail":
-        raise LookupError("no such\nthing")
-    elif what == "who":
-        return str(os.getpid())
-    elif what == "lambda":
-        return lambda: value  # type: ignore[return-value]
-    elif what == "mark":
-        Path(value).touch()
-    return item.upper()
+from tests.helpers.worker_items import identity, work
 
 
 def _run(items: list[str], jobs: int = 2, timeout_s: float = 30, memory_mb: int = 512) -> dict[str, str | PaperError]:
@@ -138,10 +113,6 @@ class Unreadable:
         return int, ("not a number",)
 
 
-def identity(item: object) -> object:
-    return item
-
-
 def test_an_item_that_cannot_reach_a_worker_costs_only_itself() -> None:
     bad = Unreadable()
     results = list(run_guarded(identity, [1, bad, 2, 3], jobs=1, timeout_s=30, memory_mb=512))
@@ -170,7 +141,7 @@ def _lives(pid: int) -> bool:
 _PARENT = """
 import sys
 from folio.workers import PersistentWorker, run_guarded
-from tests.test_workers import work
+from tests.helpers.worker_items import work
 if __name__ == "__main__":
     items = ["who 1", "mark " + sys.argv[1], "sleep 300", "sleep 301"]
     for item, result in run_guarded(work, items, jobs=1, timeout_s=600, memory_mb=512):

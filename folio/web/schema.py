@@ -29,7 +29,8 @@ ConversationId = Annotated[
 ]
 PassageCount = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]
 TurnNumber = Annotated[int, Field(ge=1, le=10**6, description="The number of an answer in its conversation, from 1.")]
-NOT_BLANK = r"\S"
+# \s of JSON Schema has fewer characters than str.strip() removes.
+NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
 Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]

@@ -16,6 +16,7 @@ from folio.answer.validation import ValidationResult, check
 from folio.grounding.verifier import SentenceVerifier
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, RejectedSentence, Sentence, Style
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import evidence_of, hit_on, to_the_end
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_server import OllamaStandIn
@@ -55,6 +56,7 @@ FRAGMENTS = (
     *("\u202e", "\u200b", "\u200d", "\u200c", "\ufeff", "\xad", "\u2028", "\ud800"),
 )
 WRITTEN = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=16).map("".join)
+EXAMPLES = 2000 if EXHAUSTIVE else 100
 STYLES = st.sampled_from(["plain", "report"])
 VERIFIER = SentenceVerifier(EVIDENCE, HashingEmbedder(64))
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
@@ -83,7 +85,7 @@ def is_clean(text: str) -> bool:
 
 
 @given(WRITTEN, STYLES)
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text: str, style: Style) -> None:
     found, result = validated([text], style)
     for citation in (c for sentence in sentences(found) for c in (*sentence.citations, *sentence.against)):
@@ -102,7 +104,7 @@ def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text:
 
 
 @given(WRITTEN, STYLES)
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(text: str, style: Style) -> None:
     found, _ = validated([text], style)
     for sentence in sentences(found):
@@ -115,7 +117,7 @@ def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(text: s
 
 
 @given(WRITTEN, STYLES, st.data())
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 def test_it_does_not_matter_in_what_pieces_a_text_comes(text: str, style: Style, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -123,7 +125,7 @@ def test_it_does_not_matter_in_what_pieces_a_text_comes(text: str, style: Style,
 
 
 @given(WRITTEN, WRITTEN, STYLES)
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 def test_nothing_is_taken_back_whatever_follows(text: str, more: str, style: Style) -> None:
     so_far, _ = validated(list(text), style, whole=False)
     whole, _ = validated([text + more], style)
@@ -279,8 +281,7 @@ def printed(desk: CliRunner, style: Style, seed: str) -> str:
     return without
 
 
-@pytest.mark.parametrize("style", ["plain", "report"])
-@pytest.mark.parametrize("llm", ["ollama", "builtin"])
+@pytest.mark.parametrize(("llm", "style"), [("ollama", "report"), ("builtin", "plain")])
 def test_two_processes_print_the_same_bytes(
     ready: CliRunner, ollama_server: OllamaStandIn, llm: str, style: Style
 ) -> None:

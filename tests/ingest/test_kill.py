@@ -273,7 +273,7 @@ def test_the_command_killed_while_it_embeds_loses_nothing(tmp_path: Path) -> Non
         assert len(undisturbed) == 4
         seen = len(server.embedded())
         twice = 0
-        for kill in range(8):
+        for kill in range(40 if EXHAUSTIVE else 4):
             command = _ingest(tmp_path / "killed", tmp_path, server)
             if kill % 2:
                 time.sleep(random_.uniform(0.1, 2))

@@ -1,0 +1,40 @@
+"""What the tests of workers hand to them: in a module that imports little, since every worker imports it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from folio.errors import PaperError
+
+
+def work(item: str) -> str:
+    """What the tests hand to workers: each item says what should happen to it."""
+    what, _, value = item.partition(" ")
+    if what == "sleep":
+        time.sleep(float(value))
+    elif what == "eat":
+        return str(len(bytearray(int(value) * 2**20)))
+    elif what == "abort":
+        os.abort()
+    elif what == "exit":
+        os._exit(int(value))
+    elif what == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif what == "refuse":
+        raise PaperError("It is torn.", "Glue it.")
+    elif what == "fail":
+        raise LookupError("no such\nthing")
+    elif what == "who":
+        return str(os.getpid())
+    elif what == "lambda":
+        return lambda: value  # type: ignore[return-value]
+    elif what == "mark":
+        Path(value).touch()
+    return item.upper()
+
+
+def identity(item: object) -> object:
+    return item
