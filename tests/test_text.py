@@ -31,6 +31,13 @@ def test_a_technical_name_is_kept_whole_and_in_parts(text: str, tokens: list[str
     assert sorted(found) == sorted(tokens)
 
 
+@given(st.lists(st.text(max_size=20) | st.sampled_from(["ML-KEM.KeyGen,", "e.g.", "a" * 70, "格子署名"]), max_size=8))
+def test_the_tokens_of_a_text_are_those_of_its_words(words: list[str]) -> None:
+    text = " ".join(words)
+    assert tokenize(text) == [token for word in text.split() for token in tokenize(word)]
+    assert tokenize("\u2003".join(words)) == tokenize(text)
+
+
 @pytest.mark.parametrize(
     ("asked", "written"),
     [

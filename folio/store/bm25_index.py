@@ -23,6 +23,8 @@ from folio.text import VERSION, tokenize
 from folio.types import Passage, Stamp
 
 MANIFEST = "folio.json"
+# Of the manifest and the index; 1 had removed passages in it.
+FORMAT = 2
 # tantivy's list of the index's segments; a commit replaces it last.
 META = "meta.json"
 
@@ -59,10 +61,13 @@ def rarity(documents_with: int, documents: int) -> float:
 
 
 class TantivyIndex:
-    """BM25 by tantivy, in a folder that is updated in place, or in memory.
+    """BM25 by tantivy, in a folder or in memory. Passages can be added, but never removed.
 
-    A commit is atomic. The manifest with the stamp is written after it; a kill between the two leaves an index ahead of
-    its stamp, so an update deletes each passage before adding it.
+    tantivy counts a removed passage in its statistics until its segment is merged, and then only estimates them, so
+    scores would depend on the history of the index. Without removals they depend on the passages alone.
+
+    A commit is atomic. The manifest with the stamp is written after it; after a kill between the two, `load` finds the
+    index damaged.
     """
 
     def __init__(self, index: Any, stamp: Stamp, folder: Path | None = None) -> None:
@@ -100,6 +105,8 @@ class TantivyIndex:
 
         try:
             manifest = json.loads((folder / MANIFEST).read_text())
+            if manifest.get("format") != FORMAT:
+                raise IndexDamaged("the BM25 index was made by an older version of Folio")
             if manifest["tokenizer"] != VERSION:
                 raise IndexDamaged("the BM25 index was made with another tokenizer")
             for name, (size, digest) in manifest["files"].items():
@@ -125,24 +132,21 @@ class TantivyIndex:
         ids = self._searcher.fast_field_values("id", [address for _, address in hits])
         return {int(i) for i in ids if i is not None}
 
-    def update(self, added: Iterable[Passage], removed: Iterable[int], stamp: Stamp) -> None:
-        """Add passages, replacing those with the same id, and remove others, in one commit. Raises OSError."""
+    def add(self, passages: Iterable[Passage], stamp: Stamp) -> None:
+        """Add passages that are not in the index, in one commit. Raises OSError."""
         with _os_errors(self._folder):
-            self._commit(added, removed)
+            self._commit(passages)
         self._index.reload()
         self._searcher = self._index.searcher()
         self.stamp = stamp
         if self._folder is not None:
             self._write_manifest(self._folder)
 
-    def _commit(self, added: Iterable[Passage], removed: Iterable[int]) -> None:
+    def _commit(self, passages: Iterable[Passage]) -> None:
         import tantivy
 
         writer = self._index.writer(heap_size=64_000_000, num_threads=1)
-        for chunk_id in removed:
-            writer.delete_documents_by_term("id", chunk_id)
-        for passage in added:
-            writer.delete_documents_by_term("id", passage.id)
+        for passage in passages:
             document = tantivy.Document(paper=passage.paper_id, body=" ".join(_body(passage)))
             document.add_integer("id", passage.id)
             writer.add_document(document)
@@ -154,7 +158,7 @@ class TantivyIndex:
             temporary.unlink(missing_ok=True)
         kept = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and not path.name.startswith(".")]
         files = {path.name: self._size_and_digest(path) for path in kept if path.suffix != ".lock"}
-        write_json(folder / MANIFEST, {**asdict(self.stamp), "tokenizer": VERSION, "files": files})
+        write_json(folder / MANIFEST, {**asdict(self.stamp), "format": FORMAT, "tokenizer": VERSION, "files": files})
         self._files = files
 
     def _size_and_digest(self, path: Path) -> list[Any]:
@@ -165,8 +169,7 @@ class TantivyIndex:
 
     def rarity(self, token: str) -> float:
         """See protocols.LexicalIndex."""
-        # tantivy counts a deleted passage until its segment is merged.
-        return rarity(min(int(self._searcher.doc_freq("body", token)), len(self)), len(self))
+        return rarity(int(self._searcher.doc_freq("body", token)), len(self))
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
         """See protocols.LexicalIndex."""
@@ -183,15 +186,32 @@ class TantivyIndex:
             within = tantivy.Query.term_set_query(schema, "paper", sorted(papers))
             constant = tantivy.Query.const_score_query(within, 0.0)
             matching = tantivy.Query.boolean_query([(must, matching), (must, constant)])
+        # Two sums of the same numbers differ by less than this share: a float32 addition is wrong by at most 2^-24.
+        rounding = len(tokens) * 2.0**-23
         limit = k + 1
         while True:
             found = self._searcher.search(matching, limit=limit, count=False).hits
-            if len(found) < limit or found[-1][0] < found[k - 1][0]:
+            if len(found) < limit or found[-1][0] < found[k - 1][0] * (1 - rounding):
                 break
             limit *= 2  # get every hit that ties with the last: ties are broken by id
         ids = self._searcher.fast_field_values("id", [address for _, address in found])
         pairs = [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True) if i is not None]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+        return tied(pairs, rounding)[:k]
+
+
+def tied(found: Iterable[tuple[int, float]], rounding: float) -> list[tuple[int, float]]:
+    """Ids with scores, best first, ties by id. Scores that differ by no more than the share `rounding` become equal.
+
+    tantivy adds up the scores of a query's words in an order that depends on its segments, in single precision.
+    """
+    tied: list[tuple[int, float]] = []
+    last = best = math.inf
+    for chunk, score in sorted(found, key=lambda pair: -pair[1]):
+        if score < last * (1 - rounding):
+            best = score
+        tied.append((chunk, best))
+        last = score
+    return sorted(tied, key=lambda pair: (-pair[1], pair[0]))
 
 
 class OkapiIndex:

@@ -243,14 +243,16 @@ def _empty_vector_index(stamp: Stamp, library: Library) -> VectorIndex:
 
 
 def _update_lexical(stamp: Stamp, library: Library, index: TantivyIndex | None, folder: Path | None) -> TantivyIndex:
-    """The same for BM25."""
-    if index is None or not _can_update(index.stamp, stamp):
-        index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
-    since = index.stamp.generation
-    index.update(library.passages(since), library.removed(since), stamp)
-    if len(index) != library.chunk_count():
-        index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
-        index.update(library.passages(), (), stamp)
+    """The same for BM25. It is rebuilt if any of its passages has been removed, so that its scores have no history."""
+    if index is not None and _can_update(index.stamp, stamp):
+        since = index.stamp.generation
+        removed = library.removed(since)
+        if not removed or index.ids().isdisjoint(removed):
+            index.add(library.passages(since), stamp)
+            if len(index) == library.chunk_count():
+                return index
+    index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
+    index.add(library.passages(), stamp)
     return index
 
 

@@ -23,7 +23,7 @@ from folio.types import Chunk, Failure, NewPaper, PageMap, Paper, Passage, Sourc
 
 # Everything shown about papers
 _SELECT_PAPERS = """
-    SELECT id, (SELECT name FROM files WHERE paper = p.id ORDER BY rowid LIMIT 1), title, authors, year,
+    SELECT id, (SELECT min(name) FROM files WHERE paper = p.id), title, authors, year,
         starts, labels, length, (SELECT count(*) FROM chunks WHERE paper = p.id), problems, arxiv
     FROM papers p INDEXED BY papers_about"""
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
@@ -88,7 +88,7 @@ class Library:
         return sorted(papers, key=lambda paper: (paper.file, paper.id))
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
-        """The papers with these ids, each named after its first file; unknown ids are skipped."""
+        """The papers with these ids, each named after the first of its files by name; unknown ids are skipped."""
         sql = f"{_SELECT_PAPERS} WHERE id = :paper"
         return [_paper(row) for paper in ids for row in self._query(sql, paper=paper)]
 

@@ -2,72 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from folio.errors import StoreBusy, StoreMismatch
-from folio.ingest.chunking import chunk_id, split
 from folio.store.bm25_index import TantivyIndex
 from folio.store.indexes import (
+    LEXICAL,
     LIBRARY,
-    Engine,
     Indexes,
     faults,
     open_indexes,
     rebuild_indexes,
     require_fingerprint,
-    update_indexes,
     verify,
     writing,
 )
 from folio.store.library import Library
 from folio.store.vector_index import VectorIndex
-from folio.types import NewPaper, PageMap, SourceFile, Vectors
+from folio.types import Vectors
 from tests.helpers.fakes import HashingEmbedder, overwrite
 from tests.helpers.paths import ROOT
-
-FINGERPRINT = {"embedder": "hashing", "dimension": "64", "chunk_size": "80"}
-TEXTS = {
-    "lattices": "A lattice is a discrete group of points. Its shortest vector is hard to find in high dimension.\n\n"
-    "A signature samples a short vector near a point that the message chooses.\n\nKeys are large but signing is fast.",
-    "sponges": "A sponge absorbs its input block by block. Then it squeezes out as many bits as are wanted.\n\n"
-    "The permutation inside is public and fixed.\n\nIts capacity decides how secure the sponge is.",
-    "gradients": "The gradient of the loss tells each weight which way to go. A step against it lowers the loss.\n\n"
-    "Momentum remembers where the gradient pointed before.\n\nA schedule makes the steps shorter as training goes on.",
-}
-LATER = "Trees are balanced by rotations. A rotation keeps the order of the keys.\n\nLattices order keys in part only."
-QUESTIONS = ("shortest vector in a lattice", "what does the gradient tell", "sponge capacity", "keys")
-
-
-class Store:
-    """A folder with a library that is filled without an ingest."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.embedder = HashingEmbedder()
-        self.library = Library(folder / LIBRARY, create=True)
-        self.library.set_fingerprint(FINGERPRINT)
-
-    def add(self, name: str, text: str) -> None:
-        sha256 = hashlib.sha256(text.encode()).hexdigest()
-        spans = split(text, 80, 20)
-        paper = NewPaper(sha256, name.title(), (), None, text, PageMap((0,), ("",)), spans)
-        ids = [chunk_id(sha256, start, end) for start, end in spans]
-        vectors = self.embedder.embed_passages([text[start:end] for start, end in spans])
-        self.library.add(paper, SourceFile(f"/papers/{name}.pdf", f"{name}.pdf", sha256), ids, vectors)
-
-    def update(self, engine: Engine = "tantivy") -> None:
-        with writing(self.folder):
-            update_indexes(self.folder, self.library, engine)
+from tests.helpers.stores import FINGERPRINT, LATER, QUESTIONS, TEXTS, Notices, Store
 
 
 @pytest.fixture
@@ -78,11 +43,6 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     made.update()
     yield made
     made.library.close()
-
-
-class Notices(list[str]):
-    def __call__(self, text: str) -> None:
-        self.append(text)
 
 
 def _search(indexes: Indexes, embedder: HashingEmbedder) -> list[list[tuple[int, float]]]:
@@ -140,7 +100,7 @@ def _foreign_bm25(folder: Path) -> None:
 def _emptied_bm25(folder: Path) -> None:
     """With the right stamp, but no passages."""
     stamp = TantivyIndex.load(folder / "lexical").stamp
-    TantivyIndex.create(stamp, folder / "lexical").update((), (), stamp)
+    TantivyIndex.create(stamp, folder / "lexical").add((), stamp)
 
 
 def _wide_vectors(folder: Path) -> None:
@@ -261,7 +221,7 @@ def test_an_outdated_index_is_updated(filled: Store, tmp_path: Path, which: str,
     for question in QUESTIONS:
         vector = filled.embedder.embed_query(question)
         assert indexes.vectors.search(vector, 6) == anew.vectors.search(vector, 6)
-        assert {i for i, _ in indexes.lexical.search(question, 99)} == {i for i, _ in anew.lexical.search(question, 99)}
+        assert indexes.lexical.search(question, 99) == anew.lexical.search(question, 99)
 
 
 def test_an_index_of_another_library_is_rebuilt(filled: Store, tmp_path: Path) -> None:
@@ -461,8 +421,10 @@ def _other_chunk(filled: Store) -> None:
 
 
 def _other_passage(filled: Store) -> None:
-    index = TantivyIndex.load(filled.folder / "lexical")
-    index.update((), [min(index.ids())], index.stamp)
+    lexical = filled.folder / LEXICAL
+    index = TantivyIndex.create(TantivyIndex.load(lexical).stamp, lexical)
+    first, *others = filled.library.passages()
+    index.add([replace(first, id=first.id + 1), *others], index.stamp)
 
 
 def _tampered_text(filled: Store) -> None:
