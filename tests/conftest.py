@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +21,25 @@ from tests.helpers.ollama_server import OllamaStandIn
 settings.register_profile("folio", derandomize=True, deadline=None)
 settings.load_profile("folio")
 
+def _is_roomy(folder: Path) -> bool:
+    """Whether files can be written there, 4 GiB of them, and started as programs."""
+    if not folder.is_dir() or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return False
+    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 4 * 2**30
+
+
+# The tests' folders are in memory if they can be: the store syncs its files, which takes long on many disks.
+if _is_roomy(Path("/dev/shm")):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+
 # A shell that runs the tests in the background has Ctrl-C ignored, and so would every command that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the cores: many tests wait for processes that they started."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def test_feedback_is_on_the_last_question(log: QueryLog, path: Path) -> None:
 
 
 def test_feedback_before_any_question(log: QueryLog) -> None:
-    with pytest.raises(UsageError, match="no question") as caught:
+    with pytest.raises(UsageError, match="no answer to rate") as caught:
         log.mark("good")
     assert "python query.py" in caught.value.remedy
 
