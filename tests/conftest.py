@@ -14,10 +14,14 @@ from folio.store.library import Library
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
 settings.load_profile("folio")
+
+if (ROOT / ".env").exists():
+    pytest.exit("The .env of this checkout would change what the tests see: move it away while they run.", 1)
 
 # A shell that runs the tests in the background has Ctrl-C ignored, and so would every command that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -79,7 +79,8 @@ class CliRunner:
     def environment(self) -> dict[str, str]:
         """The environment of a new user, with the settings."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR")}
-        return {**kept, "HOME": str(self.folder / "home"), "COLUMNS": "120", **self.settings}
+        home = self.folder / "home"
+        return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "COLUMNS": "120", **self.settings}
 
     def ingest(self, *arguments: str) -> CliResult:
         return self._here(ingest, arguments)
@@ -146,6 +147,7 @@ HUB_AND_TRACING = dict.fromkeys(
         "LANGCHAIN_TRACING",
         "LANGCHAIN_TRACING_V2",
         "TOKENIZERS_PARALLELISM",
+        "PYTHONSAFEPATH",
     ),
     "",
 )
