@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -104,12 +104,15 @@ class Settings(BaseSettings):
     BM25_WEIGHT: Weight = 0.3
     """Weight of the BM25 score in the fused score."""
 
-    # Privacy and the PDF viewer
+    # Privacy, the PDF viewer and the server
     QUERY_LOG: bool = True
     """Whether questions and answers are logged in the index, and conversations of the web page kept there."""
     PDF_VIEWER: str = "auto"
     """What opens a cited page. `auto` uses an installed viewer; `none` draws the page as a picture; or a command with
     `{file}` and, for the page, `{page}`. Not read from the checkout's `.env`."""
+
+    FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
+    """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
 
     # Limits
     CONTEXT_TOKENS: Annotated[int, Field(ge=256)] = 6000

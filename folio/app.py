@@ -20,6 +20,7 @@ from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
+from folio.store.permissions import make_private
 from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
@@ -79,6 +80,11 @@ class App:
     def logs_questions(self) -> bool:
         """Whether questions are written to the log, and conversations kept."""
         return self.settings.QUERY_LOG
+
+    @property
+    def server_token(self) -> str | None:
+        """The token that clients of the server must send."""
+        return self.settings.FOLIO_TOKEN.get_secret_value() or None
 
     @property
     def top_k(self) -> int:
@@ -317,7 +323,7 @@ class App:
 
 
 def from_environment(notice: Notice) -> App:
-    """The app with the current settings, offline. Notices an Ollama host that is another computer.
+    """The app with the current settings, offline, its store closed to others. Notices an Ollama host elsewhere.
 
     Raises UsageError for an invalid setting, and for such a host if it is not allowed.
     """
@@ -330,6 +336,7 @@ def from_environment(notice: Notice) -> App:
             f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it.",
         ) from error
     app.models.announce_remote()
+    make_private(app.store_folder, app.record_file)
     return app
 
 

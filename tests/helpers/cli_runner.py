@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,10 @@ class CliRunner:
         return found
 
     def _here(self, script: Any, arguments: Sequence[str], typed: str = "") -> CliResult:
-        with self.monkeypatch.context() as patch:
+        umask = os.umask(0)
+        os.umask(umask)
+        with self.monkeypatch.context() as patch, ExitStack() as undo:
+            undo.callback(os.umask, umask)  # which the command sets
             for name in Settings.model_fields:
                 patch.delenv(name, raising=False)
             for name, value in {**HUB_AND_TRACING, **self.environment()}.items():
