@@ -1,33 +1,44 @@
 """Every setting of Folio, with its default and its meaning. docs/settings.md is made from this file by `make docs`.
 
-Set them in the environment or in a file named .env in the current folder:
+Set them in the environment, or in a file named .env in the user's config folder or in the checkout:
 
     CHUNK_SIZE=1000 python ingest.py --rebuild
     OLLAMA_HOST=127.0.0.1:11500 python query.py "question"
+
+No other .env is read: the current folder may be one of papers, which somebody else has filled.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _checkout() -> Path | None:
+    """The checkout that this file is in; None for an installed Folio."""
+    here = Path(__file__).resolve().parent
+    return here if (here / "ingest.py").is_file() else None
 
 
 def _data_folder() -> Path:
     """The checkout; for an installed Folio, which is in none, the folder of the user's data."""
-    here = Path(__file__).resolve().parent
-    if (here / "ingest.py").is_file():
-        return here
+    if CHECKOUT is not None:
+        return CHECKOUT
     from platformdirs import user_data_path
 
     return user_data_path("folio", appauthor=False)
 
 
+CHECKOUT = _checkout()
 DATA = _data_folder()
+# They run a command or let text leave this computer: set in the environment or by the user, never in the checkout.
+PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER")
 
 Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, le=1)]
@@ -37,9 +48,7 @@ Seconds = Annotated[float, Field(gt=0)]
 class Settings(BaseSettings):
     """All settings, checked. Only app.py and model_choice.py see them."""
 
-    model_config = SettingsConfigDict(
-        env_file=".env", extra="ignore", frozen=True, use_attribute_docstrings=True, env_ignore_empty=True
-    )
+    model_config = SettingsConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True, env_ignore_empty=True)
 
     # Files and folders
     PAPERS_DIR: Path = DATA / "papers"
@@ -63,13 +72,17 @@ class Settings(BaseSettings):
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"
-    """The Ollama server: a host, host:port or a URL."""
+    """The Ollama server: a host, host:port or a URL. Not read from the checkout's `.env`."""
+    ALLOW_REMOTE_OLLAMA: bool = False
+    """Whether OLLAMA_HOST may be another computer, which questions and passages are then sent to. Not read from the
+    checkout's `.env`."""
     EMBED_MODEL: str = "nomic-embed-text"
     """The embedding model on Ollama."""
     LLM_MODEL: str = "llama3.1:8b"
     """The chat model on Ollama."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
-    """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or a folder."""
+    """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
+    beginning with a dot."""
 
     # Reading, splitting and searching
     PARSER: Literal["fast", "layout"] = "fast"
@@ -91,12 +104,15 @@ class Settings(BaseSettings):
     BM25_WEIGHT: Weight = 0.3
     """Weight of the BM25 score in the fused score."""
 
-    # Privacy and the PDF viewer
+    # Privacy, the PDF viewer and the server
     QUERY_LOG: bool = True
     """Whether questions and answers are logged in the index, and conversations of the web page kept there."""
     PDF_VIEWER: str = "auto"
     """What opens a cited page. `auto` uses an installed viewer; `none` draws the page as a picture; or a command with
-    `{file}` and, for the page, `{page}`."""
+    `{file}` and, for the page, `{page}`. Not read from the checkout's `.env`."""
+
+    FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
+    """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
 
     # Limits
     CONTEXT_TOKENS: Annotated[int, Field(ge=256)] = 6000
@@ -145,13 +161,41 @@ class SettingsError(Exception):
     """A setting has an invalid value; the message names it."""
 
 
-def load_settings() -> Settings:
-    """The settings from the environment and .env. Raises SettingsError naming the first invalid one."""
+def personal_file() -> Path:
+    """The user's own .env: ~/.config/folio/.env on Linux. It may set everything."""
+    from platformdirs import user_config_path
+
+    return user_config_path("folio", appauthor=False) / ".env"
+
+
+def load_settings(notice: Callable[[str], None]) -> Settings:
+    """The settings from the environment, then personal_file(), then the checkout's .env.
+
+    notice: told about a .env in the current folder, which is not read. Raises SettingsError naming the first invalid
+    setting, or a file that cannot be read or sets what it may not.
+    """
+    own = CHECKOUT / ".env" if CHECKOUT else None
+    files = [file for file in (own, personal_file()) if file and os.path.isfile(file)]  # the last one wins
+    for file in files:
+        _check_file(file, () if file != own else PERSONAL)
+    if os.path.isfile(".env") and not any(os.path.samefile(".env", file) for file in files):
+        notice(f"The file .env in the current folder is not read. Your settings go into {personal_file()}.")
     try:
-        return Settings()
+        return Settings(_env_file=files)  # type: ignore[call-arg]
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"
         raise SettingsError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def _check_file(file: Path, refused: tuple[str, ...]) -> None:
+    """Raise SettingsError if a .env cannot be read or sets one of the refused."""
+    from dotenv import dotenv_values
+
+    try:
+        names = {name.upper() for name in dotenv_values(file)}
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f".env cannot be read: {error}") from error
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    for name in refused:
+        if name in names:
+            raise SettingsError(f"{name}: {file} must not set it")

@@ -20,20 +20,21 @@ from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
+from folio.store.permissions import make_private
 from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile, Style
 
 if TYPE_CHECKING:
-    from config import Settings, SettingsError, load_settings
+    from config import Settings, SettingsError, load_settings, personal_file
     from folio.answer.chat import Chat
     from folio.ingest import pipeline
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.search.langchain import FolioRetriever
 else:
     try:  # An installed Folio carries config.py under this name: a top-level `config` there may be another program's.
-        from folio._config import Settings, SettingsError, load_settings
+        from folio._config import Settings, SettingsError, load_settings, personal_file
     except ModuleNotFoundError:
-        from config import Settings, SettingsError, load_settings
+        from config import Settings, SettingsError, load_settings, personal_file
 
 # Seconds that Ollama may take when the question is only what is ready
 _GLANCE_S = 2.0
@@ -79,6 +80,11 @@ class App:
     def logs_questions(self) -> bool:
         """Whether questions are written to the log, and conversations kept."""
         return self.settings.QUERY_LOG
+
+    @property
+    def server_token(self) -> str | None:
+        """The token that clients of the server must send."""
+        return self.settings.FOLIO_TOKEN.get_secret_value() or None
 
     @property
     def top_k(self) -> int:
@@ -317,14 +323,21 @@ class App:
 
 
 def from_environment(notice: Notice) -> App:
-    """The app with the current settings, offline. Raises UsageError for an invalid setting."""
+    """The app with the current settings, offline, its store closed to others. Notices an Ollama host elsewhere.
+
+    Raises UsageError for an invalid setting, and for such a host if it is not allowed.
+    """
     go_offline()
     try:
-        return App(load_settings(), notice)
+        app = App(load_settings(notice), notice)
     except SettingsError as error:
         raise UsageError(
-            f"A setting is invalid: {error}.", "Correct it in the environment or in .env; docs/settings.md explains it."
+            f"A setting is invalid: {error}.",
+            f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it.",
         ) from error
+    app.models.announce_remote()
+    make_private(app.store_folder, app.record_file)
+    return app
 
 
 def connect() -> App:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
 from folio.models.cross_encoder import CrossEncoderReranker, find_model
-from folio.models.ollama import OllamaServer, base_url, is_local
+from folio.models.ollama import OllamaServer, is_local, server_url
 from folio.models.onnx_cache import GRAPHS
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
 from folio.search.builtin_reranker import BuiltinReranker
@@ -43,11 +43,17 @@ class ModelChoice:
 
     @cached_property
     def server(self) -> OllamaServer:
-        """The configured Ollama server; nothing is sent to it yet. Raises UsageError for an invalid address."""
-        url = base_url(self.settings.OLLAMA_HOST)
-        if not is_local(url):
-            self.notice(f"Ollama is on another computer, {url}: questions and passages are sent there.")
+        """The configured Ollama server; nothing is sent to it yet.
+
+        Raises UsageError for an invalid address, and for another computer's unless the settings allow it.
+        """
+        url = server_url(self.settings.OLLAMA_HOST, allow_remote=self.settings.ALLOW_REMOTE_OLLAMA)
         return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
+
+    def announce_remote(self) -> None:
+        """Say so if the Ollama server is another computer. Raises UsageError as `server` does."""
+        if not is_local(self.server.url):
+            self.notice(f"Questions and passages go to {self.server.url}, another computer.")
 
     # What would be better
 

@@ -7,7 +7,11 @@ from ipaddress import ip_address
 
 
 def go_offline() -> None:
-    """Switch off downloads, tracing and telemetry in the libraries. Call it before they are imported."""
+    """Switch off downloads, tracing and telemetry in the libraries. Call it before they are imported.
+
+    Worker processes, too, import nothing from the current folder, where `python -c` would look first: it may be a
+    folder of papers, in which somebody has put a multiprocessing.py.
+    """
     os.environ.update(
         HF_HUB_OFFLINE="1",
         TRANSFORMERS_OFFLINE="1",
@@ -18,6 +22,7 @@ def go_offline() -> None:
         LANGCHAIN_TRACING="false",
         LANGCHAIN_TRACING_V2="false",
         TOKENIZERS_PARALLELISM="false",
+        PYTHONSAFEPATH="1",
     )
 
 

@@ -22,11 +22,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from config import Settings, SettingsError, load_settings
+from config import Settings, SettingsError, load_settings, personal_file
 from folio.errors import FolioError, ModelError, UsageError
 from folio.models.cross_encoder import CrossEncoderReranker, find_model
 from folio.models.minilm import BuiltinEmbedder
-from folio.models.ollama import OllamaServer, base_url
+from folio.models.ollama import OllamaServer, server_url
 from folio.models.onnx_cache import GRAPHS
 
 # What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
@@ -36,9 +36,10 @@ OTHER_FORMATS = ["onnx/*", "openvino/*"]
 console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def pull(host: str, timeout_s: float, model: str) -> None:
+def pull(settings: Settings, model: str) -> None:
     """Have the Ollama server pull a model. Raises FolioError."""
-    server = OllamaServer(base_url(host), timeout_s)
+    url = server_url(settings.OLLAMA_HOST, allow_remote=settings.ALLOW_REMOTE_OLLAMA)
+    server = OllamaServer(url, settings.OLLAMA_TIMEOUT_S)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(model, total=None)
@@ -86,11 +87,11 @@ def make_graphs(name: str, models: Path) -> None:
 def fetch(settings: Settings) -> list[FolioError]:
     """Fetch each model, even if another one failed, then build their graphs. Returns the failures."""
     embed, llm, cross_encoder = settings.EMBED_MODEL, settings.LLM_MODEL, settings.CROSS_ENCODER
-    host, timeout_s = settings.OLLAMA_HOST, settings.OLLAMA_TIMEOUT_S
+    host = settings.OLLAMA_HOST
     folder = settings.MODELS_DIR / cross_encoder.rpartition("/")[2]
     jobs: list[tuple[str, Callable[[], None]]] = [
-        (f"{embed}: Ollama at {host} downloads it", partial(pull, host, timeout_s, embed)),
-        (f"{llm}: Ollama at {host} downloads it", partial(pull, host, timeout_s, llm)),
+        (f"{embed}: Ollama at {host} downloads it", partial(pull, settings, embed)),
+        (f"{llm}: Ollama at {host} downloads it", partial(pull, settings, llm)),
     ]
     if find_model(cross_encoder, settings.MODELS_DIR):
         console.print(f"{cross_encoder}: already on this computer")
@@ -128,9 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.parse_args(argv)
     try:
-        failures = fetch(load_settings())
+        failures = fetch(load_settings(console.print))
     except SettingsError as error:
-        remedy = "Correct it in the environment or in .env; docs/settings.md explains it."
+        remedy = f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it."
         _report(UsageError(f"A setting is invalid: {error}.", remedy))
         return UsageError.exit_code
     except KeyboardInterrupt:

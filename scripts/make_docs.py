@@ -20,6 +20,8 @@ from typing import Any, Literal, get_args, get_origin
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from pydantic import SecretStr
+
 from config import Settings
 from folio.commands import ask, evaluate, ingest, serve
 
@@ -121,7 +123,7 @@ def _values(info: Any) -> str:
         return ", ".join(f"`{choice}`" for choice in get_args(info.annotation))
     signs = {"ge": "from", "gt": "above", "le": "to"}
     limits = [(word, getattr(limit, sign, None)) for limit in info.metadata for sign, word in signs.items()]
-    kinds = {bool: "`true`, `false`", Path: "path", str: "text", int: "integer", float: "number"}
+    kinds = {bool: "`true`, `false`", Path: "path", str: "text", SecretStr: "text", int: "integer", float: "number"}
     return " ".join([kinds[info.annotation], *(f"{word} {limit}" for word, limit in limits if limit is not None)])
 
 

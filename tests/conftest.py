@@ -16,10 +16,12 @@ from folio.store.library import Library
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
 settings.load_profile("folio")
+
 
 def _is_roomy(folder: Path) -> bool:
     """Whether files can be written there, 4 GiB of them, and started as programs."""
@@ -31,6 +33,8 @@ def _is_roomy(folder: Path) -> bool:
 # The tests' folders are in memory if they can be: the store syncs its files, which takes long on many disks.
 if _is_roomy(Path("/dev/shm")):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+if (ROOT / ".env").exists():
+    pytest.exit("The .env of this checkout would change what the tests see: move it away while they run.", 1)
 
 # A shell that runs the tests in the background has Ctrl-C ignored, and so would every command that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -156,14 +156,3 @@ def test_a_redirect_to_another_computer_is_not_followed(closed: CliRunner, ollam
     assert ran.code == 1
     assert "redirects to another address" in ran.err
     assert "BROKE OUT" not in ran.err
-
-
-def test_another_computer_as_the_host_is_what_the_user_asked_for_and_said(desk: CliRunner) -> None:
-    small_papers(desk.papers)
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
-    desk.ingest()
-    desk.settings |= {"OLLAMA_HOST": "192.0.2.1:9", "LLM": "ollama", "OLLAMA_TIMEOUT_S": "0.2"}
-    ran = desk.query(QUESTION)
-    assert ran.code == 1
-    assert "Ollama is on another computer, http://192.0.2.1:9" in ran.err
-    assert "No Ollama server answers at http://192.0.2.1:9" in ran.err

@@ -28,6 +28,7 @@ def command(run: Callable[[App], int]) -> int:
     # The ollama package creates a client at import, with the proxies of the environment, and fails for a SOCKS proxy.
     # Folio uses no proxy. A program that needs its proxies calls folio.app.connect, which leaves them alone.
     os.environ.update(NO_PROXY="*", no_proxy="*")
+    os.umask(0o077)  # whatever a command writes is for this user alone
     try:
         from folio.app import from_environment
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from folio.app import App
 
 TOKEN_LENGTH = 16  # characters: what cannot be guessed by trying
+MAX_TOKEN_LENGTH = 4096  # characters: browsers keep no longer cookie
 
 
 def port(text: str) -> int:
@@ -27,7 +28,14 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
     found.add_argument("--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for any free port")
-    found.add_argument("--token", help="token that clients must send; required if others can reach the address")
+    token = found.add_mutually_exclusive_group()
+    token.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="file with the token that clients must send (default: the setting FOLIO_TOKEN); a token is required if"
+        " others can reach the address",
+    )
+    token.add_argument("--token", help="the token itself, which other users can see in the list of processes")
     found.add_argument("--open", action="store_true", help="open the page in the browser")
     return found
 
@@ -47,22 +55,41 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.web import server
     from folio.web.request_guard import AccessRules
 
-    _require_token(arguments.host, arguments.token)
+    token = _token(app, arguments)
+    _require_token(arguments.host, token)
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
-            rules = AccessRules(arguments.host, listening.getsockname()[1], arguments.token, names)
+            rules = AccessRules(arguments.host, listening.getsockname()[1], token, names)
             from folio.web.api import make_web
 
             web = make_web(app, rules)
-            address = f"{rules.url}?token={arguments.token}" if arguments.token else rules.url
+            address = f"{rules.url}?token={token}" if token else rules.url
+            if arguments.open and token:
+                from folio.console import say
+
+                say("The browser is not opened: its address would show the token in the list of processes.")
             print(f"Folio is at {address} - Ctrl-C stops it.", flush=True)
-            if arguments.open:
+            if arguments.open and not token:
                 _open(address)
             server.serve(web, listening)
     except KeyboardInterrupt:  # the normal way to stop
         server.leave()
     return 0
+
+
+def _token(app: App, arguments: argparse.Namespace) -> str | None:
+    """The token of --token, the first line of --token-file, or that of the settings. Raises UsageError."""
+    if arguments.token_file is None:
+        return app.server_token if arguments.token is None else str(arguments.token)
+    from folio.errors import UsageError
+
+    try:
+        with open(arguments.token_file, encoding="ascii") as file:
+            return file.readline(MAX_TOKEN_LENGTH).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not plain text"
+        raise UsageError(f"{arguments.token_file} cannot be read: {reason}.", "Give a file with a token.") from error
 
 
 def _require_token(host: str, token: str | None) -> None:
@@ -72,10 +99,11 @@ def _require_token(host: str, token: str | None) -> None:
     from folio.errors import UsageError
     from folio.offline import is_loopback
 
-    make_one = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
+    command = 'python -c "import secrets; print(secrets.token_urlsafe())"'
+    make_one = f"Make one with {command} and put it into FOLIO_TOKEN, or into a file for --token-file."
     if token is None:
         if not is_loopback(host):
-            raise UsageError(f"Other computers can reach {host}, so a --token is required.", make_one)
+            raise UsageError(f"Other computers can reach {host}, so a token is required.", make_one)
     elif len(token) < TOKEN_LENGTH:
         raise UsageError(f"The token is shorter than {TOKEN_LENGTH} characters.", make_one)
     elif not re.fullmatch(r"[A-Za-z0-9._~-]+", token):

@@ -45,22 +45,25 @@ def picture(run: Run) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         before = os.environ.get("MPLCONFIGDIR")
         os.environ["MPLCONFIGDIR"] = before or folder
+        import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         if before is None:
             del os.environ["MPLCONFIGDIR"]
 
-    points = refusal_curve(run.asked)
-    drawn = Figure(figsize=(WIDTH * (1.5 if points else 1), HEIGHT), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(drawn)
-    axes: Any = drawn.subplots(1, 2 if points else 1, squeeze=False, width_ratios=[2, 1] if points else [1])[0]
-    _draw_stages(axes[0], run)
-    if points:
-        _draw_curve(axes[1], run)
-    out = io.BytesIO()
-    drawn.savefig(out, format="png")
-    return out.getvalue()
+    # Not as a matplotlibrc in the current folder says: its text.usetex would run LaTeX.
+    with matplotlib.rc_context(matplotlib.rcParamsDefault):
+        points = refusal_curve(run.asked)
+        drawn = Figure(figsize=(WIDTH * (1.5 if points else 1), HEIGHT), dpi=DPI, layout="constrained")
+        FigureCanvasAgg(drawn)
+        axes: Any = drawn.subplots(1, 2 if points else 1, squeeze=False, width_ratios=[2, 1] if points else [1])[0]
+        _draw_stages(axes[0], run)
+        if points:
+            _draw_curve(axes[1], run)
+        out = io.BytesIO()
+        drawn.savefig(out, format="png")
+        return out.getvalue()
 
 
 def _draw_stages(axes: Axes, run: Run) -> None:

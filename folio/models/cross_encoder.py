@@ -55,9 +55,11 @@ QUANTISED_TOLERANCE = 0.05
 def find_model(name: str, models: Path) -> Path | None:
     """The folder of a cross-encoder: `name` as a path, in `models`, or in Hugging Face's cache. None if not found.
 
-    Uses no network, and not Hugging Face's package, which takes a quarter of a second to import.
+    Uses no network, and not Hugging Face's package, which takes a quarter of a second to import. A relative path begins
+    with a dot: the name of a model must not lead into the current folder, which may be one of papers.
     """
-    folders = [Path(name), models / name.rpartition("/")[2]]
+    is_path = name.startswith(".") or Path(name).is_absolute()
+    folders = [Path(name)] if is_path else [models / name.rpartition("/")[2]]
     try:
         cached = _hub_cache() / f"models--{name.replace('/', '--')}"
         if (cached / "refs" / "main").is_file():

@@ -69,6 +69,17 @@ def is_local(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
+def server_url(host: str, *, allow_remote: bool) -> str:
+    """OLLAMA_HOST as a URL, as `base_url`. Raises UsageError, also for another computer unless that is allowed."""
+    url = base_url(host)
+    if not (allow_remote or is_local(url)):
+        raise UsageError(
+            f"OLLAMA_HOST is {url}, another computer, which questions and passages would be sent to.",
+            "Set ALLOW_REMOTE_OLLAMA=true besides to allow it, or OLLAMA_HOST=127.0.0.1 for the Ollama of this one.",
+        )
+    return url
+
+
 def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, Any]:
     """Arguments for Ollama's clients, sync and async, that keep them to the configured host.
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -564,12 +563,6 @@ def test_help_is_there_at_once_and_names_every_option(desk: CliRunner) -> None:
         ran = desk.spawn(script, "--help")
         assert (ran.code, ran.err) == (0, "")
         assert [option for option in options if option not in ran.out] == []
-
-
-def test_settings_in_a_env_file_of_the_folder(desk: CliRunner) -> None:
-    small_papers(desk.papers)
-    Path(desk.folder / ".env").write_text("CHUNK_SIZE=200\nCHUNK_OVERLAP=0\n", encoding="utf-8")
-    assert table(desk.ingest())["added"][2] > 2
 
 
 def test_a_reader_that_has_gone_is_no_error(ready: CliRunner) -> None:

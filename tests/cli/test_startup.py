@@ -19,7 +19,7 @@ QUESTION = "How long is the Aletsch glacier?"
 SEARCHING = {
     *("numpy", "faiss", "onnxruntime", "tokenizers", "tantivy", "Stemmer"),
     *("pydantic", "pydantic_core", "pydantic_settings", "annotated_types", "typing_extensions", "typing_inspection"),
-    *("dotenv", "filelock", "packaging", "rich", "pygments"),
+    *("dotenv", "filelock", "packaging", "platformdirs", "rich", "pygments"),
 }
 # What no answer of the built-in models needs.
 NEVER = {

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ class CliRunner:
     def environment(self) -> dict[str, str]:
         """The environment of a new user, with the settings."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR")}
-        return {**kept, "HOME": str(self.folder / "home"), "COLUMNS": "120", **self.settings}
+        home = self.folder / "home"
+        return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "COLUMNS": "120", **self.settings}
 
     def ingest(self, *arguments: str) -> CliResult:
         return self._here(ingest, arguments)
@@ -114,7 +116,10 @@ class CliRunner:
         return found
 
     def _here(self, script: Any, arguments: Sequence[str], typed: str = "") -> CliResult:
-        with self.monkeypatch.context() as patch:
+        umask = os.umask(0)
+        os.umask(umask)
+        with self.monkeypatch.context() as patch, ExitStack() as undo:
+            undo.callback(os.umask, umask)  # which the command sets
             for name in Settings.model_fields:
                 patch.delenv(name, raising=False)
             for name, value in {**HUB_AND_TRACING, **self.environment()}.items():
@@ -146,6 +151,7 @@ HUB_AND_TRACING = dict.fromkeys(
         "LANGCHAIN_TRACING",
         "LANGCHAIN_TRACING_V2",
         "TOKENIZERS_PARALLELISM",
+        "PYTHONSAFEPATH",
     ),
     "",
 )

@@ -9,7 +9,7 @@ import pytest
 
 from config import load_settings
 from folio.errors import FolioError
-from folio.models.ollama import OllamaServer, base_url
+from folio.models.ollama import OllamaServer, server_url
 from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.ollama, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 def missing() -> str:
     """What keeps these tests from running; nothing where a server is ready."""
-    settings = load_settings()
-    server = OllamaServer(base_url(settings.OLLAMA_HOST), settings.OLLAMA_TIMEOUT_S)
-    if server.version() is None:
-        return f"no Ollama server answers at {server.url}"
+    settings = load_settings(print)
     try:
+        server = OllamaServer(server_url(settings.OLLAMA_HOST, allow_remote=False), settings.OLLAMA_TIMEOUT_S)
+        if server.version() is None:
+            return f"no Ollama server answers at {server.url}"
         server.require_local(settings.EMBED_MODEL)
         server.require_local(settings.LLM_MODEL)
     except FolioError as error:
@@ -38,7 +38,7 @@ def real(desk: CliRunner) -> CliRunner:
     reason = missing()
     if reason:
         pytest.skip(reason)
-    settings = load_settings()
+    settings = load_settings(print)
     small_papers(desk.papers)
     shutil.copy(SAMPLE, desk.papers)
     desk.settings |= {

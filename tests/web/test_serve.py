@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from config import Settings
+from folio.app import App
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.live_server import until
@@ -20,7 +22,10 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.serve_process import WAIT_S, Served
 
 TOKEN = "a-token-of-24-characters"
-MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
+MAKE_ONE = (
+    'Make one with python -c "import secrets; print(secrets.token_urlsafe())" and put it into FOLIO_TOKEN, or into a'
+    " file for --token-file."
+)
 QUESTION = "How long is the Aletsch glacier?"
 FIRST = "The Aletsch glacier has a length of 23 kilometres"
 
@@ -47,9 +52,9 @@ def raw(served: Served, request: bytes) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize(
     ("arguments", "happened", "remedy"),
     [
-        (["--host", "0.0.0.0"], "Other computers can reach 0.0.0.0, so a --token is required.", MAKE_ONE),
-        (["--host", "::"], "Other computers can reach ::, so a --token is required.", MAKE_ONE),
-        (["--host", "localhost."], "Other computers can reach localhost., so a --token is required.", MAKE_ONE),
+        (["--host", "0.0.0.0"], "Other computers can reach 0.0.0.0, so a token is required.", MAKE_ONE),
+        (["--host", "::"], "Other computers can reach ::, so a token is required.", MAKE_ONE),
+        (["--host", "localhost."], "Other computers can reach localhost., so a token is required.", MAKE_ONE),
         (["--token", "x" * 15], "The token is shorter than 16 characters.", MAKE_ONE),
         (["--host", "0.0.0.0", "--token", ""], "The token is shorter than 16 characters.", MAKE_ONE),
         (
@@ -169,6 +174,38 @@ def test_the_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
     assert served.err == ""
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("source", ["the setting", "a file"])
+def test_the_token_need_not_stand_in_the_list_of_processes(ready: CliRunner, tmp_path: Path, source: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    arguments, settings = ((), {"FOLIO_TOKEN": TOKEN}) if source == "the setting" else (("--token-file", str(file)), {})
+    with Served(ready, *arguments, **settings) as served:
+        assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C stops it.\n"
+        assert served.client.get("/health").status_code == 401
+        assert served.client.get("/health", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert TOKEN not in Path(f"/proc/{served.process.pid}/cmdline").read_text()
+
+
+def test_token_files_that_cannot_be_used(desk: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff" * 20)
+    (tmp_path / "empty").touch()
+    for name, happened in (
+        ("bytes", f"{tmp_path / 'bytes'} cannot be read: it is not plain text."),
+        ("nowhere", f"{tmp_path / 'nowhere'} cannot be read: No such file or directory."),
+        (".", f"{tmp_path} cannot be read: Is a directory."),
+        ("empty", "The token is shorter than 16 characters."),
+    ):
+        ran = desk.serve("--port", "0", "--token-file", str(tmp_path / name))
+        assert (ran.code, ran.out, ran.err.splitlines()[0]) == (2, "", happened)
+
+
+def test_the_token_is_in_no_record_of_the_settings() -> None:
+    settings = App(Settings(FOLIO_TOKEN=TOKEN), pytest.fail).settings_used()  # type: ignore[arg-type]
+    assert "TOP_K" in settings
+    assert TOKEN not in str(settings)
+
+
 def test_on_all_interfaces_it_answers_to_the_host_name(ready: CliRunner) -> None:
     with Served(ready, "--host", "0.0.0.0", "--token", TOKEN) as served:
         name = socket.gethostname()
@@ -189,9 +226,14 @@ def test_open_passes_the_address_to_the_browser(ready: CliRunner, tmp_path: Path
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
-    with Served(ready, "--open", "--token", TOKEN, BROWSER=f"{browser} %s") as served:
+    with Served(ready, "--open", BROWSER=f"{browser} %s") as served:
         until(opened.exists)
-        assert opened.read_text() == f"{served.url}?token={TOKEN}"
+        assert opened.read_text() == served.url
+    opened.unlink()
+    with Served(ready, "--open", "--token", TOKEN, BROWSER=f"{browser} %s") as served:
+        assert served.interrupt() == 0
+    assert "its address would show the token" in served.err
+    assert not opened.exists()
 
 
 def test_ctrl_c_exits_cleanly(ready: CliRunner) -> None:
