@@ -25,7 +25,7 @@ from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE,
 from folio.app import App
 from folio.cli.command import command, positive_int
 from folio.commands import evaluate
-from folio.console import one_line, output, progress_bar
+from folio.console import output, progress_bar
 from folio.errors import UsageError
 from folio.evaluate import dataset, report, runner, stores
 from folio.evaluate.dataset import EvalSet, Question
@@ -33,6 +33,7 @@ from folio.evaluate.metrics import QuestionResult, difference, figures
 from folio.evaluate.quote_match import fold, holds
 from folio.evaluate.relevance import Place, Ranks, RelevanceJudge, Targets, rank_of
 from folio.evaluate.runner import DEPTH, Run
+from folio.shown_text import one_line
 from folio.types import Progress
 
 METRICS = {"recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr": "MRR", "ndcg@10": "nDCG@10"}

@@ -1,4 +1,4 @@
-"""Terminal output: standard output, notices, errors, progress; text is stripped of control characters."""
+"""Terminal output: standard output, notices, errors, progress; text as shown_text.py shows it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from folio.errors import with_commands
+from folio.shown_text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,21 +42,6 @@ def _console(*, stderr: bool) -> Console:
 def say(text: str) -> None:
     """Print a notice on standard error."""
     errors().print(one_line(with_commands(text)), style="dim")
-
-
-def plain(text: str) -> str:
-    """Text without control characters, which a file name or a paper could use to manipulate the terminal."""
-    seen = (char if char.isprintable() or char in _KEPT else " " if char.isspace() else "\ufffd" for char in text)
-    return "".join(seen)
-
-
-# Line feed, and the zero-width joiners that some scripts need
-_KEPT = "\n\u200c\u200d"
-
-
-def one_line(text: str) -> str:
-    """Like `plain`, on one line: a file name with line breaks could look like other output."""
-    return plain(" ".join(text.split()))
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class CitationJson(Strict):
     support: Annotated[float, Field(gt=0, le=1)]
     """How well the quotes support the sentence; 1 means verbatim."""
     shown: str
-    """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
+    """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]". No other text is displayed in this form."""
 
 
 class SentenceJson(Strict):

@@ -12,6 +12,8 @@ from typing import Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from folio.shown_text import citation_mark
+
 Vectors = npt.NDArray[np.float32]
 
 REFUSAL = "Not found in the provided papers."
@@ -242,7 +244,7 @@ class Citation:
     @property
     def shown(self) -> str:
         """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
-        return f"[{self.paper.key} p.{self.page}]"
+        return citation_mark(self.paper.key, self.page)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from folio.answer.markup import printable
+from folio.shown_text import name_line
 from folio.text import STOP_WORDS
 from folio.types import Citation, Paper
 
+MAX_LABEL = 40  # characters of a printed page label
 MAX_AUTHORS = 3  # named in a reference; more become "et al."
 _OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
 # A name that BibTeX would split, such as that of an organisation.
@@ -80,13 +82,13 @@ def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
 
 def reference(paper: Paper, pages: Sequence[int]) -> str:
     """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3". pages: physical."""
-    *others, last = paper.authors or ("",)
+    *others, last = map(name_line, paper.authors) if paper.authors else ("",)
     who = f"{', '.join(others)} and {last}" if others else last
     if len(paper.authors) > MAX_AUTHORS:
-        who = f"{paper.authors[0]} et al."
+        who = f"{others[0]} et al."
     when = f"({paper.year})" if paper.year else ""
-    place = f"arXiv:{paper.arxiv}" if paper.arxiv else paper.file
-    return reference_line(" ".join(filter(None, [who, when])), paper.title, place, pages)
+    place = f"arXiv:{paper.arxiv}" if paper.arxiv else name_line(paper.file)
+    return reference_line(" ".join(filter(None, [who, when])), name_line(paper.title), place, pages)
 
 
 def reference_line(who: str, title: str, place: str, pages: Sequence[int]) -> str:
@@ -144,9 +146,9 @@ def _ascii(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """The text on one line, escaped for LaTeX."""
-    return " ".join(printable(text).split()).translate(_LATEX)
+    """A name or title on one line, escaped for LaTeX."""
+    return name_line(printable(text)).translate(_LATEX)
 
 
 def _where(page: int, label: str) -> str:
-    return f"p. {page}" if label in ("", str(page)) else f"p. {page} (printed {label})"
+    return f"p. {page}" if label in ("", str(page)) else f"p. {page} (printed {name_line(label, MAX_LABEL)})"

@@ -6,10 +6,10 @@ import re
 
 # A marker in the form that the prompt asks for and in others: [1], [1, 2], [1][3], [Source 1], [1, p. 4], 【1†source】,
 # [^1], or in a second pair of brackets: [[1]], ([1])
-_NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*(?::\s*)?)?(?:number\s*)?#?"
+NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*(?::\s*)?)?(?:number\s*)?#?"
 _PAGE = r"(?:\b(?:pp?|S)\.|\bpages?)\s?\d+(?:\s?[-–]\s?\d+)?"
 MARKER = re.compile(
-    rf"\s*(?P<outer>[\[(])?[\[(]\s*\^?{_NAMED}(?P<numbers>\d{{1,3}}(?:\s*(?:,|;|and|&|-|–)\s*{_NAMED}\d{{1,3}})*)"
+    rf"\s*(?P<outer>[\[(])?[\[(]\s*\^?{NAMED}(?P<numbers>\d{{1,3}}(?:\s*(?:,|;|and|&|-|–)\s*{NAMED}\d{{1,3}})*)"
     rf"(?:\s*(?:[,:]\s*)?{_PAGE}|†[^\]]{{0,40}})?\s*[\])](?(outer)[\])])",
     re.I,
 )
@@ -17,9 +17,9 @@ _WORDS_OF_MARKER = re.compile(r"(?!and\b)\b[^\W\d]+\.?\s*:?|#", re.I)
 TRAILING_MARKERS = re.compile(rf"(?:{MARKER.pattern})+", re.I)
 # Text within brackets that no sentence end can interrupt, even when the stream has only delivered a part of it.
 _UNBROKEN = r"[^\[\]【】［］〔〕<>.!?…。！？\n]|[.!?…](?=\S)|\bpp?\.\s"
-_OTHER_BRACKETS = re.compile(rf"[【［〔](\s*{_NAMED}\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}})[】］〕]", re.I)
-_STUCK = re.compile(rf"(?<=[^\W\d][.!?…])(?=\[(?:\^|{_NAMED})\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}}\])", re.I)
-_CUT_MARKER = re.compile(rf"\s*[\[【]\s*{_NAMED}[\d\s,;]*(?=[.!?…]*$)", re.I)
+_OTHER_BRACKETS = re.compile(rf"[【［〔](\s*{NAMED}\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}})[】］〕]", re.I)
+_STUCK = re.compile(rf"(?<=[^\W\d][.!?…])(?=\[(?:\^|{NAMED})\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}}\])", re.I)
+_CUT_MARKER = re.compile(rf"\s*[\[【]\s*{NAMED}[\d\s,;]*(?=[.!?…]*$)", re.I)
 # What looks like one of Folio's citations or a page reference: only the program writes those.
 _FORGED = re.compile(
     rf"\s*\[[^\[\]]{{0,80}}(?:{_PAGE}|\.pdf\b)[^\[\]]{{0,20}}\]|\s*\([^()]{{0,80}}(?:{_PAGE}|\.pdf\b[^()]{{0,9}})\)",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from folio.answer import prompts, validation
+from folio.answer.fencing import defused, evidence_block
 from folio.answer.markup import printable
 from folio.answer.refusals import is_refusal
 from folio.errors import ContextTooSmall
@@ -29,15 +29,6 @@ QUESTION_TOKENS = 1024
 REMEMBERED_TURNS = 4
 # Characters per token in prose, at most. A longer answer means that the server ignored the limit.
 LONGEST_TOKEN = 8
-# A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
-_REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
-# What begins or ends a turn in chat templates, and the prompt's evidence tags: in a paper they must not act as such.
-_CONTROLS = re.compile(
-    r"<(?=[\s/]*(?:evidence|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)|<(?=[|｜])"
-    r"|(?<=[|｜])>|\[(?=/?(?:INST|SYS)\b)|<(?=</?SYS)",
-    re.I,
-)
-_NO_MARKUP = str.maketrans('<>"', "‹›'")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.I | re.S)
 # What models write before a rewritten question.
 _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
@@ -187,20 +178,7 @@ def _tokens(system: str, prompt: str) -> int:
 
 
 def _evidence_block(evidence: Evidence) -> str:
-    """A piece of evidence for the prompt: in tags, without text that could pass for a tag or a citation marker."""
-    text = _REFERENCES.sub(_in_words, _defused(evidence.text))
-    paper = " ".join((evidence.paper.title or evidence.paper.file).split()).translate(_NO_MARKUP)
-    return prompts.EVIDENCE.format(number=evidence.number, paper=paper, pages=evidence.where, text=text)
-
-
-def _defused(text: str) -> str:
-    """The text with chat template tokens made harmless; a paper can contain them, and so can an answer."""
-    visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
-    return _CONTROLS.sub(lambda sign: {"<": "‹", ">": "›", "[": "("}[sign.group()], visible)
-
-
-def _in_words(references: re.Match[str]) -> str:
-    return references.group().replace("][", ", ").replace("[", "(ref. ").replace("]", ")")
+    return evidence_block(evidence.number, evidence.paper, evidence.where, evidence.text)
 
 
 def _faults(rejected: Sequence[RejectedSentence]) -> str:
@@ -208,7 +186,7 @@ def _faults(rejected: Sequence[RejectedSentence]) -> str:
     lines: list[str] = []
     left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
     for fault in rejected:
-        sentence = _defused(_shortened(fault.text))
+        sentence = defused(_shortened(fault.text))
         line = prompts.FAULT.format(sentence=sentence, reason=_shortened(fault.reason))
         left -= estimate_tokens(line) + 1
         if left < 0:
@@ -223,5 +201,5 @@ def _shortened(text: str) -> str:
 
 def _answer_text(turn: Answer) -> str:
     if len(turn.sentences) < 2:
-        return _defused(turn.text)
-    return " ".join(f"({number}) {_defused(sentence.text)}" for number, sentence in enumerate(turn.sentences, 1))
+        return defused(turn.text)
+    return " ".join(f"({number}) {defused(sentence.text)}" for number, sentence in enumerate(turn.sentences, 1))

@@ -9,12 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.app import App
-from folio.console import one_line, output
+from folio.console import output
 from folio.errors import FolioError, fetch_command, with_commands
 from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
+from folio.shown_text import one_line
 from folio.store.library import Library
 
 

@@ -17,10 +17,11 @@ from rich.text import Text
 
 from folio import workers
 from folio.answer.bibliography import CitedPage
-from folio.console import complain, one_line, output, plain, say
+from folio.console import complain, output, say
 from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
 from folio.pdf import render
+from folio.shown_text import name_line, one_line, plain
 from folio.types import SourceFile
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def verify(
         if not found:
             output().print("\nPages", style="bold")
         found.append((source, path))
-        line = f"{number}. {one_line(f'{source.file}, {source.where}')}  {_link(path, source.page)}"
+        line = f"{number}. {name_line(source.file)}, {one_line(source.where)}  {_link(path, source.page)}"
         output().print(Text(line), soft_wrap=True)
     if not found:
         return code

@@ -10,13 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.answer.bibliography import cited_pages, reference
-from folio.console import one_line, plain
+from folio.shown_text import name_line, one_line, plain, sentence_line
 from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Section, Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from folio.schema import StatsJson
+
+# Headings that Folio prints itself, in lower case
+_OUR_HEADINGS = frozenset({"summary", "analysis", "sources", "key references", "evidence", "pages"})
 
 
 def show_question(console: Console, question: str) -> None:
@@ -31,12 +34,12 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
     """
     _show_headings(console, sentence.section, before.section if before else None)
     line = Text("• " if sentence.section == SUMMARY else "")
-    line.append(plain(sentence.text))
+    line.append(sentence_line(sentence.text))
     for shown in dict.fromkeys(citation.shown for citation in sentence.citations):
-        line.append(f" {one_line(shown)}", style="cyan")
+        line.append(f" {shown}", style="cyan")
     console.print(line)
     for other in sentence.against:
-        said = f"But {one_line(other.paper.file)} p. {other.page} says otherwise: “{one_line(other.quote)}”"
+        said = f"But {other.shown} says otherwise: “{one_line(other.quote)}”"
         console.print(Text(said, style="yellow"))
 
 
@@ -48,16 +51,20 @@ def _show_headings(console: Console, section: Section, before: Section | None) -
     if section.heading and (before is None or section.heading != before.heading):
         console.print(Text(section.heading, style="bold"))
     if section.subheading:
-        console.print(Text(one_line(section.subheading), style="bold italic"))
+        console.print(Text(_subheading(section.subheading), style="bold italic"))
+
+
+def _subheading(text: str) -> str:
+    """A model's heading on one line, in quotation marks if it has the words of one of ours."""
+    line = sentence_line(name_line(text))
+    return f"“{line}”" if line.casefold().strip(" :.") in _OUR_HEADINGS else line
 
 
 def show_sources(console: Console, citations: Iterable[Citation]) -> None:
     """Print the sources of an answer: paper, page and quotes, numbered for /verify."""
     console.print("\nSources", style="bold")
     for number, source in enumerate(cited_pages(citations), 1):
-        heading = Text(f"{number}. ")
-        heading.append_text(_heading(source.file, source.where, source.title))
-        console.print(heading)
+        _item(console, f"{number}.", _heading(source.file, source.where, source.title))
         for quote, support in source.quotes:
             line = Text(f"“{one_line(quote)}”", style="italic")
             if support < 1:
@@ -72,7 +79,7 @@ def show_references(console: Console, citations: Iterable[Citation]) -> None:
         pages.setdefault(citation.paper, set()).add(citation.page)
     console.print("\nKey references", style="bold")
     for paper, cited in pages.items():
-        console.print(Text(one_line(reference(paper, sorted(cited)))))
+        console.print(Text(reference(paper, sorted(cited))))
 
 
 def show_evidence(console: Console, evidence: Sequence[Evidence]) -> None:
@@ -99,10 +106,9 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
 
 def _show_passage(console: Console, number: str, passage: Hit | Evidence, score: str) -> None:
     """Print a passage in full under its paper and pages."""
-    heading = Text(f"{number} ")
-    heading.append_text(_heading(passage.paper.file, passage.where, passage.paper.title))
+    heading = _heading(passage.paper.file, passage.where, passage.paper.title)
     heading.append(f" · {score}", style="dim")
-    console.print(heading)
+    _item(console, number, heading)
     _indented(console, Text(plain(passage.text.strip())))
     console.print()
 
@@ -124,6 +130,16 @@ def show_stats(console: Console, stats: StatsJson) -> None:
     console.print(table)
 
 
+def _item(console: Console, number: str, heading: Text) -> None:
+    """Print a numbered line. In a terminal it wraps beside its number: the rest of a title must not begin a line."""
+    if console.is_terminal:
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_row(number, heading)
+        console.print(grid)
+    else:
+        console.print(Text(f"{number} ").append_text(heading))
+
+
 def _indented(console: Console, text: Text) -> None:
     """Print text indented: wrapped in a terminal, line by line on a pipe."""
     if console.is_terminal:
@@ -134,8 +150,8 @@ def _indented(console: Console, text: Text) -> None:
 
 def _heading(file: str, pages: str, title: str) -> Text:
     heading = Text()
-    heading.append(one_line(file), style="bold")
+    heading.append(name_line(file), style="bold")
     heading.append(f", {one_line(pages)}", style="bold cyan")
     if title:
-        heading.append(f" · {one_line(title)}", style="dim")
+        heading.append(f" · {name_line(title)}", style="dim")
     return heading

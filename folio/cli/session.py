@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
 from folio.cli import render
-from folio.console import complain, errors, one_line, output, say
+from folio.console import complain, errors, output, say
 from folio.errors import FolioError
+from folio.shown_text import name_line, one_line
 from folio.store.conversations import Conversations
 from folio.store.query_log import Feedback, QueryLog
 
@@ -78,7 +79,7 @@ class ChatSession:
         answer = reply.answer
         if answer.refused:
             output().print(answer.text)
-            closest = ", ".join(dict.fromkeys(f"{hit.paper.file} {hit.where}" for hit in reply.hits))
+            closest = ", ".join(dict.fromkeys(f"{name_line(hit.paper.file)} {hit.where}" for hit in reply.hits))
             if closest:
                 say(f"The closest passages are in {closest}; {'/sources' if in_chat else '--sources'} shows them.")
         else:

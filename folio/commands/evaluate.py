@@ -103,9 +103,10 @@ def _named(name: str) -> str:
 
 def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
     """Ask, print, write the report, compare, and check the thresholds."""
-    from folio.console import one_line, output
+    from folio.console import output
     from folio.errors import UsageError
     from folio.evaluate import dataset, report, runner
+    from folio.shown_text import one_line
 
     before = runner.load(arguments.compare[0]) if arguments.compare else None
     asked = dataset.load(arguments.eval_set)
@@ -209,8 +210,9 @@ def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
 
 
 def _show_changes(before: Run, after: Run) -> None:
-    from folio.console import one_line, output
+    from folio.console import output
     from folio.evaluate import report
+    from folio.shown_text import one_line
 
     differing = report.changes(before, after)
     output().print("\nSame configuration." if not differing else "\nWhat differs:")
@@ -220,9 +222,10 @@ def _show_changes(before: Run, after: Run) -> None:
 
 def _check_thresholds(run: Run, thresholds: Sequence[Threshold]) -> int:
     """Print the thresholds that are not met; 1 if there are any."""
-    from folio.console import errors, one_line, output
+    from folio.console import errors, output
     from folio.evaluate.metrics import figures
     from folio.evaluate.thresholds import violations
+    from folio.shown_text import one_line
 
     if not thresholds:
         return 0
@@ -236,9 +239,10 @@ def _check_thresholds(run: Run, thresholds: Sequence[Threshold]) -> int:
 
 def _make(app: App, arguments: argparse.Namespace) -> int:
     """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
-    from folio.console import one_line, output, progress_bar, say
+    from folio.console import output, progress_bar, say
     from folio.errors import ModelError, UsageError
     from folio.evaluate import dataset, question_writer, stores
+    from folio.shown_text import one_line
 
     papers: Path = arguments.make
     path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")

@@ -114,7 +114,8 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from folio.console import one_line, output, plain
+    from folio.console import output
+    from folio.shown_text import one_line, plain
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]

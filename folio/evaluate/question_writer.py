@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from folio.answer import prompts
+from folio.answer.fencing import passage_block
 from folio.errors import ModelError, UsageError
 from folio.evaluate.dataset import Gold, Question
 from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, weight
@@ -213,9 +214,7 @@ def _similarity(one: Passage, other: Passage, idf: Mapping[str, float]) -> float
 def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question | None:
     """A question about these passages; None if the model's reply is invalid."""
     fenced = [
-        prompts.EVIDENCE.format(
-            number=number, paper=_title(passage.paper), pages=f"p. {passage.page}", text=passage.text
-        )
+        passage_block(number, passage.paper, f"p. {passage.page}", passage.text)
         for number, passage in enumerate(passages, 1)
     ]
     prompt = prompts.MAKE_FACTUAL if len(passages) == 1 else prompts.MAKE_SYNTHESIS
@@ -234,10 +233,6 @@ def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question 
         for number, (passage, quote) in enumerate(zip(passages, quotes, strict=True), 1)
     )
     return Question(id, text, "synthesis" if several else "factual", True, answer, gold, every=several)
-
-
-def _title(paper: Paper) -> str:
-    return " ".join((paper.title or paper.file).split()).translate(str.maketrans('<>"', "‹›'"))
 
 
 def _quotes(given: Sequence[str], passages: Sequence[Passage]) -> list[str]:

@@ -235,7 +235,7 @@ def print_tables(console: Console, shown: Iterable[Table]) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from folio.console import plain
+    from folio.shown_text import plain
 
     for table in shown:
         drawn = RichTable(box=None, pad_edge=False, header_style="bold")

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
-from folio.answer.markup import printable
+from folio.shown_text import citation_mark, name_line, one_line, sentence_line
 from folio.types import SUMMARY, Section
 
 _ACTIVE = re.compile(
@@ -36,7 +36,6 @@ def markdown(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     """The paragraphs of a question and its answer."""
     sources = merge_by_page(_source(citation) for citation in reply["citations"])
-    numbers = {(source.paper, source.page): number for number, source in enumerate(sources, 1)}
     yield f"## {_escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
         yield f"Understood as: {_escaped(reply['standalone_question'])}"
@@ -46,7 +45,7 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
         yield from _headings(section, before)
         before = section
-        lines = [_sentence(sentence, numbers) for sentence in sentences]
+        lines = [_sentence(sentence) for sentence in sentences]
         yield "\n".join(f"- {line}" for line in lines) if section == SUMMARY else " ".join(lines)
     if reply["notice"]:
         yield f"Note: {_escaped(reply['notice'])}"
@@ -64,26 +63,26 @@ def _headings(section: Section, before: Section) -> Iterator[str]:
         yield f"#### {_escaped(section.subheading)}"
 
 
-def _sentence(sentence: Mapping[str, Any], numbers: Mapping[tuple[str, int], int]) -> str:
-    """A sentence with the numbers of the pages that support it, and of those that contradict it."""
-    line = f"{_escaped(sentence['text'])} {_marker(sentence['citations'], numbers)}"
-    others = _marker(sentence["against"], numbers)
-    if sentence["against"]:
-        line += f" **But {others} {'say' if ',' in others else 'says'} otherwise.**"
+def _sentence(sentence: Mapping[str, Any]) -> str:
+    """A sentence with the pages that support it, and those that contradict it."""
+    line = f"{_escaped(sentence_line(sentence['text']))} {' '.join(_marks(sentence['citations']))}"
+    others = _marks(sentence["against"])
+    if others:
+        line += f" **But {' '.join(others)} {'say' if len(others) > 1 else 'says'} otherwise.**"
     return line
 
 
-def _marker(citations: Sequence[Mapping[str, Any]], numbers: Mapping[tuple[str, int], int]) -> str:
-    """As in "[1, 3]"."""
-    cited = dict.fromkeys(numbers[citation["paper"], citation["page"]] for citation in citations)
-    return f"[{', '.join(map(str, cited))}]"
+def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Citations as the terminal shows them, each page once: "[otters p.7]"."""
+    keys = ((str(cited["shown"]).removeprefix("[").rpartition(" p.")[0], cited["page"]) for cited in citations)
+    return [_markup_escaped(mark) for mark in dict.fromkeys(citation_mark(key, page) for key, page in keys)]
 
 
 def _source_item(number: int, source: CitedPage) -> Iterator[str]:
     """An item of the numbered list of sources: the page, with its quotes below."""
-    title = f". {_escaped(source.title)}" if source.title.strip() else ""
+    title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
     item = f"{number}. "
-    yield f"{item}{_escaped(source.file)}, {_escaped(source.where)}{title}"
+    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(source.where)}{title}"
     for quote, support in source.quotes:
         support_note = f" (support {support:.2f})" if support < 1 else ""
         yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
@@ -96,7 +95,7 @@ def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         paper = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
         paper[2].add(citation["page"])
     for title, file, pages in papers.values():
-        yield f"- {_escaped(reference_line('', printable(title), printable(file), sorted(pages)))}"
+        yield f"- {_escaped(reference_line('', name_line(title), name_line(file), sorted(pages)))}"
 
 
 def _source(citation: Mapping[str, Any]) -> CitedPage:
@@ -107,6 +106,9 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
 
 
 def _escaped(text: str) -> str:
-    """The text on one line, escaped."""
-    line = " ".join(printable(text).split())
+    """Text of others on one line, escaped."""
+    return _markup_escaped(one_line(text))
+
+
+def _markup_escaped(line: str) -> str:
     return _NUMBER.sub(r"\g<0>\\", _ACTIVE.sub(r"\\\g<0>", line))

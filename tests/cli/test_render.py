@@ -12,7 +12,17 @@ from rich.console import Console
 from folio.cli import render
 from folio.schema import StatsJson
 from folio.types import Answer, Section, Sentence
-from tests.helpers.answers import ANSWER, ICE_EVIDENCE, MELT_EVIDENCE, PLACE, REPORT, cite, evidence_of, paper_of
+from tests.helpers.answers import (
+    ANSWER,
+    ICE_EVIDENCE,
+    MELT_EVIDENCE,
+    OTHERWISE,
+    PLACE,
+    REPORT,
+    cite,
+    evidence_of,
+    paper_of,
+)
 
 
 def printed(print_on: Callable[[Console], None], *, terminal: bool = False) -> str:
@@ -41,7 +51,7 @@ def test_sentences_name_each_page_once_and_what_disagrees() -> None:
     assert printed(told(ANSWER)) == (
         "It is 23 kilometres long and lies in the Alps. [alps/ice p.1]\n"
         "Its tongue retreats by 40 metres each year. [alps/ice p.2]\n"
-        "But melt.pdf p. 1 says otherwise: “The tongue of the Aletsch glacier retreats by 50 metres each year.”\n"
+        f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
     )
 
 
@@ -66,7 +76,7 @@ def test_a_report_has_headings_where_the_section_changes() -> None:
         "\n"
         "Melt\n"
         "It becomes shorter. [alps/ice p.2]\n"
-        "But melt.pdf p. 1 says otherwise: “The tongue of the Aletsch glacier retreats by 50 metres each year.”\n"
+        f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
     )
 
 
@@ -216,7 +226,7 @@ def test_a_name_or_title_with_a_line_end_makes_no_line_of_its_own() -> None:
     ]
     assert shown == [
         "a b\n",
-        "Said. [ice Sources 1. x p.1]\nBut ice Sources 1. x.pdf p. 1 says otherwise: “Some words.”\n",
+        "Said. [ice Sources 1. x p.1]\nBut [ice Sources 1. x p.1] says otherwise: “Some words.”\n",
         "\nSources\n1. ice Sources 1. x.pdf, p. 1 · A B\n   “Some words.”\n",
         "\nKey references\nC D. A B. ice Sources 1. x.pdf, p. 1\n",
         "\nEvidence\n[1] ice Sources 1. x.pdf, p. 1 · A B · 0.50 (cosine 0.75, BM25 12.50)\n   Some words.\n\n",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.console import plain
+from folio.shown_text import plain
 from tests.helpers.answers import endless
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers, write_pdf

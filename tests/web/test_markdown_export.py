@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from folio.answer.markup import printable
 from folio.schema import answer_json
+from folio.shown_text import one_line, sentence_line
 from folio.types import SUMMARY, Answer, Section, Sentence
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
@@ -41,8 +41,8 @@ def test_a_conversation_with_its_citations() -> None:
     assert markdown("How long is it?", [reply(noted), reply(REFUSED)]) == (
         "# How long is it?\n\n"
         "## How long is the Aletsch glacier?\n\n"
-        "It is 23 kilometres long and lies in the Alps. [1] Its tongue retreats by 40 metres each year. [2]"
-        " **But [3] says otherwise.**\n\n"
+        "It is 23 kilometres long and lies in the Alps. \\[alps/ice p.1\\] Its tongue retreats by 40 metres each year."
+        " \\[alps/ice p.2\\] **But \\[arXiv:2301.01234 p.1\\] says otherwise.**\n\n"
         "Note: The answer was cut.\n\n"
         "### Sources\n\n"
         "1. alps/ice.pdf, p. 1 (printed iv). Ice of the Alps\n\n"
@@ -67,14 +67,14 @@ def test_a_report_has_its_headings() -> None:
         "# Ice",
         "## How long is the Aletsch glacier?",
         "### Summary",
-        "- It is 23 kilometres long. [1]",
-        "- It melts. [2, 3]",
+        r"- It is 23 kilometres long. \[alps/ice p.1\]",
+        r"- It melts. \[alps/ice p.2\] \[arXiv:2301.01234 p.1\]",
         "### Analysis",
-        "It lies in the Alps. [1]",
+        r"It lies in the Alps. \[alps/ice p.1\]",
         "#### Size",
-        "It has a length of 23 kilometres. [1]",
+        r"It has a length of 23 kilometres. \[alps/ice p.1\]",
         "#### Melt",
-        "It becomes shorter. [2] **But [3] says otherwise.**",
+        r"It becomes shorter. \[alps/ice p.2\] **But \[arXiv:2301.01234 p.1\] says otherwise.**",
         "### Sources",
         "## Key references",
         "- Ice of the Alps. alps/ice.pdf, pp. 1, 2",
@@ -84,7 +84,8 @@ def test_a_report_has_its_headings() -> None:
 
 def test_several_pages_contradict_a_sentence() -> None:
     disputed = replace(ANSWER, sentences=(Sentence("It grows.", (LENGTH,), (OTHERWISE, ANSWER.citations[2])),))
-    assert "It grows. [1] **But [2, 3] say otherwise.**\n" in markdown("Ice", [reply(disputed)])
+    expected = r"It grows. \[alps/ice p.1\] **But \[arXiv:2301.01234 p.1\] \[alps/ice p.2\] say otherwise.**"
+    assert f"{expected}\n" in markdown("Ice", [reply(disputed)])
 
 
 def test_a_conversation_of_refusals_lists_nothing() -> None:
@@ -118,7 +119,7 @@ def saying(text: str) -> Answer:
 
 def shown(text: str) -> str:
     """The text as it should appear: on one line, without invisible characters."""
-    return " ".join(printable(text).split())
+    return one_line(text)
 
 
 ATTACKS = [
@@ -161,7 +162,8 @@ def test_no_text_becomes_active(text: str) -> None:
     lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
     wanted = shown(text)
     assert wanted in lines  # the title
-    assert f"{wanted} [1] But [1] says otherwise." in lines
+    (mark,) = {cited.shown for cited in saying(text).citations}
+    assert f"{sentence_line(text)} {mark} But {mark} says otherwise." in lines
     assert f"“A passage, {wanted} it says.”" in lines
     assert f"Note: {wanted}" in lines
 
@@ -171,7 +173,8 @@ def test_any_text_is_shown_unchanged(text: str) -> None:
     found = list(tokens(markdown(text, [reply(saying(text))])))
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
     lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
-    assert {shown(text), f"Note: {shown(text)}", f"{shown(text)} [1]"} <= lines
+    (mark,) = {cited.shown for cited in saying(text).citations}
+    assert {shown(text), f"Note: {shown(text)}", f"{sentence_line(text)} {mark}"} <= lines
 
 
 def test_a_url_does_not_become_a_link() -> None:

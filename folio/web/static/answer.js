@@ -2,8 +2,9 @@
 
 import * as api from "./api.js";
 import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "./dom.js";
-import { isolate, joinLines, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
+import { isolate, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { getTitle, shared } from "./shared.js";
+import { formatMark, joinLines, joinSentence, shorten } from "./text.js";
 import { openPage, openPassage } from "./viewer.js";
 
 const CLOSEST = 4; // passages shown with a refusal
@@ -245,17 +246,18 @@ function formatAnswer(reply) {
   const lines = [];
   let section = "";
   for (const sentence of reply.sentences) {
-    if (sentence.section !== section) lines.push("", ...sentence.section.split("/").slice(-1));
+    if (sentence.section !== section) lines.push("", joinLines(sentence.section.split("/").pop()));
     section = sentence.section;
-    const cited = [...new Set(sentence.citations.map((citation) => citation.shown))].join(" ");
-    lines.push(`${sentence.text} ${cited}`);
-    for (const { shown, quote } of sentence.against) {
-      lines.push(`But ${shown} says otherwise: “${joinLines(quote)}”`);
+    const cited = [...new Set(sentence.citations.map(formatMark))].join(" ");
+    lines.push(`${joinSentence(sentence.text)} ${cited}`);
+    for (const other of sentence.against) {
+      lines.push(`But ${formatMark(other)} says otherwise: “${joinLines(other.quote)}”`);
     }
   }
   lines.push("", "Sources");
   groupByPage(reply.citations).forEach((cited, index) => {
-    lines.push(`${index + 1}. ${getTitle(cited)}, ${cited.file}, ${formatPage(cited.page, cited.label)}`);
+    const names = [getTitle(cited), cited.file].map((name) => shorten(joinLines(name))).join(", ");
+    lines.push(`${index + 1}. ${names}, ${joinLines(formatPage(cited.page, cited.label))}`);
     for (const quote of cited.quotes) lines.push(`   “${joinLines(quote.text)}”`);
   });
   return lines.join("\n").trim();

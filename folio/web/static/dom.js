@@ -1,5 +1,7 @@
 // Elements, formats, messages. Text from a paper or the server never becomes markup.
 
+import { withoutCitations } from "./text.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An element with attributes ("on..." adds a listener; null, undefined and false are skipped) and children. */
@@ -31,7 +33,7 @@ export function makeIcon(name) {
 }
 
 /** Isolates text of a paper, so that its writing direction does not affect the text around it. */
-export const isolate = (text, attributes = {}) => el("bdi", attributes, text);
+export const isolate = (text, attributes = {}) => el("bdi", attributes, withoutCitations(text ?? ""));
 
 /** Text for screen readers only. */
 export const hideVisually = (text) => el("span", { class: "unseen" }, text);
@@ -76,8 +78,6 @@ export const formatPages = ([first, last]) => (first === last ? `p. ${first}` : 
 
 /** Text that is never broken over two lines. */
 export const keepTogether = (text) => el("span", { class: "at" }, text);
-
-export const joinLines = (text) => text.replace(/\s+/g, " ").trim();
 
 let toastTimer;
 

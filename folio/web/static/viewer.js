@@ -1,7 +1,8 @@
 // The viewer: the picture of a cited page, scrolled to the marked quote.
 
 import * as api from "./api.js";
-import { byId, copyText, el, isolate, joinLines, makeButton, makeIcon, renderProblem } from "./dom.js";
+import { byId, copyText, el, isolate, makeButton, makeIcon, renderProblem } from "./dom.js";
+import { joinLines } from "./text.js";
 
 const dialog = byId("viewer");
 const narrow = matchMedia("(max-width: 859px)");

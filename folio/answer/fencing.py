@@ -1,0 +1,61 @@
+"""Evidence as it stands in a prompt: in tags, without text that could pass for a tag or a number of evidence. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from folio.answer import prompts
+from folio.answer.citation_markers import NAMED
+from folio.shown_text import name_line
+from folio.types import Paper
+
+# A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
+_REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
+# Markers in the forms that models write besides: [ 2 ], [^2], [Source 2], [2, p. 4], 【2†source】
+_MARKERS = re.compile(
+    rf"(?<![\w\]])[\[【［〔]\s*\^?{NAMED}(?P<numbers>\d{{1,3}}(?:\s*[,;–-]\s*\d{{1,3}})*)\s*"
+    r"(?:(?:,\s*)?(?:pp?\.|pages?)\s?\d+|†[^\[\]【】]{0,40})?\s*[\]】］〕]",
+    re.I,
+)
+# What begins or ends a turn in chat templates, and the prompt's evidence tags: in a paper they must not act as such.
+_LESS = "[<＜﹤]"
+_CONTROLS = re.compile(
+    rf"{_LESS}(?=[\s/／]*(?:evidence|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)"
+    rf"|{_LESS}(?=[|｜])|(?<=[|｜])[>＞﹥]|\[(?=/?(?:INST|SYS)\b)|{_LESS}(?={_LESS}/?SYS)",
+    re.I,
+)
+_NO_MARKUP = str.maketrans('<>"', "‹›'")
+
+
+def evidence_block(number: int, paper: Paper, pages: str, text: str) -> str:
+    """A piece of evidence for a prompt that asks for its number. pages: in words. text: of the evidence."""
+    return _block(number, _without_markers(_name(paper)), pages, _without_markers(defused(text)))
+
+
+def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:
+    """A passage for a prompt that asks for quotes from it: the paper's own references stay as they are."""
+    return _block(number, _name(paper), pages, defused(text))
+
+
+def _block(number: int, paper: str, pages: str, text: str) -> str:
+    return prompts.EVIDENCE.format(number=number, paper=name_line(paper).translate(_NO_MARKUP), pages=pages, text=text)
+
+
+def _name(paper: Paper) -> str:
+    return defused(paper.title or paper.file)
+
+
+def defused(text: str) -> str:
+    """The text with chat template tokens made harmless; a paper can contain them, and so can an answer."""
+    visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return _CONTROLS.sub(lambda sign: "(" if sign.group() == "[" else "›" if sign.group() in ">＞﹥" else "‹", visible)
+
+
+def _without_markers(text: str) -> str:
+    text = _REFERENCES.sub(_in_words, text)
+    return _MARKERS.sub(lambda marker: f"(ref. {marker['numbers']})", text)
+
+
+def _in_words(references: re.Match[str]) -> str:
+    return references.group().replace("][", ", ").replace("[", "(ref. ").replace("]", ")")

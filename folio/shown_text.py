@@ -1,0 +1,95 @@
+"""Text of papers, models and people as it is shown: it controls no terminal and cannot pass for a citation. Pure.
+
+Folio's citations have the form [otters p.7]. In text that is shown, square brackets around a page reference become
+round ones, and so do brackets that look like square ones. JSON keeps the text as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_NAME = 200  # characters of a title, a name or a file name
+_LONGEST_KEY = 100  # of the name in a citation
+
+# Default-ignorable characters that Python calls printable: they take no place, or a blank one.
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+_SELECTORS = "".join(map(chr, (*range(0x180B, 0x180E), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+# Zero-width joiners, which some scripts need, but not beside ASCII or at an end
+_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
+_KEPT = "\n\u200c\u200d"
+
+_OPENING, _CLOSING = "[［〔【〖〘〚❲⟦⟬⁅﹝⦋⦍⦏", "]］〕】〗〙〛❳⟧⟭⁆﹞⦌⦎⦐"
+_BRACKET = re.compile(f"[{re.escape(_OPENING + _CLOSING)}]")
+_DOT = r"[.․．｡。·‧∙⋅•…]"
+# "p.7", "pp. 3-4" or "Section 3" before a closing bracket, and " р.l" in letters that look like these
+_PAGE = re.compile(
+    rf"(?:[^\W\d_](?:\s|{_DOT}){{1,3}}\d+|\bpp?\d+|\s[^\W\d_]\s?{_DOT}\s?\w{{1,8}})(?:\s?[,;–-]\s?\d+)*\W{{0,3}}\Z"
+)
+_REACH = 40  # characters before a closing bracket in which a page reference is looked for
+# The beginning of a numbered line, such as an item of the sources or the head of a piece of evidence
+_NUMBERED = re.compile(rf"\A(?:\[(?P<evidence>\d+)\]|(?P<item>\d+){_DOT})(?=\s|\Z)")
+
+
+def plain(text: str) -> str:
+    """Text without control characters and without the form of our citations. Line feeds stay."""
+    return _without_citations(_visible(text))
+
+
+def one_line(text: str) -> str:
+    """Like `plain`, on one line: with line breaks, a file name or a quote could look like other output."""
+    return plain(" ".join(text.split()))
+
+
+def sentence_line(text: str) -> str:
+    """Like `one_line`, for text that begins a line: "1. x" becomes "1) x", for the sources are numbered so."""
+
+    def other(found: re.Match[str]) -> str:
+        return f"({found['evidence']})" if found["evidence"] else f"{found['item']})"
+
+    return _NUMBERED.sub(other, one_line(text))
+
+
+def name_line(text: str, longest: int = LONGEST_NAME) -> str:
+    """Like `one_line`, for a title, a person or a file: at most `longest` characters, without the middle."""
+    line = _visible(" ".join(text.split()))
+    if len(line) > longest:
+        tail = longest // 3
+        line = f"{line[: longest - tail - 1]}…{line[-tail:]}"
+    return _without_citations(line)
+
+
+def citation_mark(key: str, page: int) -> str:
+    """A citation as displayed: "[otters p.7]". No text that this module shows contains one."""
+    visible = _JOINERS.sub("\ufffd", "".join("\ufffd" if char in _SELECTORS else char for char in key))
+    bare = _BRACKET.sub(lambda found: "(" if found.group() in _OPENING else ")", visible)
+    return f"[{name_line(bare, _LONGEST_KEY)} p.{page}]"
+
+
+def _visible(text: str) -> str:
+    """Text with a mark in place of each character that controls or hides something."""
+    return "".join(map(_shown, _JOINERS.sub("", text)))
+
+
+def _shown(char: str) -> str:
+    if char in _BLANK:
+        return "\ufffd"
+    return char if char.isprintable() or char in _KEPT else " " if char.isspace() else "\ufffd"
+
+
+def _without_citations(text: str) -> str:
+    """Text with round brackets for the square ones around a page reference."""
+    opened: list[int] = []
+    rounded: dict[int, str] = {}
+    for found in _BRACKET.finditer(text):
+        at = found.start()
+        if found.group() in _OPENING:
+            opened.append(at)
+            continue
+        start = opened.pop() if opened else None
+        if _PAGE.search(text, max(0, at - _REACH), at):
+            rounded[at] = ")"
+            if start is not None:
+                rounded[start] = "("
+    if not rounded:
+        return text
+    return "".join(rounded.get(at, char) for at, char in enumerate(text))

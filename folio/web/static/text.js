@@ -1,0 +1,59 @@
+// Text of papers and models as it is shown and copied, like folio/shown_text.py: it cannot pass for a citation.
+
+const OPENING = "[［〔【〖〘〚❲⟦⟬⁅﹝⦋⦍⦏";
+const CLOSING = "]］〕】〗〙〛❳⟧⟭⁆﹞⦌⦎⦐";
+const DOT = "[.․．｡。·‧∙⋅•…]";
+// "p.7", "pp. 3-4" or "Section 3" before a closing bracket, and " р.l" in letters that look like these
+const LETTER = "[\\p{L}\\p{M}]";
+const WORD = "[\\p{L}\\p{M}\\p{N}_]";
+const PAGE = new RegExp(
+  `(?:${LETTER}(?:\\s|${DOT}){1,3}\\p{Nd}+|(?<!${WORD})pp?\\p{Nd}+|\\s${LETTER}\\s?${DOT}\\s?${WORD}{1,8})` +
+    `(?:\\s?[,;–-]\\s?\\p{Nd}+)*[^\\p{L}\\p{M}\\p{N}_]{0,3}$`,
+  "u",
+);
+const REACH = 40;
+// Control characters and those without a width, which hide something or change the direction of reading
+const HIDDEN = /[\p{Cc}\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/gu;
+
+// Zero-width joiners, which some scripts need, but not beside ASCII or at an end
+const STRAY_JOINERS = /(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])/gu;
+
+/** Text on one line. */
+export const joinLines = (text) =>
+  withoutCitations(text.replace(/\s+/g, " ").trim().replace(STRAY_JOINERS, "").replace(HIDDEN, showHidden));
+
+const showHidden = (char) => (char === "\u200c" || char === "\u200d" ? char : "\ufffd");
+
+/** A sentence on a line of its own: "1. x" becomes "1) x", for the sources are numbered so. */
+export const joinSentence = (text) =>
+  joinLines(text)
+    .replace(/^\[(\p{Nd}+)\](?=\s|$)/u, "($1)")
+    .replace(new RegExp(`^(\\p{Nd}+)${DOT}(?=\\s|$)`, "u"), "$1)");
+
+/** A title, a person or a file: without the middle of a very long one. */
+export function shorten(line, longest = 200) {
+  const tail = Math.floor(longest / 3);
+  return line.length > longest ? withoutCitations(`${line.slice(0, longest - tail - 1)}…${line.slice(-tail)}`) : line;
+}
+
+/** "[otters p.7]". The server writes it so; an older one may have left brackets in the name. */
+export function formatMark({ shown, page }) {
+  const key = shown.slice(1).replace(/ p\.\d+\]$/, "");
+  const bare = [...key].map((char) => (OPENING.includes(char) ? "(" : CLOSING.includes(char) ? ")" : char)).join("");
+  return `[${shorten(joinLines(bare), 100)} p.${page}]`;
+}
+
+/** Text with round brackets for the square ones around a page reference. */
+export function withoutCitations(text) {
+  const opened = [];
+  const characters = [...text];
+  characters.forEach((char, at) => {
+    if (OPENING.includes(char)) opened.push(at);
+    if (!CLOSING.includes(char)) return;
+    const start = opened.pop();
+    if (!PAGE.test(characters.slice(Math.max(0, at - REACH), at).join(""))) return;
+    characters[at] = ")";
+    if (start !== undefined) characters[start] = "(";
+  });
+  return characters.join("");
+}
