@@ -72,9 +72,8 @@ def _many_labels(chance: random.Random) -> bytes:
 
 
 def _long_metadata(chance: random.Random) -> bytes:
-    text = chance.choice((b"A. Author; ", b"X", b"\\377", b"Title of a paper and then, ")) * chance.choice(
-        (10**5, 10**6)
-    )
+    text = chance.choice((b"A. Author; ", b"X", b"\\377", b"Title of a paper and then, "))
+    text *= chance.choice((10**4, 4 * 10**6)) // len(text)
     return _document(info=b"<</Title(%s)/Author(%s)/Subject(%s)>>" % (text, text, text[:1000]))
 
 

@@ -8,6 +8,7 @@ scripts themselves, with the built-in embedder. A caller forks, so it must not h
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import os
 import pickle
@@ -216,6 +217,7 @@ class Desk:
         """In the forked process: be the command."""
         code = _UNCAUGHT
         try:
+            end_with_parent()
             os.setsid()
             for place, path in ((1, out), (2, err)):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), place)
@@ -280,6 +282,12 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def end_with_parent() -> None:
+    """This process is killed when the one that forked it ends. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, <sys/prctl.h>
+
+
 def preload() -> None:
     """Import what the commands import, so that no forked one pays for it."""
     import importlib
@@ -287,9 +295,10 @@ def preload() -> None:
     modules = """
         faiss numpy.ma tantivy pymupdf Stemmer langchain_text_splitters langchain_core.runnables rich.table
         rich.progress filelock pebble multiprocessing.popen_spawn_posix fastapi.testclient folio.app
-        folio.schema folio.answer.chain folio.answer.chat folio.answer.extractive folio.commands.ask folio.commands.ingest folio.cli.command
-        folio.cli.ingest_progress folio.cli.render folio.cli.session folio.ingest.pipeline folio.ingest.rebuild
-        folio.search.builtin_reranker folio.web.api folio.web.request_guard tests.helpers.kill_child
+        folio.schema folio.answer.chain folio.answer.chat folio.answer.extractive
+        folio.commands.ask folio.commands.ingest folio.cli.command folio.cli.ingest_progress folio.cli.render folio.cli.session
+        folio.ingest.pipeline folio.ingest.rebuild folio.search.builtin_reranker folio.web.api folio.web.request_guard
+        tests.helpers.kill_child
     """
     for module in modules.split():
         importlib.import_module(module)

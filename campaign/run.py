@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any
 
 from campaign.bench import Bench
-from campaign.desk import Desk, Failed, preload
+from campaign.desk import Desk, Failed, end_with_parent, preload
 
 # Kinds of trials, and their shares
 KINDS = {"kills": 30, "flips": 30, "pdfs": 24, "swaps": 8, "disks": 8}
@@ -82,7 +82,7 @@ class Runner:
         if not child:
             code = 1
             try:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                end_with_parent()
                 results = self._batch(group) if kind == "pdfs" else [self._one(group[0], kind, number)]
                 answer.write_text("\n".join(json.dumps(asdict(result)) for result in results))
                 code = 0
@@ -140,6 +140,7 @@ def workplace(parent: Path | None = None) -> Iterator[Path]:
     if parent is None and memory.is_dir() and shutil.disk_usage(memory).free > 2 * 2**30:
         parent = memory
     work = Path(tempfile.mkdtemp(prefix="folio-campaign-", dir=parent))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder is removed then too
     try:
         yield work
     finally:
@@ -165,6 +166,7 @@ def campaign(
             if not child:
                 code = 1
                 try:
+                    end_with_parent()
                     _work(Runner(work, sources, f"desk-{job}"), left[job::jobs], out, end)
                     code = 0
                 except KeyboardInterrupt:
@@ -174,14 +176,8 @@ def campaign(
                 finally:
                     os._exit(code)
             children.append(child)
-        try:
-            for child in children:
-                os.waitpid(child, 0)
-        except BaseException:
-            for child in children:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGTERM)
-            raise
+        for child in children:  # which end with this process
+            os.waitpid(child, 0)
 
 
 def _work(runner: Runner, groups: Sequence[Sequence[str]], out: Path, end: float | None) -> None:

@@ -57,14 +57,10 @@ def test_nothing_gets_through_in_a_slice_of_the_campaign(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("seed", "sabotage", "said"),
     [
-        (
-            "kills-1-0",
-            "from folio.store.library import Library; Library.check = lambda self: 1 / 0",
-            "ZeroDivisionError",
-        ),
-        ("kills-1-0", "from folio.ingest import pipeline; pipeline.prune = lambda library: []", ""),
-        ("flips-1-0", "from folio.store import indexes; indexes.verify = lambda *_: []", ""),
-        ("flips-1-0", "from folio.store import indexes; indexes.verify = lambda *_: [' ' * 700_000_000]", "MB"),
+        ("kills-1-2", "from folio.store.library import Library; Library.check = lambda self: 1 / 0", "ZeroDivision"),
+        ("kills-1-2", "from folio.ingest import pipeline; pipeline.prune = lambda library: []", "is there"),
+        ("flips-1-2", "from folio.store import indexes; indexes.verify = lambda *_: []", "failed"),
+        ("flips-1-2", "from folio.store import indexes; indexes.verify = lambda *_: ['.' * 700_000_000]", " MB."),
     ],
 )
 def test_a_broken_folio_fails_a_trial(seed: str, sabotage: str, said: str) -> None:
