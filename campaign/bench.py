@@ -213,6 +213,8 @@ def differences(reference: Found, found: Found) -> str:
         for field in one:
             if one[field] != other[field]:
                 return f"{field} of {file} is {str(other[field])[:120]}, and {str(one[field])[:120]} in a fresh one"
+    if reference["record"] != found["record"]:
+        return "ingested.json is another"
     for (question, before), (_, after) in zip(reference["ranking"], found["ranking"], strict=True):
         if [hit[0] for hit in before] != [hit[0] for hit in after]:
             return f"ranking: another order for {question!r}: {_first_difference(before, after)}"
@@ -221,8 +223,6 @@ def differences(reference: Found, found: Found) -> str:
                 return f"ranking: other scores for {question!r}, {hit}: {others}, and {scores} in a fresh one"
     if reference["answers"] != found["answers"]:
         return f"answers: {str(found['answers'])[:200]}, and {str(reference['answers'])[:200]} in a fresh one"
-    if reference["record"] != found["record"]:
-        return "ingested.json is another"
     return ""
 
 

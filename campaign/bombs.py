@@ -49,15 +49,14 @@ def _document(
 
 
 def _packed(data: bytes, entries: bytes = b"") -> bytes:
-    return stream(zlib.compress(data, 9), b"/Filter/FlateDecode" + entries)
+    return stream(zlib.compress(data, 1), b"/Filter/FlateDecode" + entries)
 
 
-def _twice_packed(size: int, byte: bytes = b" ") -> bytes:
-    once = zlib.compress(byte * 2**20, 9)
+def _twice_packed(megabytes: int, byte: bytes = b" ") -> bytes:
+    """So many megabytes of one byte. A flushed piece of a deflate stream can be repeated as it is."""
     packer = zlib.compressobj(9)
-    inner = b"".join(packer.compress(byte * 2**20) for _ in range(size)) + packer.flush()
-    del once
-    return stream(zlib.compress(inner, 9), b"/Filter[/FlateDecode/FlateDecode]")
+    pieces = [packer.compress(byte * 2**20) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2)]
+    return stream(zlib.compress(pieces[0] + pieces[1] * (megabytes - 1)), b"/Filter[/FlateDecode/FlateDecode]")
 
 
 def _long_labels(chance: random.Random) -> bytes:
@@ -119,12 +118,12 @@ def _giant_picture(chance: random.Random) -> bytes:
         chance.choice((b"Gray", b"RGB", b"CMYK")), side, side,
     )  # fmt: skip
     contents = stream(b"q 595 0 0 842 0 0 cm /I Do Q\n" + chance.choice((_TEXT, b"")))
-    return _document(contents, resources=b"/XObject<</I 5 0 R>>", more=[_packed(bytes(10**7), picture)])
+    return _document(contents, resources=b"/XObject<</I 5 0 R>>", more=[_packed(bytes(10**6), picture)])
 
 
 def _many_pictures(chance: random.Random) -> bytes:
     picture = stream(b"\x80", b"/Type/XObject/Subtype/Image/ColorSpace/DeviceGray/BitsPerComponent 8/Width 1/Height 1")
-    drawn = b"q 595.0002 0 0 842 0 0 cm /I Do Q\n" * chance.choice((1000, 200_000))
+    drawn = b"q 595.0002 0 0 842 0 0 cm /I Do Q\n" * chance.choice((1000, 50_000))
     return _document(_packed(drawn + _TEXT), resources=b"/XObject<</I 5 0 R>>", more=[picture])
 
 
@@ -145,7 +144,7 @@ def _doubling_forms(chance: random.Random) -> bytes:
 
 def _packed_contents(chance: random.Random) -> bytes:
     piece = chance.choice((b" ", b"q ", b"BT ET ", b"0 0 m 9 9 l S ", b"/F1 10 Tf ", b"[", b"("))
-    return _document(_packed(_TEXT + piece * (chance.choice((10, 100)) * 10**6 // len(piece))))
+    return _document(_packed(_TEXT + piece * (chance.choice((5, 50)) * 10**6 // len(piece))))
 
 
 def _twice_packed_contents(chance: random.Random) -> bytes:
@@ -154,7 +153,7 @@ def _twice_packed_contents(chance: random.Random) -> bytes:
 
 def _much_text(chance: random.Random) -> bytes:
     line = b"(" + b"words and words " * 60 + b")Tj T*\n"
-    return _document(_packed(b"BT /F1 1 Tf 1 TL 0 800 Td\n" + line * chance.choice((1000, 10_000, 100_000)) + b"ET"))
+    return _document(_packed(b"BT /F1 1 Tf 1 TL 0 800 Td\n" + line * chance.choice((1000, 20_000)) + b"ET"))
 
 
 def _long_unicode(chance: random.Random) -> bytes:
@@ -185,7 +184,7 @@ def _odd_page(chance: random.Random) -> bytes:
 
 def _many_fields(chance: random.Random) -> bytes:
     field = b"<</FT/Tx/T(f)/V(%s)/Subtype/Widget/Type/Annot/Rect[0 0 9 9]>>" % (b"v" * chance.choice((10, 1000)))
-    count = chance.choice((1000, 20_000))
+    count = chance.choice((1000, 10_000))
     fields = b"[" + b"".join(b"%d 0 R " % (5 + n) for n in range(count)) + b"]"
     return _document(more=[field] * count, catalog=b"/AcroForm<</Fields%s>>" % fields, page=b"/Annots" + fields)
 

@@ -32,8 +32,8 @@ from tests.helpers.paths import ROOT
 
 # Megabytes of memory that the main process of any command may take
 MAX_MB = 600
-# Seconds of processor time, and of time, after which a command is said to hang
-_CPU_S, _WALL_S = 120, 180
+# Seconds of processor time after which a command is said to hang, and seconds in which it does nothing
+_CPU_S, _IDLE_S = 120, 120
 _UNCAUGHT = 70  # exit code of a forked command that ended with an exception
 Work = Callable[[], int]
 # In-process, from a cache; in-process, each time; in the guarded worker processes
@@ -122,7 +122,7 @@ class Desk:
         def work() -> int:
             from folio.commands import ask, ingest
 
-            return (ingest if name == "ingest" else ask).main(list(arguments))
+            return ingest.main(list(arguments)) if name == "ingest" else ask.main(list(arguments))
 
         return work
 
@@ -155,7 +155,6 @@ class Desk:
         around: Callable[[Work], int] | None = None,
         group: bool = False,
         beside: Callable[[], object] | None = None,
-        limit_s: float = _WALL_S,
     ) -> Ended:
         """Run this in a process of its own, and wait for its end.
 
@@ -170,19 +169,19 @@ class Desk:
         if not child:
             self._become(work if around is None else lambda: around(work), out, err, peak)
         main_mb = worker_mb = 0.0
-        code, killed, pause, sampled, now, waited = None, False, 0.001, began, began, 0.0
+        code, killed, pause, sampled, idle = None, False, 0.001, began, 0.0
         while code is None:
             found, status = os.waitpid(child, os.WNOHANG)
             if found:
                 code = os.waitstatus_to_exitcode(status)
                 break
-            before, now = now, monotonic()
-            waited += min(now - before, 0.5)  # a computer that was asleep is no hang
-            if not killed and (waited > limit_s or (kill_after is not None and now - began >= kill_after)):
+            now = monotonic()
+            if not killed and (idle > _IDLE_S or (kill_after is not None and now - began >= kill_after)):
                 killed = True
                 with contextlib.suppress(ProcessLookupError):
                     (os.killpg if group else os.kill)(child, signal.SIGKILL)
             if now - sampled > 0.05:
+                idle = 0.0 if _is_busy(child) else idle + min(now - sampled, 0.5)
                 sampled = now
                 main_mb, worker_mb = max(main_mb, _peak_mb(child)), max(worker_mb, *map(_peak_mb, _children(child)), 0)
             if beside is not None:
@@ -197,7 +196,7 @@ class Desk:
         shown, complaint = (path.read_text(errors="replace") if path.exists() else "" for path in (out, err))
         ended = Ended(code, shown, complaint, monotonic() - began, main_mb, worker_mb)
         if killed and kill_after is None:
-            raise Failed(f"It did not end in {limit_s:.0f} s: {ended.said}")
+            raise Failed(f"It did nothing for {_IDLE_S} s: {ended.said}")
         self._check(ended, may_be_killed=kill_after is not None or around is not None)
         return ended
 
@@ -218,6 +217,8 @@ class Desk:
         code = _UNCAUGHT
         try:
             end_with_parent()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
             for place, path in ((1, out), (2, err)):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), place)
@@ -254,11 +255,11 @@ class Desk:
             made = from_environment(*arguments)
             return HashingApp(made.settings, made.notice, HashingEmbedder())
 
-        app.from_environment = hashing
+        app.from_environment = hashing  # type: ignore[assignment]
         if self.read == "cached":
-            workers.run_guarded = self._read_cached  # type: ignore[assignment]
+            workers.run_guarded = self._read_cached
         elif self.read == "here":
-            workers.run_guarded = read_here
+            workers.run_guarded = read_here  # type: ignore[assignment]
 
     def _read_cached(self, function: Callable[[Any], Any], items: Iterable[Any], **limits: Any) -> Iterator[Any]:
         for item in items:
@@ -296,7 +297,8 @@ def preload() -> None:
         faiss numpy.ma tantivy pymupdf Stemmer langchain_text_splitters langchain_core.runnables rich.table
         rich.progress filelock pebble multiprocessing.popen_spawn_posix fastapi.testclient folio.app
         folio.schema folio.answer.chain folio.answer.chat folio.answer.extractive
-        folio.commands.ask folio.commands.ingest folio.cli.command folio.cli.ingest_progress folio.cli.render folio.cli.session
+        folio.commands.ask folio.commands.ingest folio.cli.command folio.cli.ingest_progress
+        folio.cli.render folio.cli.session
         folio.ingest.pipeline folio.ingest.rebuild folio.search.builtin_reranker folio.web.api folio.web.request_guard
         tests.helpers.kill_child
     """
@@ -312,6 +314,16 @@ def _children(process: int) -> list[int]:
             for child in map(int, path.read_text().split()):
                 found += [child, *_children(child)]
     return found
+
+
+def _is_busy(process: int) -> bool:
+    """Whether a process or one of its children works, waits for its turn or is stopped: then it does not hang."""
+    for one in (process, *_children(process)):
+        for path in Path(f"/proc/{one}/task").glob("*/stat"):
+            with contextlib.suppress(OSError, IndexError):
+                if path.read_text().rpartition(")")[2].split()[0] in "RDTt":
+                    return True
+    return False
 
 
 def _peak_mb(process: int) -> float:

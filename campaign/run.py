@@ -7,12 +7,13 @@ import gc
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -40,6 +41,7 @@ class Result:
     worker_mb: float
     what: str
     failure: str = ""
+    cpu_s: float = 0.0  # of all its processes
     commands: list[str] = field(default_factory=list)
 
 
@@ -77,7 +79,7 @@ class Runner:
         kind, _, number = _parts(group[0])
         answer = self.work / f"{self.name}.result"
         answer.unlink(missing_ok=True)
-        began = monotonic()
+        began, worked = monotonic(), _cpu_s()
         child = os.fork()
         if not child:
             code = 1
@@ -86,6 +88,8 @@ class Runner:
                 results = self._batch(group) if kind == "pdfs" else [self._one(group[0], kind, number)]
                 answer.write_text("\n".join(json.dumps(asdict(result)) for result in results))
                 code = 0
+            except KeyboardInterrupt:
+                pass
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -94,7 +98,8 @@ class Runner:
         if not answer.exists():
             seconds = monotonic() - began
             return [Result(seed, kind, False, seconds, 0, 0, "", "The trial's own process ended.") for seed in group]
-        return [Result(**json.loads(line)) for line in answer.read_text().splitlines()]
+        cpu_s = round((_cpu_s() - worked) / len(group), 3)
+        return [replace(Result(**json.loads(line)), cpu_s=cpu_s) for line in answer.read_text().splitlines()]
 
     def bench(self, *, whole: bool = False) -> Bench:
         return Bench(Desk(self.work / self.name, self.work / "cache", whole=whole))
@@ -112,7 +117,9 @@ class Runner:
         desk = bench.desk
         seconds = round(monotonic() - began, 3)
         memory = round(desk.main_mb), round(desk.worker_mb)
-        return Result(seed, kind, not failure, seconds, *memory, bench.what, failure, desk.commands if failure else [])
+        return Result(
+            seed, kind, not failure, seconds, *memory, bench.what, failure, commands=desk.commands if failure else []
+        )
 
     def _batch(self, group: Sequence[str]) -> list[Result]:
         from campaign import pdfs
@@ -124,6 +131,12 @@ def _trial(kind: str) -> Any:
     import importlib
 
     return importlib.import_module(f"campaign.{kind}").trial
+
+
+def _cpu_s() -> float:
+    """Seconds of processor time of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _parts(seed: str) -> tuple[str, int, int]:
@@ -176,8 +189,15 @@ def campaign(
                 finally:
                     os._exit(code)
             children.append(child)
-        for child in children:  # which end with this process
-            os.waitpid(child, 0)
+        try:
+            for child in children:
+                os.waitpid(child, 0)
+        except BaseException:
+            for child in children:
+                with contextlib.suppress(OSError):
+                    os.kill(child, signal.SIGKILL)  # its own children end with it
+                    os.waitpid(child, 0)
+            raise
 
 
 def _work(runner: Runner, groups: Sequence[Sequence[str]], out: Path, end: float | None) -> None:
