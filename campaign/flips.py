@@ -1,0 +1,123 @@
+"""Bits flipped in the files of a store; files cut short, emptied, replaced and removed."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+from campaign import papers
+from campaign.bench import FLAVOURS, SIZES, Bench, Found
+from campaign.desk import Desk, Failed, remove
+from tests.helpers.fakes import overwrite
+
+# How often each kind of file is damaged
+_FILES = {
+    "library.sqlite": 30, "library.sqlite-wal": 10, "library.sqlite-shm": 3, "vectors.json": 8, "*.faiss": 16,
+    "lexical/*": 22, "ingested.json": 6, "writer.lock": 2, "rebuild.sqlite*": 3, "*": 3,
+}  # fmt: skip
+_DAMAGES = {"bits": 50, "cut": 15, "emptied": 7, "removed": 8, "garbage": 7, "zeros": 8, "folder": 5}
+# What the commands must mend by themselves: an obstacle such as a folder in the place of a file, a person may remove.
+_BY_HAND = ("folder",)
+
+
+def trial(bench: Bench, chance: random.Random) -> None:
+    """Damage a file; then ask, verify, and mend as a person would."""
+    desk = bench.desk
+    size = chance.choices(SIZES, (55, 30, 10, 5))[0] if not desk.whole else SIZES[0]
+    kind = chance.choices(list(_FILES), list(_FILES.values()))[0]
+    flavour = chance.choices(FLAVOURS, (70, 20, 10))[0] if size < 100 and not desk.whole else "closed"
+    flavour = {"library.sqlite-wal": "wal", "library.sqlite-shm": "wal", "rebuild.sqlite*": "rebuilding"}.get(
+        kind, flavour
+    )
+    if desk.whole or (size > 100 and flavour != "closed"):
+        size = SIZES[0]
+    planned = {f"p{number:03}.pdf": (number, 0) for number in range(size)}
+    asked = papers.questions([0, size - 1, size // 2, size + 1])
+    reference = bench.reference(planned, asked)
+    bench.start(size, flavour)
+    path = _chosen(desk, kind, chance)
+    what = _damage(path, chance)
+    name = path.relative_to(desk.root).as_posix()
+    bench.what = f"{what} in {name} of a store of {size}, {flavour}"
+    derived = any(part in name for part in ("lexical", "vectors", ".faiss"))
+    before = None
+    if chance.random() < 0.5:
+        before = desk.command("query", "--sources", "--json", "--top-k", "10", asked[0])
+    bench.verify(0, 1)
+    if before is not None and derived and not before.code:
+        _require_ranking(before.out, reference)
+    _mend(bench, path, what, derived, chance)
+    bench.require_equal(reference, asked)
+    if "library" not in name and not bench.conversations():
+        raise Failed("The conversations are gone.")
+
+
+def _chosen(desk: Desk, kind: str, chance: random.Random) -> Path:
+    """A file of this kind, or any where there is none."""
+    everything = sorted([*(path for path in desk.store.rglob("*") if path.is_file()), desk.record])
+    if kind == "ingested.json":
+        return desk.record
+    return chance.choice(sorted(path for path in desk.store.glob(kind) if path.is_file()) or everything)
+
+
+def _damage(path: Path, chance: random.Random) -> str:
+    """Damage the file; returns what was done to it."""
+    content = bytearray(path.read_bytes())
+    what = chance.choices(list(_DAMAGES), list(_DAMAGES.values()))[0]
+    if not content and what in ("bits", "cut", "emptied", "zeros"):
+        what = "garbage"
+    if what == "bits":
+        bits = chance.randint(1, 20)
+        for _ in range(bits):
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        overwrite(path, bytes(content))
+        return f"{bits} bits flipped"
+    if what == "cut":
+        left = chance.randrange(len(content))
+        overwrite(path, bytes(content[:left]))
+        return f"cut to {left} of {len(content)} bytes"
+    if what == "emptied":
+        overwrite(path, b"")
+    elif what == "removed":
+        remove(path)
+    elif what == "garbage":
+        overwrite(path, chance.randbytes(len(content) or 100))
+    elif what == "zeros":
+        at = chance.randrange(0, len(content), 4096)
+        content[at : at + 4096] = bytes(len(content[at : at + 4096]))
+        overwrite(path, bytes(content))
+    else:
+        remove(path)
+        path.mkdir()
+        (path / "inside").write_text("a file in a folder in the place of a file")
+    return what
+
+
+def _require_ranking(out: str, reference: Found) -> None:
+    (line,) = out.splitlines()
+    found = [hit["score"] for hit in json.loads(line)["hits"]]
+    expected = [hit[1] for hit in reference["ranking"][0][1]]
+    if len(found) != len(expected) or any(abs(a - b) > 1e-6 for a, b in zip(found, expected, strict=True)):
+        raise Failed(f"silent: a query found other scores: {found[:4]}, and {expected[:4]} in a sound store")
+
+
+def _mend(bench: Bench, path: Path, what: str, derived: bool, chance: random.Random) -> None:
+    """The commands that a person would try, in turn, until the store is sound. Raises Failed if it never is."""
+    ladder: list[tuple[str, ...]] = [(), ("--repair",), ("--rebuild",)]
+    if derived and what not in _BY_HAND:
+        ladder = [chance.choice([(), ("--repair",)])]
+    elif chance.random() < 0.3:
+        ladder = ladder[-1:]
+    said = "nothing"
+    for by_hand in (False, True):
+        if by_hand:
+            if what not in _BY_HAND:
+                break
+            remove(path)
+        for options in ladder:
+            ended = bench.desk.ingest(*options)
+            said = f"{' '.join(options)} ended with {ended.code}: {ended.said}"
+            if not ended.code and not bench.verify(0, 1).code:
+                return
+    raise Failed(f"No command mends it; the last, {said}")
