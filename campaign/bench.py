@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from folio.files import sha256_file
 Plan = Mapping[str, Name]  # file name -> the made paper in it
 Found = dict[str, Any]  # what a probe found
 
-SIZES = (3, 12, 50, 200)  # papers in a store
+SIZES = (3, 12)  # papers in most stores
 # How a store is left before the trial: closed; with a write-ahead log, as a kill leaves it; in the middle of a rebuild
 FLAVOURS = ("closed", "wal", "rebuilding")
 _SCORE = 1e-6
@@ -40,6 +41,12 @@ class Bench:
 
     desk: Desk
     what: str = ""  # what the trial does, to tell in its result
+    larger: int = 0  # papers in its store, if that is to be a larger one
+
+    def size(self, chance: random.Random) -> int:
+        """The number of papers for the trial's store."""
+        size = chance.choice(SIZES)
+        return SIZES[0] if self.desk.whole else self.larger or size
 
     # Stores
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import sleep
 
 from campaign import papers
-from campaign.bench import SIZES, Bench
+from campaign.bench import Bench
 from campaign.desk import Failed, Work, remove
 from campaign.kills import change_of, complete
 
@@ -31,7 +31,7 @@ def trial(bench: Bench, chance: random.Random) -> None:
 def _prepared(bench: Bench, chance: random.Random, what: str) -> tuple[Callable[[], None], Callable[[], None], Work]:
     """A store and a change to it: what completes the trial, what compares, and the command."""
     desk = bench.desk
-    size = chance.choice(SIZES[:2]) if not desk.whole else SIZES[0]
+    size = bench.size(chance)
     action, variant = chance.choice(_ACTIONS), chance.randrange(3)
     change = change_of(action, size, variant)
     asked = papers.questions([0, size - 1, size // 2, size + 1])
@@ -77,7 +77,7 @@ def _full(bench: Bench, chance: random.Random) -> None:
 def _read_only(bench: Bench, chance: random.Random) -> None:
     """A disk that cannot be written: questions are answered, and the rest says why it cannot be done."""
     desk = bench.desk
-    size = SIZES[chance.randrange(2)] if not desk.whole else SIZES[0]
+    size = bench.size(chance)
     gone = chance.choice(("nothing", "nothing", "vectors", "lexical"))
     bench.what = f"a read-only disk, a store of {size}, without {gone}"
     planned = {f"p{number:03}.pdf": (number, 0) for number in range(size)}

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 from campaign import papers
-from campaign.bench import FLAVOURS, SIZES, Bench, Found
+from campaign.bench import FLAVOURS, Bench, Found
 from campaign.desk import Desk, Failed, remove
 from tests.helpers.fakes import overwrite
 
@@ -24,14 +24,14 @@ _BY_HAND = ("folder",)
 def trial(bench: Bench, chance: random.Random) -> None:
     """Damage a file; then ask, verify, and mend as a person would."""
     desk = bench.desk
-    size = chance.choices(SIZES, (55, 30, 10, 5))[0] if not desk.whole else SIZES[0]
+    size = bench.size(chance)
     kind = chance.choices(list(_FILES), list(_FILES.values()))[0]
-    flavour = chance.choices(FLAVOURS, (70, 20, 10))[0] if size < 100 and not desk.whole else "closed"
+    flavour = chance.choices(FLAVOURS, (70, 20, 10))[0]
     flavour = {"library.sqlite-wal": "wal", "library.sqlite-shm": "wal", "rebuild.sqlite*": "rebuilding"}.get(
         kind, flavour
     )
-    if desk.whole or (size > 100 and flavour != "closed"):
-        size = SIZES[0]
+    if desk.whole or size > 100:
+        flavour = FLAVOURS[0]
     planned = {f"p{number:03}.pdf": (number, 0) for number in range(size)}
     asked = papers.questions([0, size - 1, size // 2, size + 1])
     reference = bench.reference(planned, asked)

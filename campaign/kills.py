@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from campaign import papers
-from campaign.bench import SIZES, Bench
+from campaign.bench import Bench
 from campaign.desk import Desk, Failed, Work
 from campaign.papers import Name
 from campaign.web import ACKNOWLEDGED, Request, acknowledged, session
@@ -33,7 +33,7 @@ class Change:
 def trial(bench: Bench, chance: random.Random) -> None:
     """Kill a command, one to three times; then complete it, and compare."""
     desk = bench.desk
-    size = chance.choices(SIZES, (55, 30, 10, 5))[0] if not desk.whole else SIZES[0]
+    size = bench.size(chance)
     action, variant = chance.choice(ACTIONS), chance.randrange(_VARIANTS if size < 100 else 1)
     if action == "first" and size > 12:
         action = "ingest"

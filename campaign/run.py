@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import random
@@ -23,8 +24,10 @@ from campaign.desk import Desk, Failed, end_with_parent, preload
 
 # Kinds of trials, and their shares
 KINDS = {"kills": 30, "flips": 30, "pdfs": 24, "swaps": 8, "disks": 8}
-# Trials of which one runs the scripts themselves, with the built-in embedder
-_WHOLE_EVERY = {"kills": 50, "flips": 50, "swaps": 50, "disks": 50}
+# One of so many trials runs the scripts themselves, with the built-in embedder
+_WHOLE_EVERY = 100
+# And one of so many has a larger store: papers in it -> trials
+_LARGER = {200: 40, 50: 20}
 # PDFs that one ingest reads: each is a trial
 BATCH = 20
 
@@ -105,8 +108,9 @@ class Runner:
         return Bench(Desk(self.work / self.name, self.work / "cache", whole=whole))
 
     def _one(self, seed: str, kind: str, number: int) -> Result:
-        every = _WHOLE_EVERY[kind]
-        bench = self.bench(whole=number % every == every // 2)
+        bench = self.bench(whole=number % _WHOLE_EVERY == _WHOLE_EVERY // 2)
+        if not bench.desk.whole:
+            bench.larger = next((size for size, every in _LARGER.items() if number % every == every - 1), 0)
         began, failure = monotonic(), ""
         try:
             _trial(kind)(bench, random.Random(seed))
@@ -128,9 +132,15 @@ class Runner:
 
 
 def _trial(kind: str) -> Any:
-    import importlib
-
     return importlib.import_module(f"campaign.{kind}").trial
+
+
+def prepare() -> None:
+    """Import everything before the first fork."""
+    preload()
+    for kind in KINDS:
+        importlib.import_module(f"campaign.{kind}")
+    gc.freeze()
 
 
 def _cpu_s() -> float:
@@ -170,8 +180,7 @@ def campaign(
     if out.exists() and not out.read_bytes().endswith((b"\n", b"")[:1]) and out.stat().st_size:
         with out.open("a", encoding="utf-8") as file:
             file.write("\n")
-    preload()
-    gc.freeze()
+    prepare()
     with workplace() as work:
         children = []
         for job in range(jobs):

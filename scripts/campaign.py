@@ -56,10 +56,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _replay(seeds: list[str], sources: list[Path]) -> int:
-    from campaign.desk import preload
-    from campaign.run import Runner, workplace
+    from campaign.run import Runner, prepare, workplace
 
-    preload()
+    prepare()
     code = 0
     with workplace() as work:
         for seed in seeds:
