@@ -212,7 +212,8 @@ def _cost(span: Span, picture: Picture) -> int:
     """The work of comparing a span with a picture, in pixels."""
     x0, y0, x1, y1 = span.rect
     height, width = picture.pixels.shape[:2]
-    return _SPAN_PIXELS + int(min((x1 - x0) * picture.scale, width) * min((y1 - y0) * picture.scale, height))
+    wide, high = (x1 - x0) * picture.scale, (y1 - y0) * picture.scale
+    return _SPAN_PIXELS + int(min(max(0.0, wide), width) * min(max(0.0, high), height))
 
 
 def _ocr_layer(

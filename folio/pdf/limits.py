@@ -8,7 +8,7 @@ from __future__ import annotations
 
 # Characters of text in one file, about 6,000 dense pages
 TEXT_CHARACTERS = 20_000_000
-# Pages in one file. The page tree may name one page many times, so a small file can have millions.
+# Pages in one file; a page takes 60 bytes of it
 PAGES = 100_000
 # Characters of a page label; "Supplement-xviii" has 16. A longer one is not a page label, and counts as none.
 LABEL = 32
