@@ -124,7 +124,7 @@ class Settings(BaseSettings):
     OLLAMA_TIMEOUT_S: Seconds = 300
     """Seconds of silence before a request to Ollama fails. A cold model takes tens of seconds to load."""
     PARSE_TIMEOUT_S: Seconds = 120
-    """Seconds that reading one PDF may take."""
+    """Seconds of processor time that reading one PDF may take, besides OCR; by the clock, five times as many."""
     PARSE_MEMORY_MB: Annotated[int, Field(ge=256)] = 2048
     """Megabytes of memory that reading one PDF may take (enforced on Linux)."""
     MAX_FILE_MB: Count = 500

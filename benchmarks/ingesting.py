@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings
 from folio.app import App
+from folio.files import sha256_file
 from folio.ingest import discovery, pipeline
 from folio.ingest.progress import Outcome
 from folio.pdf.mupdf import pymupdf
@@ -97,7 +98,7 @@ def read_bare(path: str) -> list[str]:
 
 def read_with_folio(path: str) -> object:
     """The paper as an ingest reads it: in reading order, cleaned, without hidden text, split."""
-    return pipeline.read_paper(SourceFile(path, Path(path).name, ""), _READING, _MAX_FILE_MB)
+    return pipeline.read_paper(SourceFile(path, Path(path).name, sha256_file(Path(path))), _READING, _MAX_FILE_MB)
 
 
 def _warm_up(path: str) -> None:

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
+from folio.files import sha256_file
 from folio.ingest import pipeline
 from folio.ingest.chunking import chunk_id
 from folio.store import indexes
@@ -102,7 +103,7 @@ def template_from(folder: Path) -> Template:
 
 def random_template(dimension: int) -> Template:
     """The sample paper's sentences, and random vectors; any two have a cosine of about 0.2."""
-    file = SourceFile(str(SAMPLE), SAMPLE.name, "")
+    file = SourceFile(str(SAMPLE), SAMPLE.name, sha256_file(SAMPLE))
     paper = pipeline.read_paper(file, Reading(1500, 0), 10)
     rng = np.random.default_rng(5)
     scale = np.arange(1, dimension + 1, dtype=np.float32) ** -DECAY

@@ -8,6 +8,7 @@ FolioError                 exit code 1
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
+│   ├── StoreRefused           the library cannot hold a value; what was there before is untouched
 │   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users never see this
 │   └── DiskFull               no space left
 ├── PaperError             1   one file could not be read; the others are not affected
@@ -77,6 +78,10 @@ class StoreMissing(StoreError):
 
 
 class StoreMismatch(StoreError):
+    pass
+
+
+class StoreRefused(StoreError):
     pass
 
 

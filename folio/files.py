@@ -6,16 +6,49 @@ import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from folio.errors import DiskFull, FolioError
 
+_KINDS = {
+    stat.S_IFIFO: "A named pipe",
+    stat.S_IFSOCK: "A socket",
+    stat.S_IFCHR: "A device",
+    stat.S_IFBLK: "A device",
+    stat.S_IFDIR: "A folder",
+}
+
+
+class NotAFile(OSError):
+    """There is something at a path that is not a regular file: a pipe, a socket, a device or a folder."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file to read its bytes. Raises OSError; NotAFile for a pipe or a device, which might never end."""
+    _refuse_irregular(path, path.stat())  # before opening: that alone may act on a device
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    try:
+        _refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced since
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _refuse_irregular(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "This")
+        raise NotAFile(errno.EINVAL, f"{kind} is not a file", str(path))
+
 
 def sha256_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
+    """The SHA-256 of a regular file's bytes, in hex. Raises OSError as open_regular does."""
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

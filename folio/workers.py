@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import get_context
@@ -33,7 +35,9 @@ _ITEMS_PER_WORKER = 200
 _TRIES = 2
 # Seconds after the time limit at which a worker ends itself, in case its parent is gone.
 _GRACE_S = 10
-_SIGKILL = 9
+# Megabytes that a worker may send back for one item: twice the text of the largest paper, or a picture of a page.
+_RESULT_MB = 48
+_SIGKILL, _SIGPROF = 9, 27
 
 
 class Finished(NamedTuple, Generic[ItemT, ResultT]):
@@ -48,6 +52,20 @@ class Woken:
     """One of the caller's own futures is done, and no item is."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Limits for one item, see run_guarded."""
+
+    timeout_s: float
+    cpu_s: float
+    memory_mb: int
+
+
+# What comes from a worker: a pickled result, or why there is none. It is unpickled when it is wanted: until then it
+# takes no more memory than a worker may send.
+_Reply = bytes | PaperError
+
+
 @overload
 def run_guarded(
     function: Callable[[ItemT], ResultT],
@@ -56,6 +74,7 @@ def run_guarded(
     jobs: int,
     timeout_s: float,
     memory_mb: int,
+    cpu_s: float = ...,
 ) -> Iterator[Finished[ItemT, ResultT]]: ...
 
 
@@ -67,6 +86,7 @@ def run_guarded(
     jobs: int,
     timeout_s: float,
     memory_mb: int,
+    cpu_s: float = ...,
     extra_futures: Callable[[], Sequence[Future[Any]]],
 ) -> Iterator[Finished[ItemT, ResultT] | Woken]: ...
 
@@ -78,15 +98,17 @@ def run_guarded(
     jobs: int,
     timeout_s: float,
     memory_mb: int,
+    cpu_s: float = math.inf,
     extra_futures: Callable[[], Sequence[Future[Any]]] = tuple,
 ) -> Iterator[Finished[ItemT, ResultT] | Woken]:
     """Run function(item) for every item in worker processes; yields each result as it is finished.
 
     function and items are pickled, so function must be defined at the top of a module. jobs: maximum number of
     processes. timeout_s, memory_mb: limits for one item; memory counts beyond what its worker already holds (enforced
-    on Linux; a worker's first item pays for the imports of function). Only a few results are held at a time, however
-    slowly they are consumed. Closing the iterator or Ctrl-C stops the workers. Workers do not outlive this process,
-    nor the thread that takes the first result: consume the iterator in one thread.
+    on Linux; a worker's first item pays for the imports of function). cpu_s: limit on processor time for one item,
+    which a busy computer does not use up (not enforced on Windows). A result may have 48 MB, and only a few are held at
+    a time, however slowly they are consumed. Closing the iterator or Ctrl-C stops the workers. Workers do not outlive
+    this process, nor the thread that takes the first result: consume the iterator in one thread.
 
     extra_futures: returns futures of the caller's own to wait for as well; Woken is yielded when one of them is done
     before any item is.
@@ -98,7 +120,8 @@ def run_guarded(
     workers = len(ahead)
     waiting = ((item, 0) for item in chain(ahead, source))
     again: list[tuple[ItemT, int]] = []
-    running: dict[ProcessFuture[ResultT | PaperError], tuple[ItemT, int]] = {}
+    running: dict[ProcessFuture[_Reply], tuple[ItemT, int]] = {}
+    limits = _Limits(timeout_s, cpu_s, memory_mb)
     pool = _pool(workers)
     try:
         while True:
@@ -111,7 +134,7 @@ def run_guarded(
             room = 1 if suspects else workers * _IN_FLIGHT
             for item, tries in islice(chain(_drain(again), waiting), max(0, room - len(running))):
                 try:
-                    future = pool.schedule(_guarded, (function, item, timeout_s, memory_mb), timeout=timeout_s)
+                    future = pool.schedule(_guarded, (function, item, limits), timeout=timeout_s)
                 except RuntimeError:  # the pool broke down just now
                     again.append((item, tries))
                     break
@@ -127,7 +150,7 @@ def run_guarded(
                 if isinstance(future.exception(), BrokenExecutor) and tries < _TRIES:
                     again.append((item, tries))
                 else:
-                    yield Finished(item, _outcome(future, timeout_s, memory_mb))
+                    yield Finished(item, _outcome(future, limits))
     finally:
         _stop(pool)
 
@@ -138,12 +161,11 @@ class PersistentWorker(Generic[ItemT, ResultT]):
     def __init__(self, function: Callable[[ItemT], ResultT], *, timeout_s: float, memory_mb: int) -> None:
         """See run_guarded."""
         self._function = function
-        self._timeout_s = timeout_s
-        self._memory_mb = memory_mb
+        self._limits = _Limits(timeout_s, math.inf, memory_mb)
         # A worker does not outlive the thread that started it, so that thread stays.
         self._thread = ThreadPoolExecutor(1, "persistent-worker")
         self._pool: ProcessPool | None = None
-        self._running: ProcessFuture[ResultT | PaperError] | None = None
+        self._running: ProcessFuture[_Reply] | None = None
         self._closed = False
 
     def run(self, item: ItemT) -> ResultT:
@@ -169,8 +191,8 @@ class PersistentWorker(Generic[ItemT, ResultT]):
             if self._pool is None or not self._pool.active:
                 self._end()
                 self._pool = _pool(1)
-            work = (self._function, item, self._timeout_s, self._memory_mb)
-            self._running = future = self._pool.schedule(_guarded, work, timeout=self._timeout_s)
+            work = (self._function, item, self._limits)
+            self._running = future = self._pool.schedule(_guarded, work, timeout=self._limits.timeout_s)
             if self._closed:
                 future.cancel()  # type: ignore[no-untyped-call]
             wait([future])
@@ -178,7 +200,8 @@ class PersistentWorker(Generic[ItemT, ResultT]):
                 return PaperError("Folio ended before the file was read.", "Start it again.")
             if tries == _TRIES or not isinstance(future.exception(), BrokenExecutor):
                 break
-        return _outcome(future, self._timeout_s, self._memory_mb)
+        outcome: ResultT | PaperError = _outcome(future, self._limits)
+        return outcome
 
     def _end(self) -> None:
         if self._pool is not None:
@@ -203,17 +226,28 @@ def _stop(pool: ProcessPool) -> None:
     pool.join()
 
 
-def _outcome(future: ProcessFuture[ResultT | PaperError], timeout_s: float, memory_mb: int) -> ResultT | PaperError:
+def _outcome(future: ProcessFuture[_Reply], limits: _Limits) -> Any:
     """The result of a finished future, with exceptions turned into a PaperError."""
     from pebble import ProcessExpired
 
-    error = future.exception()
+    error, memory_mb = future.exception(), limits.memory_mb
     if error is None:
-        return future.result()
-    if isinstance(error, TimeoutError):
+        reply = future.result()
+        try:
+            return pickle.loads(reply) if isinstance(reply, bytes) else reply
+        except Exception as unreadable:
+            return _unexpected(unreadable)
+    if isinstance(error, TimeoutError) and limits.cpu_s < limits.timeout_s:
         return PaperLimit(
-            f"Reading the file took longer than {timeout_s:g} s.",
-            f"Raise PARSE_TIMEOUT_S (now {timeout_s:g}), or leave the file out of the folder.",
+            f"The file could not be read within {limits.timeout_s:g} s: this computer is too busy, or a disk hangs.",
+            "Run the command again when less is running.",
+        )
+    over_cpu = isinstance(error, ProcessExpired) and -error.exitcode == _SIGPROF
+    if isinstance(error, TimeoutError) or over_cpu:
+        seconds = limits.cpu_s if over_cpu else limits.timeout_s
+        return PaperLimit(
+            f"Reading the file took longer than {seconds:g} s{' of processor time' if over_cpu else ''}.",
+            f"Raise PARSE_TIMEOUT_S (now {seconds:g}), or leave the file out of the folder.",
         )
     if isinstance(error, ProcessExpired) and -error.exitcode == _SIGKILL:
         return PaperLimit(
@@ -263,30 +297,64 @@ def _begin(parent: int) -> None:
             os._exit(1)
 
 
-def _guarded(
-    function: Callable[[ItemT], ResultT], item: ItemT, timeout_s: float, memory_mb: int
-) -> ResultT | PaperError:
-    """function(item), with its exceptions as a PaperError, under an alarm and a limit on memory."""
+def _guarded(function: Callable[[ItemT], ResultT], item: ItemT, limits: _Limits) -> _Reply:
+    """function(item), pickled, with its exceptions as a PaperError, under limits on time, memory and size."""
     if sys.platform != "win32":
         # The parent keeps the time limit. Should it die, the alarm ends this process where no PDEATHSIG does.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(math.ceil(timeout_s) + _GRACE_S)
-    _limit_memory(memory_mb)
+        signal.alarm(math.ceil(limits.timeout_s) + _GRACE_S)
+    _limit_cpu(limits.cpu_s)
+    _limit_memory(limits.memory_mb)
     try:
-        return function(item)
+        reply = pickle.dumps(function(item), pickle.HIGHEST_PROTOCOL)
     except PaperError as error:
         return error.with_traceback(None)
     except MemoryError:
         return PaperLimit(
-            f"Reading the file takes more than {memory_mb} MB of memory.",
-            f"Raise PARSE_MEMORY_MB (now {memory_mb}), or split the file into smaller PDFs.",
+            f"Reading the file takes more than {limits.memory_mb} MB of memory.",
+            f"Raise PARSE_MEMORY_MB (now {limits.memory_mb}), or split the file into smaller PDFs.",
         )
     except Exception as error:  # whatever it is, it must cost this item only
         return _unexpected(error)
     finally:
         _limit_memory(None)
+        _limit_cpu(math.inf)
         if sys.platform != "win32":
             signal.alarm(0)
+    if len(reply) > _RESULT_MB * 10**6:
+        return PaperError(
+            f"The file holds {len(reply) / 1e6:,.0f} MB of text; at most {_RESULT_MB} MB are taken from one file.",
+            "Split it into smaller PDFs.",
+        )
+    return reply
+
+
+_cpu_s = math.inf  # the limit for the current item
+
+
+def _limit_cpu(seconds: float) -> None:
+    """Lets this process take that much processor time from now on, in all its threads; then SIGPROF ends it."""
+    global _cpu_s  # one item at a time
+    _cpu_s = seconds
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds if math.isfinite(seconds) else 0)
+
+
+@contextmanager
+def cpu_time_apart() -> Iterator[None]:
+    """In a worker: what runs inside has the item's whole limit on processor time for itself, and uses none of it up.
+
+    For work that is limited by a count. Elsewhere, nothing is limited.
+    """
+    if sys.platform == "win32" or not math.isfinite(_cpu_s):
+        yield
+        return
+    left, _ = signal.setitimer(signal.ITIMER_PROF, _cpu_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, left)
 
 
 def _limit_memory(megabytes: int | None) -> None:

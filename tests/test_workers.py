@@ -68,6 +68,21 @@ def test_a_worker_that_hangs_is_stopped() -> None:
     assert (results["item 1"], results["item 2"]) == ("ITEM 1", "ITEM 2")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+def test_a_limit_on_processor_time_does_not_count_waiting() -> None:
+    items = ["count 60", "sleep 1", "apart 0.3"]
+    results = dict(run_guarded(work, items, jobs=1, timeout_s=60, memory_mb=512, cpu_s=0.5))
+    assert _error(results, "count 60").happened == "Reading the file took longer than 0.5 s of processor time."
+    assert "PARSE_TIMEOUT_S (now 0.5)" in _error(results, "count 60").remedy
+    assert (results["sleep 1"], results["apart 0.3"]) == ("SLEEP 1", "APART 0.3")
+
+
+def test_a_result_that_is_too_large_is_not_sent() -> None:
+    results = _run(["large 60", "large 40"])
+    assert "holds 60 MB of text; at most 48 MB are taken" in _error(results, "large 60").happened
+    assert len(str(results["large 40"])) == 40 * 10**6
+
+
 def test_one_crash_alone_does_not_break_the_rest() -> None:
     results = _run(["abort", "item 1"], jobs=1)
     assert isinstance(results["abort"], PaperError)

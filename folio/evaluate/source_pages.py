@@ -12,7 +12,7 @@ from pathlib import Path
 from folio.errors import PaperError
 from folio.evaluate.quote_match import fold, is_verbatim, pages_with, stands_on
 from folio.files import sha256_file
-from folio.pdf.mupdf import pymupdf
+from folio.pdf.mupdf import pymupdf, unlock
 from folio.pdf.reader import read_pdf
 from folio.store.library import Library
 from folio.types import Paper
@@ -71,8 +71,7 @@ class SourcePages:
             return self._indexed_pages(paper)
         document = pymupdf().open(path, filetype="pdf")
         try:
-            if document.needs_pass:
-                document.authenticate("")
+            unlock(document)
             return tuple(page.get_text("text") for page in document)
         finally:
             document.close()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from folio.errors import UsageError
-from folio.files import sha256_file
+from folio.files import NotAFile, sha256_file
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.types import SourceFile
 
@@ -46,7 +46,7 @@ def _pdfs_in(folder: Path) -> list[Path]:
             if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
         paths = (Path(parent, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
-        found += (path for path in paths if path.is_file())
+        found += (path for path in paths if path.exists() and not path.is_dir())  # hashing names pipes and devices
     return sorted(found)
 
 
@@ -75,6 +75,8 @@ def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
     except UnicodeEncodeError:
         name = os.fsencode(name).decode(errors="replace")
         notes = ("Its name is not valid UTF-8.", "Rename it.")
+    except NotAFile as error:
+        notes = (f"It cannot be read: {error.strerror}.", "Name a PDF instead, or take it out of the folder.")
     except OSError as error:
         notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
     shown = os.fsencode(path).decode(errors="replace")

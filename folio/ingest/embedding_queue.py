@@ -16,6 +16,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from folio.errors import PaperError, StoreRefused
 from folio.ingest import chunking
 from folio.protocols import Embedder
 from folio.store.library import Library, text_hash
@@ -26,6 +27,8 @@ _IN_FLIGHT = 2
 # Papers in the queue per passage of a batch: enough for the batches in flight and one more, even if each paper has a
 # single passage.
 _MAX_PAPERS = _IN_FLIGHT + 1
+# Characters of text in the queue at which no other paper is taken: that of the largest paper, to limit memory.
+_MAX_CHARACTERS = 20_000_000
 # Seconds to wait for the embedder's current call when the queue is closed early
 _CLOSE_TIMEOUT_S = 2.0
 
@@ -43,14 +46,16 @@ class _QueuedPaper:
 
 # A paper and the file it was read from
 PaperFile = tuple[SourceFile, NewPaper]
+# The same once it is in the library, or why the library refused it
+Added = tuple[SourceFile, NewPaper | PaperError]
 
 
 class EmbeddingQueue:
     """Embeds papers, and adds each to the library in one transaction once it has all its vectors.
 
-    Close the queue after use. Call its methods from one thread, the library's, while holding the writer lock. Errors of
-    the embedder (ModelError) and the library (DiskFull) end the ingest: vectors saved so far stay, and the next ingest
-    does not compute them again.
+    Close the queue after use. Call its methods from one thread, the library's, while holding the writer lock. A paper
+    that the library refuses is yielded with a PaperError, and the others go on. Errors of the embedder (ModelError) and
+    the library (DiskFull) end the ingest: vectors saved so far stay, and the next ingest does not compute them again.
     """
 
     def __init__(
@@ -69,7 +74,7 @@ class EmbeddingQueue:
         self._unsent: deque[tuple[bytes, str]] = deque()  # passages to be embedded, each text once
         self._sent: deque[tuple[list[bytes], Future[Vectors]]] = deque()
         self._waiting: dict[bytes, list[_QueuedPaper]] = {}  # text hash -> the papers that wait for its vector
-        self._paper_count = 0
+        self._paper_count = self._characters = 0
         self._complete: deque[_QueuedPaper] = deque()
 
     def put(self, file: SourceFile, paper: NewPaper) -> None:
@@ -87,6 +92,7 @@ class EmbeddingQueue:
                 self._unsent.append((digest, text))
             self._waiting[digest].append(queued)
         self._paper_count += 1
+        self._characters += len(paper.text)
         self._embedded(file, len(texts) - len(missing), len(texts))
         if not missing:
             self._complete.append(queued)
@@ -99,13 +105,13 @@ class EmbeddingQueue:
         ready.cancel()
         return [ready]
 
-    def advance(self, *, allow_partial: bool = False) -> Iterator[PaperFile]:
+    def advance(self, *, allow_partial: bool = False) -> Iterator[Added]:
         """Send batches, save finished vectors, add complete papers and yield them; waits only if the queue is full.
 
         allow_partial: give an idle embedder a partial batch, because no other paper has been read yet.
         """
         while True:
-            is_full = self._paper_count >= _MAX_PAPERS * self._batch
+            is_full = self._paper_count >= _MAX_PAPERS * self._batch or self._characters >= _MAX_CHARACTERS
             self._send(allow_partial or is_full)
             if not self._complete and (is_full or len(self._unsent) >= self._batch):
                 wait([self._sent[0][1]])
@@ -116,7 +122,7 @@ class EmbeddingQueue:
                 self._send(allow_partial)
             yield from self._add_complete()
 
-    def finish(self) -> Iterator[PaperFile]:
+    def finish(self) -> Iterator[Added]:
         """Add all remaining papers."""
         while self._paper_count:
             self._send(allow_partial=True, even_if_busy=True)
@@ -155,26 +161,40 @@ class EmbeddingQueue:
             if not queued.missing:
                 self._complete.append(queued)
 
-    def _add_complete(self) -> Iterator[PaperFile]:
+    def _add_complete(self) -> Iterator[Added]:
         while self._complete:
             queued = self._complete.popleft()
             file, paper = queued.file, queued.paper
-            ids = [chunking.chunk_id(paper.id, start, end) for start, end in paper.spans]
-            self._library.add(paper, file, ids, np.stack([queued.vectors[digest] for digest in queued.hashes]))
             self._paper_count -= 1
-            yield file, paper
+            self._characters -= len(paper.text)
+            ids = [chunking.chunk_id(paper.id, start, end) for start, end in paper.spans]
+            vectors = np.stack([queued.vectors[digest] for digest in queued.hashes])
+            try:
+                self._library.add(paper, file, ids, vectors)
+            except StoreRefused as error:
+                yield file, PaperError(error.happened, "Save the file to a new PDF, or leave it out of the folder.")
+            else:
+                yield file, paper
 
 
 def embed_and_add(library: Library, papers: Iterable[PaperFile], embedder: Embedder, batch: int) -> Iterator[PaperFile]:
     """Embed papers and add them to the library; yields each paper once it has been added.
 
-    batch: passages per call of the embedder. Raises ModelError, DiskFull. The caller holds the writer lock.
+    batch: passages per call of the embedder. Raises ModelError, DiskFull; PaperError for a paper that the library
+    refuses. The caller holds the writer lock.
     """
     with closing(EmbeddingQueue(library, lambda: embedder, batch)) as queue:
         for file, paper in papers:
             queue.put(file, paper)
-            yield from queue.advance()
-        yield from queue.finish()
+            yield from map(_accepted, queue.advance())
+        yield from map(_accepted, queue.finish())
+
+
+def _accepted(added: Added) -> PaperFile:
+    file, paper = added
+    if isinstance(paper, PaperError):
+        raise paper
+    return file, paper
 
 
 class _Worker:

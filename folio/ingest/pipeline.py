@@ -7,8 +7,9 @@ end (indexes.py).
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -20,16 +21,22 @@ from folio import workers
 from folio.errors import PaperError, PaperLimit
 from folio.ingest import chunking, cleaning
 from folio.ingest.discovery import is_gone
-from folio.ingest.embedding_queue import EmbeddingQueue
+from folio.ingest.embedding_queue import Added, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.pdf import reader
+from folio.pdf.limits import PAGE_RANGES, PROBLEMS
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
 from folio.types import Failure, NewPaper, Page, SourceFile
 
-# Share of a file's time limit that the layout model and OCR may use; what they have read by then is kept.
-_SLOW_SHARE = 0.75
+_MORE_PROBLEMS = "other problems"
+# Problems of pages that a later ingest may read better
+_MAY_CHANGE = (reader.NOT_READ, reader.NO_TIME, reader.NOT_CHECKED)
+# The layout model and OCR may do work that takes an ordinary core this share of a file's time limit (reader.py).
+_MODEL_SHARE = 0.75
+# A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
+_PATIENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +76,13 @@ def ingest(
     failed: dict[str, PaperError] = {}
     make_embedder = partial(_make_embedder, library, get_embedder, reading)
     with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
-        for read in _read_papers(new, reading, limits, queue.pending_futures):
-            if isinstance(read, workers.Finished):
-                file, result = read
-                if isinstance(result, PaperError):
-                    failed[file.sha256] = result
-                    yield _record_failure(library, file, result)
-                else:
-                    queue.put(file, result)
-            for added in queue.advance(allow_partial=isinstance(read, workers.Woken)):
-                yield _added_outcome(*added, known)
-        for added in queue.finish():
-            yield _added_outcome(*added, known)
+        for file, result in _add_papers(queue, _read_papers(new, reading, limits, queue.pending_futures)):
+            if isinstance(result, PaperError):
+                failed[file.sha256] = result
+                yield _record_failure(library, file, result)
+            else:
+                status: Status = "replaced" if file.path in known else "added"
+                yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
     library.forget_pending()
     for file in plan.copies:
         if file.sha256 in failed:
@@ -164,28 +166,39 @@ def record(library: Library) -> list[dict[str, object]]:
 def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
     """Read, clean and split one file. Runs in a worker process. Raises PaperError.
 
-    seconds: time limit for the layout model and OCR; pages that they do not reach are reported.
+    The file is read once, and what was read must have the hash in `file`: a file that was replaced since raises
+    PaperLimit, so that it is tried again. seconds: the work of the layout model and OCR, as in reader.read_content.
     """
     path = Path(file.path)
-    size = path.stat().st_size / 1e6
-    if size > max_file_mb:
-        raise PaperLimit(
-            f"The file has {size:,.0f} MB, and MAX_FILE_MB is {max_file_mb}.",
-            "Split the file, or raise MAX_FILE_MB if you trust it.",
-        )
-    parsed = reader.read_pdf(path, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
+    content = reader.read_file(path, max_file_mb)
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != file.sha256:
+        raise PaperLimit(*reader.CHANGED)
+    parsed = reader.read_content(
+        content, path.name, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds
+    )
     text, pages = cleaning.clean(parsed.pages)
-    spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap)
+    spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap) if any(map(str.isalnum, text)) else ()
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = (*parsed.problems, *_page_problems(parsed.pages))
     metadata = (parsed.title, parsed.authors, parsed.year)
-    return NewPaper(file.sha256, *metadata, text, pages, spans, problems, parsed.arxiv)
+    return NewPaper(sha256, *metadata, text, pages, spans, problems, parsed.arxiv)
 
 
-def _added_outcome(file: SourceFile, paper: NewPaper, known: Mapping[str, str]) -> Outcome:
-    status: Status = "replaced" if file.path in known else "added"
-    return Outcome(file, status, len(paper.pages.starts), len(paper.spans), paper.problems)
+def _add_papers(
+    queue: EmbeddingQueue, results: Iterable[workers.Finished[SourceFile, NewPaper] | workers.Woken]
+) -> Iterator[Added]:
+    """Embed and add what was read; yields each file with its paper once that is in the library, or with its error."""
+    for read in results:
+        if isinstance(read, workers.Finished):
+            file, result = read
+            if isinstance(result, PaperError):
+                yield file, result
+            else:
+                queue.put(file, result)
+        yield from queue.advance(allow_partial=isinstance(read, workers.Woken))
+    yield from queue.finish()
 
 
 def _make_embedder(library: Library, get_embedder: Callable[[], Embedder], reading: Reading) -> Embedder:
@@ -199,17 +212,20 @@ def _may_read_better(library: Library, file: SourceFile) -> bool:
     """Whether a paper has pages that may be read now. A paper of several files is not read again for one of them."""
     paper = library.papers_by_id([file.sha256])[0]
     has_one_file = sum(other.sha256 == file.sha256 for other in library.files()) == 1
-    return has_one_file and any(
-        reason in problem for problem in paper.problems for reason in (reader.NOT_READ, reader.NO_TIME)
-    )
+    return has_one_file and any(reason in problem for problem in paper.problems for reason in _MAY_CHANGE)
 
 
 def _page_problems(pages: Sequence[Page]) -> Iterator[str]:
-    """The problems of pages, grouped: "pp. 2-4, 9: no text"."""
+    """The problems of pages, grouped: "pp. 2-4, 9: no text". Those that a later ingest may not have come first."""
     numbers: dict[str, list[int]] = {}
     for page in pages:
         if page.problem:
             numbers.setdefault(page.problem, []).append(page.number)
+    if len(numbers) > PROBLEMS:
+        first = sorted(numbers, key=lambda problem: not any(reason in problem for reason in _MAY_CHANGE))
+        for problem in first[PROBLEMS - 1 :]:
+            numbers.setdefault(_MORE_PROBLEMS, []).extend(numbers.pop(problem))
+        numbers[_MORE_PROBLEMS].sort()
     for problem, found in numbers.items():
         runs: list[list[int]] = []
         for number in found:
@@ -217,18 +233,20 @@ def _page_problems(pages: Sequence[Page]) -> Iterator[str]:
                 runs[-1][1] = number
             else:
                 runs.append([number, number])
-        listed = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-        yield f"{'p.' if len(found) == 1 else 'pp.'} {listed}: {problem}"
+        listed = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:PAGE_RANGES])
+        more = sum(last - first + 1 for first, last in runs[PAGE_RANGES:])
+        yield f"{'p.' if len(found) == 1 else 'pp.'} {listed}{f' and {more:,} more' if more else ''}: {problem}"
 
 
 def _read_papers(
     files: Sequence[SourceFile], reading: Reading, limits: Limits, extra_futures: Callable[[], Sequence[Future[Any]]]
 ) -> Iterator[workers.Finished[SourceFile, NewPaper] | workers.Woken]:
     return workers.run_guarded(
-        partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=_SLOW_SHARE * limits.timeout_s),
+        partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=_MODEL_SHARE * limits.timeout_s),
         files,
         jobs=limits.jobs,
-        timeout_s=limits.timeout_s,
+        timeout_s=_PATIENCE * limits.timeout_s,
+        cpu_s=limits.timeout_s,
         memory_mb=limits.memory_mb,
         extra_futures=extra_futures,
     )

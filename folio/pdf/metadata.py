@@ -11,6 +11,8 @@ from pathlib import PurePath
 from statistics import median
 from typing import Any, NamedTuple
 
+from folio.pdf import limits
+
 
 class FirstPageLine(NamedTuple):
     """A horizontal line of the first page, in the order of the page's text."""
@@ -118,7 +120,10 @@ def front_matter(
         title = title or _tidy(" ".join(line.text for line in heading))
         if not authors or shortened:
             authors = _authors_below(lines, heading) or authors
-    return FrontMatter(title[:_MAX_TITLE].strip(), authors, _year(text, metadata.get("creationDate", "")))
+    if any(len(author) > limits.AUTHOR for author in authors) or sum(map(len, authors)) > limits.METADATA:
+        authors = ()
+    year = _year(text[: limits.YEAR_WITHIN], metadata.get("creationDate", ""))
+    return FrontMatter(title[:_MAX_TITLE].strip(), authors, year)
 
 
 def _tidy(text: str) -> str:
@@ -270,19 +275,21 @@ def _is_plausible(identifier: str) -> bool:
 
 
 def page_labels(document: Any, count: int) -> list[str]:
-    """The printed label of each page, "" if the file has none."""
+    """The printed label of each page, "" if the file has none or it is too long to be one."""
     try:
         rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
-    except MemoryError:
-        raise
-    except Exception:  # broken labels count as none
+    except Exception:  # broken labels, or more than fit in memory, count as none
         return [""] * count
     labels = [""] * count
     for number, rule in enumerate(rules):
         end = rules[number + 1]["startpage"] if number + 1 < len(rules) else count
+        prefix = rule.get("prefix", "")
+        if len(prefix) > limits.LABEL:
+            continue
         for index in range(max(0, rule["startpage"]), min(end, count)):
             value = rule.get("firstpagenum", 1) + index - rule["startpage"]
-            labels[index] = rule.get("prefix", "") + _numeral(value, rule.get("style", ""))
+            label = _tidy(prefix + _numeral(value, rule.get("style", "")))
+            labels[index] = label if len(label) <= limits.LABEL else ""
     return labels
 
 

@@ -25,6 +25,32 @@ def pymupdf() -> Any:
 
 
 @cache
+def _document_class() -> Any:
+    class Document(pymupdf().Document):  # type: ignore[misc]
+        def _loadOutline(self) -> None:  # noqa: N802
+            """Nothing: Folio uses no outline, and MuPDF takes a minute to load one of 100,000 entries."""
+
+    return Document
+
+
+def open_pdf(content: bytes) -> Any:
+    """A PyMuPDF document of the bytes of a PDF, without its outline. Raises whatever MuPDF raises."""
+    return _document_class()(stream=content, filetype="pdf")
+
+
+def unlock(document: Any) -> bool:
+    """Whether a document can be read without a password; prepares one that is encrypted with none."""
+    if not document.needs_pass or document.authenticate(""):
+        return True
+    # "Identity" leaves text as it is. The password is then for attachments only, which MuPDF does not tell apart.
+    if any(document.xref_get_key(-1, f"Encrypt/{kind}")[1] != "/Identity" for kind in ("StmF", "StrF")):
+        return False
+    document.is_encrypted = False
+    document.init_doc()
+    return True
+
+
+@cache
 def layout_parser() -> Any:
     """pymupdf4llm's parse_document, with the layout models loaded. Both come with PyMuPDF 2."""
     pymupdf()

@@ -85,10 +85,10 @@ def not_clearly_visible(spans: Sequence[tuple[int, Span]], picture: Picture) -> 
     return [entry for entry, is_visible in zip(spans, visible.tolist(), strict=True) if not is_visible]
 
 
-def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, out_of_time: Callable[[], bool]) -> list[int]:
+def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, take: Callable[[int], bool]) -> list[int]:
     """The indexes of the spans with too little contrast, or on a background of their own colour: check these closely.
 
-    Stops early once out_of_time() is true.
+    take: asked before a number of pixels is compared; stops early when the answer is False.
     """
     parts = [(index, span, piece) for index, span in spans for piece in split_span(span)]
     doubtful: dict[int, None] = {}  # an ordered set
@@ -98,9 +98,12 @@ def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, out_of_ti
     inner, outer = _inner_boxes(rects, picture), _outer_boxes(rects, picture)
     areas = np.cumsum((inner[2] - inner[0]) * (inner[3] - inner[1]))
     begin = 0
-    while begin < len(parts) and not out_of_time():
+    while begin < len(parts):
         # in batches, to limit memory
-        end = max(begin + 1, int(np.searchsorted(areas, (areas[begin - 1] if begin else 0) + _BATCH)))
+        before = int(areas[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(areas, before + _BATCH)))
+        if not take(int(areas[end - 1]) - before):
+            break
         batch = parts[begin:end]
         faint = _contrasts(inner[:, begin:end], picture) < _MIN_CONTRAST / 2
         alike = _frames_alike([span for _, span, _ in batch], outer[:, begin:end], picture) >= _MIN_FRAME_SHARE

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
-import time
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from folio.errors import PaperError, PaperLimit
-from folio.pdf import layout_model, ocr
+from folio.files import open_regular
+from folio.pdf import layout_model, limits, ocr
 from folio.pdf.metadata import FirstPageLine, FrontMatter, arxiv_id, front_matter, page_labels
-from folio.pdf.mupdf import pymupdf
+from folio.pdf.mupdf import open_pdf, pymupdf, unlock
 from folio.pdf.reading_order import Box, page_text
-from folio.pdf.visible_text import Clock, VisibleText, images, line_text, lines, visible_text
+from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, lines, visible_text
 from folio.types import Page, ParsedPdf
+from folio.workers import cpu_time_apart
 
 # Problems of pages that a later ingest may read better.
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
+NOT_CHECKED = "not checked for text that no reader can see"
+# What is said of a file whose bytes are not those that were hashed
+CHANGED = ("The file changed while it was being read.", "Run the command again.")
 
 # A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
@@ -29,12 +33,47 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _STRAY_CHARACTERS = 16
 # Type smaller than this share of its line's largest marks a footnote or an affiliation.
 _SUPERSCRIPT = 0.8
+# Seconds that a page counts as; on one core, a dense page takes OCR one to three and the layout model about a half.
+_OCR_PAGE_S, _LAYOUT_PAGE_S = 1.5, 0.5
 _DAMAGED = "open it in a PDF reader and save or print it to a new PDF, or download the file again"
 
 
 def read_pdf(
     path: Path,
-    max_chars: int = 20_000_000,
+    max_chars: int = limits.TEXT_CHARACTERS,
+    *,
+    layout: bool = False,
+    ocr: bool = False,
+    seconds: float = math.inf,
+) -> ParsedPdf:
+    """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
+    return read_content(read_file(path), path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds)
+
+
+def read_file(path: Path, max_mb: float = math.inf) -> bytes:
+    """The bytes of a regular file, read once. Raises PaperError, PaperLimit if they are more than max_mb megabytes."""
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            # One byte more shows a file that grew.
+            content = b"" if size > max_mb * 1e6 else file.read(size + 1)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise PaperError(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
+    if size > max_mb * 1e6:
+        raise PaperLimit(
+            f"The file has {size / 1e6:,.0f} MB, and MAX_FILE_MB is {max_mb:g}.",
+            "Split the file, or raise MAX_FILE_MB if you trust it.",
+        )
+    if len(content) != size:
+        raise PaperLimit(*CHANGED)
+    return content
+
+
+def read_content(
+    content: bytes,
+    name: str,
+    max_chars: int = limits.TEXT_CHARACTERS,
     *,
     layout: bool = False,
     ocr: bool = False,
@@ -42,25 +81,27 @@ def read_pdf(
 ) -> ParsedPdf:
     """The pages of a PDF in reading order, with its title, authors and year if they are found.
 
+    content: the bytes of the file. name: its name, which may be an arXiv identifier.
+
     Pages that cannot be read stay in the list, without text and with the problem, so that page numbers stay right.
     layout: mark headings and write tables in Markdown. ocr: read scanned pages, if an engine is installed. seconds:
-    time limit for these two; pages that they do not reach are read without them, and say so.
+    the work that these two may do, see _WorkBudget; pages that they do not reach are read without them, and say so.
 
     Raises PaperError if the file is empty, not a PDF, locked by a password, unreadable, without text (scanned), or has
-    more than max_chars characters; PaperLimit if OCR, or more time for it, may help.
+    more than max_chars characters or too many pages; PaperLimit if OCR, or more work for it, may help.
     """
-    _check_header(path)
+    _check_header(content[:_HEADER_WITHIN])
     mupdf = pymupdf()
     try:
-        document = mupdf.open(path, filetype="pdf")
+        document = open_pdf(content)
     except MemoryError:
         raise
     except Exception as error:  # MuPDF raises many kinds; each means that the file is broken
         raise PaperError("The file is damaged or cut short: no page of it can be read.", _sentence(_DAMAGED)) from error
     try:
-        if document.needs_pass and not document.authenticate(""):
+        if not unlock(document):
             raise PaperError("The file is encrypted and needs a password.", "Save it without a password.")
-        return _read(_Reader(document, layout, ocr, seconds), max_chars)
+        return _read(_Reader(document, name, layout, ocr, seconds), max_chars)
     finally:
         document.close()
         # MuPDF keeps every warning until they are reset.
@@ -71,14 +112,8 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def _check_header(path: Path) -> None:
-    """Raises PaperError if the file is not a PDF. MuPDF would open text, HTML and images too."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEADER_WITHIN)
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise PaperError(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
+def _check_header(head: bytes) -> None:
+    """Raises PaperError if a file that begins like this is not a PDF. MuPDF would open text, HTML and images too."""
     if not head:
         raise PaperError("The file is empty (0 bytes).", "Download it again.")
     if head.startswith(_LFS_POINTER):
@@ -87,38 +122,36 @@ def _check_header(path: Path) -> None:
         raise PaperError("The file is not a PDF.", "Replace it with the PDF, or move it out of the folder.")
 
 
-class _TimeBudget:
-    """The total time for layout and OCR. No page is started that would exceed it by taking as long as the slowest."""
+class _WorkBudget:
+    """The work that the layout model and OCR may do on one file, in seconds that their pages take on an ordinary core.
+
+    Pages are counted and not timed, so that the same pages are read on every computer, whatever else it is doing.
+    """
 
     def __init__(self, seconds: float) -> None:
-        self._ends = time.monotonic() + seconds
-        self._longest = 0.0
+        self._left = seconds
 
-    def is_spent(self) -> bool:
-        return time.monotonic() + self._longest > self._ends
-
-    @contextmanager
-    def work(self) -> Iterator[None]:
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._longest = max(self._longest, time.monotonic() - started)
+    def take(self, cost: float) -> bool:
+        """Whether a page that costs this many seconds may be read; if so, its cost is taken."""
+        if cost > self._left:
+            return False
+        self._left -= cost
+        return True
 
 
 class _Reader:
     """Reads the pages of one document in turn, and collects the problems of the whole file."""
 
-    def __init__(self, document: Any, layout: bool, ocr: bool, seconds: float) -> None:
-        self.document = document
+    def __init__(self, document: Any, name: str, layout: bool, ocr: bool, seconds: float) -> None:
+        self.document, self.name = document, name
         self.layout, self.ocr = layout, ocr
-        self.budget = _TimeBudget(seconds)
-        self.clock = Clock()
+        self.model_work = _WorkBudget(seconds)
+        self.search_work = SearchWork()
         self.first = FrontMatter("", (), None)
         self.margin: list[str] = []
         self.images = 0  # pages with an image and hardly any text
         self.hidden = ""  # the first message about hidden text
-        self.no_engine = self.no_time = False
+        self.no_engine = self.no_time = self.unchecked = False
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
@@ -126,8 +159,9 @@ class _Reader:
         rotation = page.rotation
         if rotation:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
-        visible = visible_text(page, self.clock)
+        visible = visible_text(page, self.search_work)
         self.hidden = self.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
+        self.unchecked = self.unchecked or not visible.checked
         blocks = _boxes(visible.blocks)
         text, problem = _readable(page_text(blocks)), ""
         if index == 0:
@@ -141,7 +175,8 @@ class _Reader:
                 problem = NOT_READ if has_image else "no text"
         elif self.layout and not rotation:  # the model would see the text of a rotated page sideways
             text, problem = self._by_layout(page, index, visible, blocks, text)
-        return text, "; ".join(filter(None, (problem, visible.problem)))
+        unchecked = "" if visible.checked else NOT_CHECKED
+        return text, "; ".join(filter(None, (problem, visible.problem, unchecked)))
 
     def _by_ocr(self, page: Any, rotation: int, text: str) -> tuple[str, str]:
         """The text of a scanned page and its problem. text: the text in the file."""
@@ -151,12 +186,12 @@ class _Reader:
         if engine is None:
             self.no_engine = True
             return text, ""
-        if self.budget.is_spent():
+        if not self.model_work.take(_OCR_PAGE_S):
             self.no_time = True
             return text, f"{NOT_READ}, and {NO_TIME} for OCR"
         try:
             page.set_rotation(rotation)
-            with self.budget.work():
+            with cpu_time_apart():
                 blocks = engine.read(page)
         except MemoryError:
             raise
@@ -171,13 +206,13 @@ class _Reader:
         self, page: Any, index: int, visible: VisibleText, blocks: Sequence[Sequence[Box]], text: str
     ) -> tuple[str, str]:
         """The text of a page by its regions, and its problem. text: from the fast parser, used if the model fails."""
-        if self.budget.is_spent():
+        if not self.model_work.take(_LAYOUT_PAGE_S):
             self.no_time = True
             return text, f"read without its layout: {NO_TIME}"
         try:
-            with self.budget.work():
+            with cpu_time_apart():
                 found = layout_model.find_regions(self.document, index)
-                return layout_model.page_text_by_region(found, blocks, partial(_letters, page, visible)), ""
+            return layout_model.page_text_by_region(found, blocks, partial(_letters, page, visible)), ""
         except MemoryError:
             raise
         except Exception as error:  # the model failed, but the text was read
@@ -187,8 +222,8 @@ class _Reader:
         """The problems of the whole file."""
         if self.document.is_repaired:
             yield "the file is damaged and was repaired while reading"
-        if self.clock.gave_up or self.clock.is_late():
-            yield "its pages are slow to draw, so not all of them were searched for hidden text"
+        if self.unchecked:
+            yield "its pages take long to draw: not all of them were searched for text that no reader can see"
         if self.no_engine:
             yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, then run `python ingest.py` with its path"
         if self.no_time:
@@ -203,6 +238,8 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
         raise
     except Exception:  # a broken page tree
         length = 0
+    if length > limits.PAGES:
+        raise PaperError(f"The file has {length:,} pages; at most {limits.PAGES:,} are read.", "Split it.")
     labels = page_labels(document, length)
     pages: list[Page] = []
     characters = failed = 0
@@ -225,7 +262,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
     first = reader.first
     if not first.year and not first.title:  # the first page was unreadable
         first = front_matter(_metadata(document), tuple, "")
-    arxiv = arxiv_id(_metadata(document), reader.margin, document.name)
+    arxiv = arxiv_id(_metadata(document), reader.margin, reader.name)
     return ParsedPdf(tuple(pages), *first, tuple(reader.problems()), arxiv)
 
 
@@ -291,8 +328,8 @@ def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Let
 
 
 def _readable(text: str) -> str:
-    """The text, or "" if its fonts map every glyph to a control or private-use character."""
-    return text if any(character.isprintable() and not character.isspace() for character in text) else ""
+    """The text, or "" if it has neither letters nor digits: dots alone, or glyphs mapped to control characters."""
+    return text if any(map(str.isalnum, text)) else ""
 
 
 def _first_page_lines(blocks: Sequence[Mapping[str, Any]]) -> list[FirstPageLine]:
@@ -326,7 +363,8 @@ def _is_nearly_empty(text: str) -> bool:
 
 def _metadata(document: Any) -> dict[str, str]:
     try:
-        return {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
+        found = {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
+        return {key: value for key, value in found.items() if len(value) <= limits.METADATA}
     except MemoryError:
         raise
     except Exception:  # the text can be read without metadata

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.errors import PaperError
-from folio.pdf.mupdf import pymupdf
+from folio.pdf.mupdf import pymupdf, unlock
 
 # Left, top, right and bottom, in points from the left and the top of the page as shown.
 Rect = tuple[float, float, float, float]
@@ -53,7 +53,7 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
     mupdf = pymupdf()
     document = _open(path)
     try:
-        if document.needs_pass and not document.authenticate(""):
+        if not unlock(document):
             raise PaperError(f"{path.name} is encrypted and needs a password.", "Save it without a password.")
         count = len(document)
         if not count:

@@ -1,9 +1,10 @@
-"""The text of a PyMuPDF page that a reader can see: hidden_text.py with a time limit."""
+"""The text of a PyMuPDF page that a reader can see: hidden_text.py with a limit on its work."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -15,39 +16,60 @@ from folio.pdf.raster import Picture, Rect, Span, bands
 
 # The most pixels to draw of one page; each takes three bytes.
 _MAX_PIXELS = 4_000_000
-# The most seconds to search one file for hidden text, so that slow files stay well below PARSE_TIMEOUT_S.
-_SEARCH_S = 40.0
+# The most pixels to draw and compare in one file: 190 scanned A4 pages, or 3,000 printed ones. It takes 20 to 50 s.
+_FILE_PIXELS = 400_000_000
+# The most seconds of processor time to draw one file, far more than its pixels take unless they are made to be slow
+_DRAW_CPU_S = 75.0
 # MuPDF cannot be interrupted while it draws. A page whose text takes _BUSY_S to extract has thousands of objects and is
 # drawn in strips: the first is this share of the page, each further one as high as all before it, while time is left.
 # The same holds if the coarse picture of a page takes half of _SLOW_S.
 _BUSY_S, _SLOW_S, _FIRST_STRIP = 0.05, 1.0, 1 / 64
 
 
-class Clock:
-    """Measures the time spent searching the pages of a file for hidden text."""
+class SearchWork:
+    """The work of searching the pages of a file for hidden text, counted in pixels.
 
-    spent = 0.0  # seconds on the previous pages
-    since = 0.0  # when the current page was started; 0 between pages
+    A count stops at the same place on every computer, however busy it is. Only drawings that are slow on purpose reach
+    the limit on processor time as well.
+    """
+
+    pixels = 0  # drawn and compared
+    cpu_s = 0.0  # spent on drawing
     is_busy = False  # the current page is drawn in strips
-    gave_up = False  # a page was not drawn, or not at the required scale
+    checked = True  # whether all that was asked for on the current page was done
 
-    def begin(self, is_busy: bool) -> None:
-        self.since, self.is_busy = time.monotonic(), is_busy
+    def begin_page(self, is_busy: bool) -> None:
+        self.is_busy, self.checked = is_busy, True
 
-    def end(self) -> None:
-        self.spent += time.monotonic() - self.since
-        self.since = 0.0
+    def take(self, pixels: int) -> bool:
+        """Whether this many pixels may be drawn or compared; if so, they are counted."""
+        if self.pixels + pixels > _FILE_PIXELS:
+            self.pixels = _FILE_PIXELS
+            self.checked = False
+            return False
+        self.pixels += pixels
+        return True
 
-    def is_late(self, needed: float = 0.0) -> bool:
-        """Whether the time is used up, or would be after `needed` more seconds."""
-        now = time.monotonic() - self.since if self.since else 0.0
-        return self.spent + now + needed > _SEARCH_S
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Counts the processor time of what is drawn inside."""
+        started = time.process_time()
+        try:
+            yield
+        finally:
+            self.cpu_s += time.process_time() - started
+
+    def is_too_slow(self, cpu_s: float) -> bool:
+        """Whether a drawing that needs this much processor time must be left out."""
+        if self.cpu_s + cpu_s > _DRAW_CPU_S:
+            self.checked = False
+        return self.cpu_s + cpu_s > _DRAW_CPU_S
 
 
 def images(page: Any) -> list[Rect]:
-    """The boxes of the pictures on a page."""
-    blocks = page.get_textpage(flags=pymupdf().TEXT_PRESERVE_IMAGES).extractBLOCKS()
-    return [tuple(block[:4]) for block in blocks if block[6] == 1]
+    """The boxes of the pictures on a page, cut off at its edges. Without TEXT_CLIP, those that reach over are lost."""
+    flags = pymupdf().TEXT_PRESERVE_IMAGES | pymupdf().TEXT_CLIP
+    return [tuple(block[:4]) for block in page.get_textpage(flags=flags).extractBLOCKS() if block[6] == 1]
 
 
 class VisibleText(NamedTuple):
@@ -56,28 +78,26 @@ class VisibleText(NamedTuple):
     blocks: list[dict[str, Any]]  # from MuPDF, without hidden spans
     hidden: frozenset[int] = frozenset()  # the indexes of the hidden spans among all spans of the page
     problem: str = ""  # a message about the hidden text
+    checked: bool = True  # False: it takes too much work to draw, so some hidden text may be left
 
 
-def visible_text(page: Any, clock: Clock) -> VisibleText:
+def visible_text(page: Any, work: SearchWork) -> VisibleText:
     """The text of a page without the text that no reader can see."""
-    started = time.monotonic()
+    started = time.process_time()
     blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
     spans = [span for line in lines(blocks) for span in line["spans"]]
-    clock.begin(time.monotonic() - started > _BUSY_S)
+    work.begin_page(time.process_time() - started > _BUSY_S)
     # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.
-    draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, clock), partial(images, page)
-    try:
-        found = find_hidden([_span(span) for span in spans], draw, pictures, clock.is_late)
-    finally:
-        clock.end()
+    draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, work), partial(images, page)
+    found = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
     if not found:
-        return VisibleText(blocks)
+        return VisibleText(blocks, checked=work.checked)
     hidden = {id(spans[index]) for index in found}
     left_out = ["".join(s["text"] for s in line["spans"] if id(s) in hidden) for line in lines(blocks)]
     for line in lines(blocks):
         line["spans"] = [span for span in line["spans"] if id(span) not in hidden]
     problem = summarise_hidden(left_out, "".join(line_text(line) for line in lines(blocks)), found.values())
-    return VisibleText(blocks, frozenset(found), problem)
+    return VisibleText(blocks, frozenset(found), problem, work.checked)
 
 
 def _span(span: Mapping[str, Any]) -> Span:
@@ -96,40 +116,43 @@ def _span(span: Mapping[str, Any]) -> Span:
 
 
 def _draw(
-    display_list: Callable[[], Any], page_rect: Any, clock: Clock, scale: float, part: Rect | None = None,
+    display_list: Callable[[], Any], page_rect: Any, work: SearchWork, scale: float, part: Rect | None = None,
     boxes: Sequence[Rect] = (),
 ) -> Picture | None:  # fmt: skip
-    """Draw a page or a part of it; None if that fails or takes too long. See hidden_text.View."""
+    """Draw a page or a part of it; None if that fails or takes too much work. See hidden_text.View."""
     mupdf = pymupdf()
     try:
         area = mupdf.Rect(part or page_rect) & page_rect
         scale = min(scale, (_MAX_PIXELS / abs(area)) ** 0.5)
         whole = (area * mupdf.Matrix(scale, scale)).round()
+        parts = [mupdf.IRect(band) for band in bands(boxes, scale, tuple(whole))] if boxes else [whole]
+        if not work.take(sum(strip.width * strip.height for strip in parts)):
+            return None
         pixels = np.full((whole.height, whole.width, 3), 255, np.uint8)
-        needed = 0.0
-        if boxes and not clock.is_busy:
-            if clock.is_late():
-                clock.gave_up = True
+        cpu_s = work.cpu_s
+        if boxes and not work.is_busy:
+            if work.is_too_slow(0.0):
                 return None
-            started = time.monotonic()
-            for band in bands(boxes, scale, tuple(whole)):
-                _paint(pixels, whole, display_list(), scale, mupdf.IRect(band))
-            needed = 2 * (time.monotonic() - started)
+            with work.drawing():
+                for strip in parts:
+                    _paint(pixels, whole, display_list(), scale, strip)
+            needed = 2 * (work.cpu_s - cpu_s)
         else:
-            rows = max(1, int(whole.height * _FIRST_STRIP)) if clock.is_busy else whole.height
-            top = whole.y0
+            needed, top = 0.0, whole.y0
+            rows = max(1, int(whole.height * _FIRST_STRIP)) if work.is_busy else whole.height
             while top < whole.y1:
-                if clock.is_late(needed):
-                    clock.gave_up = True
+                if work.is_too_slow(needed):
                     return None
-                started = time.monotonic()
+                cpu_s = work.cpu_s
                 strip = mupdf.IRect(whole.x0, top, whole.x1, min(top + rows, whole.y1))
-                _paint(pixels, whole, display_list(), scale, strip)
+                with work.drawing():
+                    _paint(pixels, whole, display_list(), scale, strip)
                 top, rows = strip.y1, strip.y1 - whole.y0
-                needed = 2 * (time.monotonic() - started)
-        clock.is_busy = clock.is_busy or needed > _SLOW_S  # for the next picture, which is sharper
+                needed = 2 * (work.cpu_s - cpu_s)
+        work.is_busy = work.is_busy or needed > _SLOW_S  # for the next picture, which is sharper
         return Picture(pixels, scale, (whole.x0 / scale, whole.y0 / scale))
     except Exception:  # including MemoryError: the text was read and must not be lost because of a picture
+        work.checked = False
         return None
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.files import disk_full
 
 DAMAGED = "Run `python ingest.py --rebuild`: it renames the damaged file and reads your PDFs again."
@@ -283,6 +283,12 @@ class Database:
                     "Check the permissions of the file and its folder.",
                 ) from error
             raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
+        except (sqlite3.DataError, sqlite3.IntegrityError, OverflowError, UnicodeEncodeError) as error:
+            # Too large, twice the same, an integer above 64 bits, a lone surrogate
+            raise StoreRefused(
+                f"The library cannot hold what it was given: {' '.join(str(error).split())[:200]}.",
+                "Leave out what you were adding, and run the same command again.",
+            ) from error
         except sqlite3.DatabaseError as error:
             raise StoreDamaged(f"The library {self._path} is damaged: {error}.", DAMAGED) from error
 

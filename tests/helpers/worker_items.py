@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from folio.errors import PaperError
+from folio.workers import cpu_time_apart
 
 
 def work(item: str) -> str:
@@ -31,9 +32,23 @@ def work(item: str) -> str:
         return str(os.getpid())
     elif what == "lambda":
         return lambda: value  # type: ignore[return-value]
+    elif what == "count":
+        _compute(float(value))
+    elif what == "apart":
+        for _ in range(4):
+            with cpu_time_apart():
+                _compute(float(value))
+    elif what == "large":
+        return "x" * (int(value) * 10**6)
     elif what == "mark":
         Path(value).touch()
     return item.upper()
+
+
+def _compute(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
 
 
 def identity(item: object) -> object:

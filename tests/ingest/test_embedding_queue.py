@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from folio.errors import ModelError
+from folio.errors import ModelError, PaperError
 from folio.ingest import embedding_queue
-from folio.ingest.embedding_queue import EmbeddingQueue, PaperFile, embed_and_add
+from folio.ingest.embedding_queue import Added, EmbeddingQueue, PaperFile, embed_and_add
 from folio.store.library import Library, text_hash
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.fakes import HashingEmbedder
@@ -33,11 +37,14 @@ def paper(name: str, *passages: str) -> PaperFile:
     return SourceFile(f"/{name}.pdf", f"{name}.pdf", name), new
 
 
+_ONE: Vectors = np.ones((1, 512), np.float32) / np.sqrt(512, dtype=np.float32)
+
+
 def papers(count: int, passages: int) -> list[PaperFile]:
     return [paper(f"p{n}", *(f"passage {n} {m}" for m in range(passages))) for n in range(count)]
 
 
-def names(landed: Sequence[PaperFile]) -> list[str]:
+def names(landed: Sequence[Added]) -> list[str]:
     return [file.sha256 for file, _ in landed]
 
 
@@ -214,3 +221,35 @@ def test_closing_does_not_wait_for_a_call_that_does_not_end(library: Library, mo
 
 def embedder_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "embedder"]
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [{"title": "\ud800"}, {"year": 2**70}, {"id": "p1"}, {"arxiv": "\udfff"}],
+    ids=["a lone surrogate", "a huge number", "an id that is taken", "another surrogate"],
+)
+def test_a_paper_that_the_library_refuses_costs_no_other(library: Library, claims: dict[str, Any]) -> None:
+    first, bad, last = papers(3, 2)
+    library.add(replace(paper("x", "x")[1], id="p1"), SourceFile("/x.pdf", "x.pdf", "p1"), [1], _ONE)
+    with closing(EmbeddingQueue(library, HashingEmbedder, 2)) as queue:
+        landed: list[Added] = []
+        for file, new in (first, (bad[0], replace(bad[1], **claims)), last):
+            queue.put(file, new)
+            landed += queue.advance()
+        landed += queue.finish()
+    assert [isinstance(result, PaperError) for _, result in landed] == [False, True, False]
+    assert "The library cannot hold" in str(landed[1][1])
+    assert {held.id for held in library.papers()} == {"p0", "p1", "p2"}
+    assert library.check() == []
+
+
+def test_the_queue_holds_as_much_text_as_one_large_paper(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_queue, "_MAX_CHARACTERS", 60)
+    embedder = Counting(waits=[1])
+    threading.Timer(0.2, embedder.go.set).start()
+    with closing(EmbeddingQueue(library, lambda: embedder, 2)) as queue:
+        landed = 0
+        for number in range(10):
+            queue.put(*paper(f"p{number}", "the same in all", *(["and more"] if not number else [])))
+            landed += len(list(queue.advance()))
+            assert number + 1 - landed <= 3

@@ -32,6 +32,7 @@ from tests.helpers.fakes import (
     ResultT,
     hashing_app,
     make_pdf,
+    overwrite,
     read_here,
 )
 from tests.helpers.ollama_server import OllamaStandIn
@@ -372,6 +373,40 @@ def test_a_file_above_the_limit_is_not_opened(app: HashingApp, tmp_path: Path) -
         file.truncate(2_000_000)
     small = hashing_app(tmp_path, MAX_FILE_MB=1)
     assert _notes(small.run(), "large.pdf")[0] == "The file has 2 MB, and MAX_FILE_MB is 1."
+
+
+def test_a_file_swapped_between_hashing_and_reading_is_not_indexed(
+    app: HashingApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, sponges = _papers(app) / "trees.pdf", (_papers(app) / "sponges.pdf").read_bytes()
+
+    def swap_then_read(
+        function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
+    ) -> Iterator[workers.Finished[ItemT, ResultT]]:
+        overwrite(target, sponges)
+        return read_here(function, items, **limits)
+
+    monkeypatch.setattr(workers, "run_guarded", swap_then_read)
+    outcomes = app.run()
+    assert _statuses(outcomes) == {"lattices.pdf": "added", "sponges.pdf": "added", "trees.pdf": "failed"}
+    assert _notes(outcomes, "trees.pdf") == ("The file changed while it was being read.", "Run the command again.")
+    assert _subjects(app) == {"lattices.pdf": "lattices", "sponges.pdf": "sponges"}
+    assert _statuses(app.run())["trees.pdf"] == "duplicate"
+    assert _subjects(app)["trees.pdf"] == "sponges"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
+def test_pipes_and_devices_are_named_at_once(app: HashingApp) -> None:
+    os.mkfifo(_papers(app) / "pipe.pdf")
+    (_papers(app) / "null.pdf").symlink_to("/dev/null")
+    (_papers(app) / "lost.pdf").symlink_to(_papers(app) / "nothing.pdf")
+    outcomes = app.run()
+    assert _notes(outcomes, "pipe.pdf")[0] == "It cannot be read: A named pipe is not a file."
+    assert _notes(outcomes, "null.pdf")[0] == "It cannot be read: A device is not a file."
+    assert len(outcomes) == 5
+    found = discovery.find_pdfs([_papers(app) / "pipe.pdf", Path("/dev/zero")])
+    files, failed = discovery.hash_files(found, RecordedProgress())
+    assert (files, [outcome.notes[0][:18] for outcome in failed]) == ([], ["It cannot be read:"] * 2)
 
 
 def test_a_file_that_vanishes_before_hashing_is_reported(tmp_path: Path) -> None:

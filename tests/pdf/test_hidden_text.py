@@ -94,7 +94,9 @@ def test_everything_that_is_checked_is_drawn() -> None:
                 pixels[y0:y1, x0:x1] = clean[y0:y1, x0:x1]
             picture = Picture(pixels, 0.5)
             frames = [frame_pixels(box, picture).tolist() for box in some]
-            found.append((not_clearly_visible(spans, picture), find_doubtful(spans, picture, lambda: False), frames))
+            found.append(
+                (not_clearly_visible(spans, picture), find_doubtful(spans, picture, lambda pixels: True), frames)
+            )
         assert found[0] == found[1]
 
 
@@ -264,7 +266,7 @@ def test_overlapping_words_take_linear_time() -> None:
 
 def test_unchecked_text_counts_as_visible() -> None:
     white, unseen = _span(colour=_WHITE), _span((20, 60, 180, 72), painted=0)
-    assert find_hidden([white, unseen], _Page().view, list, lambda: True) == {1: "invisible"}
+    assert find_hidden([white, unseen], _Page().view, list, lambda pixels: False) == {1: "invisible"}
 
 
 def test_the_summary_names_what_was_found_and_how_it_begins() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from folio.files import sha256_file
 from folio.ingest.pipeline import read_paper
 from folio.pdf.metadata import arxiv_id
 from folio.pdf.reader import read_pdf
@@ -50,8 +51,8 @@ def test_the_stamp_wins_over_the_name_of_the_file(tmp_path: Path) -> None:
 
 def test_it_goes_into_the_library_with_the_paper(tmp_path: Path) -> None:
     path = _stamped(tmp_path / "a.pdf")
-    paper = read_paper(SourceFile(str(path), "a.pdf", "0" * 64), Reading(300, 50), max_file_mb=10)
-    assert (paper.id, paper.arxiv) == ("0" * 64, "2301.01234v2")
+    paper = read_paper(SourceFile(str(path), "a.pdf", sha256_file(path)), Reading(300, 50), max_file_mb=10)
+    assert (paper.id, paper.arxiv) == (sha256_file(path), "2301.01234v2")
 
 
 def test_the_file_name_is_the_one_on_disk(tmp_path: Path) -> None:

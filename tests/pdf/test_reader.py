@@ -549,7 +549,7 @@ def test_a_page_that_cannot_be_drawn_keeps_its_text(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_takes_long_to_draw_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_text, "_SEARCH_S", 0.0)
+    monkeypatch.setattr(visible_text, "_FILE_PIXELS", 0)
     document = pymupdf.open()
     for _ in range(2):
         document.new_page().insert_text((72, 100), _BODY, color=(1, 1, 1))
@@ -588,7 +588,7 @@ def test_a_busy_page_is_drawn_in_strips_with_the_same_result(tmp_path: Path, mon
 
 def test_a_page_too_slow_to_draw_keeps_its_text_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
-    monkeypatch.setattr(visible_text, "_SEARCH_S", 2.0)
+    monkeypatch.setattr(visible_text, "_DRAW_CPU_S", 2.0)
     started = time.thread_time()
     parsed = read_pdf(_with_groups(tmp_path / "a.pdf", 30_000))
     assert time.thread_time() - started < 6

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
 from folio.store.database import STEPS
 from folio.store.library import _SELECT_PAPERS, Library, text_hash
@@ -187,7 +187,7 @@ def test_a_failed_add_leaves_nothing_behind(library: Library) -> None:
     old = _add(library, "a.pdf", "a")
     before, stamp = library.counts(), _generation(library)
     paper = _paper("b")
-    with pytest.raises(StoreDamaged):  # a chunk id that is in use
+    with pytest.raises(StoreRefused):  # a chunk id that is in use
         library.add(paper, _file("a.pdf", "b"), [*_ids(paper)[:2], _ids(paper)[0]], _vectors(paper))
     with pytest.raises(ValueError, match="zip"):
         library.add(paper, _file("a.pdf", "b"), _ids(paper), _vectors(paper)[:2])

@@ -1,0 +1,22 @@
+"""How much of a PDF is taken in: the most characters, pages, names and messages. A file can claim anything.
+
+Every limit is far above what real papers have, so that reaching one means that the value is junk. All are counts: what
+is read from a file depends on the file alone, and not on how fast or how busy the computer is.
+"""
+
+from __future__ import annotations
+
+# Characters of text in one file, about 6,000 dense pages
+TEXT_CHARACTERS = 20_000_000
+# Pages in one file; a page takes 60 bytes of it
+PAGES = 100_000
+# Characters of a page label; "Supplement-xviii" has 16. A longer one is not a page label, and counts as none.
+LABEL = 32
+# Characters of a value in the file's metadata. Author lists of thousands of people fit; a longer value counts as empty.
+METADATA = 100_000
+# Characters of one author's name or organisation; with a longer one, the metadata names no authors.
+AUTHOR = 200
+# Characters of the first page that are searched for a year
+YEAR_WITHIN = 100_000
+# Problems reported for one file, and ranges of pages named in one of them; the rest are counted.
+PROBLEMS, PAGE_RANGES = 200, 100
