@@ -225,7 +225,7 @@ class App:
         library = Library(self.library_path, create=True)
         try:
             if library.fingerprint():
-                indexes.update_indexes(self.store_folder, library, self.lexical_engine)
+                indexes.update_indexes(self.store_folder, library, self.lexical_engine, self.notice)
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
         finally:
             library.close()
@@ -266,6 +266,10 @@ class App:
 
     def open_indexes(self, library: Library) -> indexes.Indexes:
         return indexes.open_indexes(self.store_folder, library, self.lexical_engine, self.notice)
+
+    def check_indexes_in_background(self) -> None:
+        """Check the indexes' files to their end in threads, for programs that run long enough."""
+        indexes.check_in_background(self.store_folder, self.lexical_engine)
 
     def retriever(self, library: Library) -> Retriever:
         """A retriever over a library. Raises StoreMissing if it has no paper, StoreMismatch, ModelError."""

@@ -9,7 +9,7 @@ FolioError                 exit code 1
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
 │   ├── StoreRefused           the library cannot hold a value; what was there before is untouched
-│   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users never see this
+│   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users see it only if that fails
 │   └── DiskFull               no space left
 ├── PaperError             1   one file could not be read; the others are not affected
 │   └── PaperLimit             a limit or the computer stopped it: a retry may succeed

@@ -72,7 +72,7 @@ def sync(path: Path) -> None:
 
 def write_json(path: Path, value: object) -> None:
     """Replace a file atomically: write a new one, sync, rename. An identical file is left alone. Raises DiskFull."""
-    content = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    content = json_bytes(value)
     if _holds(path, content):
         return
     new = path.with_name(path.name + ".new")
@@ -82,6 +82,11 @@ def write_json(path: Path, value: object) -> None:
             file.write(content)
         sync(new)
         os.replace(new, path)
+
+
+def json_bytes(value: object) -> bytes:
+    """The content of a JSON file."""
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _holds(path: Path, content: bytes) -> bool:

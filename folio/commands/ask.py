@@ -161,6 +161,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
         logged=app.logs_questions and not arguments.no_log,
     )
     if questions is None:
+        app.check_indexes_in_background()
         return session.converse()
     if len(questions) > 1:
         return _ask_each(session, chat, questions, as_json=arguments.json)

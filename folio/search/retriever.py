@@ -6,14 +6,17 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeVar
 
-from folio.errors import UsageError
+from folio.errors import IndexDamaged, UsageError
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import fuse
-from folio.store.indexes import Indexes
+from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
 from folio.text import tokenize
 from folio.types import Candidate, Hit, Paper
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +87,16 @@ class Retriever:
         """
         clock = Stopwatch()
         reranker = self._reranker if rerank else None
+        within = None if papers is None else frozenset(paper.id for paper in papers)
         with self._library.reading() as stamp:
             if self._indexes is None or self._indexes.stamp != stamp:
                 self._indexes = self._open_indexes()
+            elif self._indexes.found_damaged():
+                self._indexes = self._indexes.reopen("checked")
             clock.lap("open")
-            wanted = max(self._fusion.candidates, top_k)
-            ids = None if papers is None else self._library.chunk_ids_of([paper.id for paper in papers])
-            within = None if papers is None else frozenset(paper.id for paper in papers)
-            lexical = self._indexes.lexical.search(question, wanted, within)
-            clock.lap("bm25")
-            # After BM25, because the model may still be loading in the background (App.retriever).
-            vector = self.embedder.embed_query(question)
-            clock.lap("embed")
-            vectors = self._indexes.vectors
-            dense = vectors.search(vector, wanted, ids)
-            clock.lap("dense")
-            ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
-            # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
-            in_dense = {chunk for chunk, _ in dense}
-            others = [chunk for chunk, _ in lexical if chunk not in in_dense]
-            added = {
-                id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper_id in within
-            }
-            others += sorted(added.difference(in_dense, others))
-            dense += zip(others, vectors.cosines(others, vector), strict=True)
-            fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
-            ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
+            fused, ranked, added = self._on_indexes(
+                lambda indexes: self._candidates(indexes, question, top_k, within, also, clock)
+            )
             reads = reranker.reads if reranker else 0
             limit = len(fused) if reads is None else max(reads, top_k)
             kept = (c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in added))
@@ -122,12 +109,63 @@ class Retriever:
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
 
-    def term_weights(self, question: str) -> dict[str, float]:
-        """The IDF of each token of a question, in the generation that was searched last."""
+    def _candidates(
+        self,
+        indexes: Indexes,
+        question: str,
+        top_k: int,
+        within: frozenset[str] | None,
+        also: Sequence[int],
+        clock: Stopwatch,
+    ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int]]:
+        """Fused candidates, the ids in each stage's order, and the ids of `also` that may be searched.
+
+        Raises IndexDamaged if an index fails, or names a chunk that the library does not have in these papers.
+        """
+        wanted = max(self._fusion.candidates, top_k)
+        ids = None if within is None else self._library.chunk_ids_of(within)
+        lexical = indexes.lexical.search(question, wanted, within)
+        clock.lap("bm25")
+        # After BM25, because the model may still be loading in the background (App.retriever).
+        vector = self.embedder.embed_query(question)
+        clock.lap("embed")
+        dense = indexes.vectors.search(vector, wanted, ids)
+        clock.lap("dense")
+        ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
+        chunks = self._library.chunks({*ranked["dense"], *ranked["bm25"]})
+        if any(chunk not in chunks for found in ranked.values() for chunk in found):
+            raise IndexDamaged("an index names a chunk that is not in the library")
+        if within is not None and any(chunk.paper_id not in within for chunk in chunks.values()):
+            raise IndexDamaged("an index names a chunk of another paper")
+        # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
+        in_dense = {chunk for chunk, _ in dense}
+        others = [chunk for chunk, _ in lexical if chunk not in in_dense]
+        added = {id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper_id in within}
+        others += sorted(added.difference(in_dense, others))
+        dense += zip(others, indexes.vectors.cosines(others, vector), strict=True)
+        fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
+        ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
+        return fused, ranked, added
+
+    def _on_indexes(self, work: Callable[[Indexes], T]) -> T:
+        """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.
+
+        The second time, both are rebuilt without a look at their files: something was wrong that no checksum shows.
+        """
         if self._indexes is None:
             self._indexes = self._open_indexes()
-        lexical = self._indexes.lexical
-        return {token: lexical.rarity(token) for token in dict.fromkeys(tokenize(question))}
+        repairs: tuple[Trust, ...] = ("checked", "none")
+        for trust in repairs:
+            try:
+                return work(self._indexes)
+            except IndexDamaged:
+                self._indexes = self._indexes.reopen(trust)
+        return work(self._indexes)
+
+    def term_weights(self, question: str) -> dict[str, float]:
+        """The IDF of each token of a question, in the generation that was searched last."""
+        tokens = list(dict.fromkeys(tokenize(question)))
+        return self._on_indexes(lambda indexes: {token: indexes.lexical.rarity(token) for token in tokens})
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; paper is its id."""

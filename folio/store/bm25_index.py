@@ -6,27 +6,41 @@ Both get the same tokens (text.tokenize), so that they rank alike.
 from __future__ import annotations
 
 import errno
-import json
 import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from folio.errors import IndexDamaged
-from folio.files import sha256_file, write_json
+from folio.store.checksums import (
+    Checksums,
+    Identity,
+    check,
+    checksums,
+    from_json,
+    read_manifest,
+    to_json,
+    write_manifest,
+)
+from folio.store.engine_errors import Found, engine_errors, require_possible
 from folio.text import VERSION, tokenize
 from folio.types import Passage, Stamp
 
 MANIFEST = "folio.json"
-# Of the manifest and the index; 1 had removed passages in it.
+# Of the index; the first had removed passages in it.
 FORMAT = 2
 # tantivy's list of the index's segments; a commit replaces it last.
 META = "meta.json"
+NAME = "BM25"
+# At most so many bytes of the files are read when an index is opened: 32,000 passages have 8 MiB, which takes 5 ms.
+CHECKED_BYTES = 8 * 2**20
+# Locks, and what an interrupted replacement leaves
+_NOT_LISTED = (".lock", ".new")
 
 
 def _body(passage: Passage) -> list[str]:
@@ -55,6 +69,16 @@ def _os_errors(folder: Path | None) -> Iterator[None]:
         raise
 
 
+def listed_files(folder: Path) -> dict[str, Checksums]:
+    """The files of a saved index, as its manifest lists them. Raises IndexDamaged."""
+    with engine_errors(NAME):
+        return _files(read_manifest(folder / MANIFEST))
+
+
+def _files(manifest: dict[str, Any]) -> dict[str, Checksums]:
+    return {Path(name).name: from_json(sums) for name, sums in manifest["files"].items()}
+
+
 def rarity(documents_with: int, documents: int) -> float:
     """Inverse document frequency as in BM25 (Robertson and Spärck Jones), shifted so that it is never negative."""
     return math.log(1 + (documents - documents_with + 0.5) / (documents_with + 0.5))
@@ -74,7 +98,8 @@ class TantivyIndex:
         self.stamp = stamp
         self._index = index
         self._folder = folder
-        self._files: dict[str, list[Any]] = {}  # as in the manifest: name -> size and SHA-256
+        self.files: frozenset[Identity] = frozenset()  # as they were when it was opened
+        self._sums: dict[str, Checksums] = {}
         self._index.config_reader(reload_policy="manual")  # a reader keeps the generation that it opened
         self._index.reload()
         self._searcher = index.searcher()
@@ -97,29 +122,23 @@ class TantivyIndex:
 
     @classmethod
     def load(cls, folder: Path, *, thorough: bool = False) -> TantivyIndex:
-        """Open a saved index. Raises IndexDamaged if a file is missing or has changed in size.
+        """Open a saved index. Raises IndexDamaged if its files differ from their checksums in the manifest.
 
-        thorough: also read every file and compare its SHA-256.
+        thorough: read every file to its end, even if there is more than CHECKED_BYTES.
         """
         import tantivy
 
-        try:
-            manifest = json.loads((folder / MANIFEST).read_text())
-            if manifest.get("format") != FORMAT:
-                raise IndexDamaged("the BM25 index was made by an older version of Folio")
-            if manifest["tokenizer"] != VERSION:
-                raise IndexDamaged("the BM25 index was made with another tokenizer")
-            for name, (size, digest) in manifest["files"].items():
-                path = folder / Path(name).name
-                if path.stat().st_size != size or (thorough and sha256_file(path) != digest):
-                    raise IndexDamaged(f"{name} of the BM25 index has changed since it was written")
+        with engine_errors(NAME):
+            manifest = read_manifest(folder / MANIFEST)
+            if (manifest["format"], manifest["tokenizer"]) != (FORMAT, VERSION):
+                raise IndexDamaged("the BM25 index was made by another version of Folio")
+            files = _files(manifest)
+            # After META, a writer may commit: then its content differs from the manifest.
+            identities = check(folder, files, None if thorough else CHECKED_BYTES)
             index = cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
-            if sha256_file(folder / META) != manifest["files"][META][1]:  # a writer has just committed
-                raise IndexDamaged("the BM25 index is ahead of its manifest")
-            index._files = dict(manifest["files"])
+            check(folder, {META: files[META]})
+            index.files, index._sums = identities, files
             return index
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise IndexDamaged(f"the BM25 index cannot be read: {error}") from error
 
     def __len__(self) -> int:
         return int(self._searcher.num_docs)
@@ -127,17 +146,18 @@ class TantivyIndex:
     def ids(self) -> set[int]:
         import tantivy
 
-        everything = tantivy.Query.all_query()
-        hits = self._searcher.search(everything, limit=max(1, len(self)), count=False).hits
-        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
-        return {int(i) for i in ids if i is not None}
+        with engine_errors(NAME):
+            everything = tantivy.Query.all_query()
+            hits = self._searcher.search(everything, limit=max(1, len(self)), count=False).hits
+            ids = self._searcher.fast_field_values("id", [address for _, address in hits])
+            return {int(i) for i in ids if i is not None}
 
     def add(self, passages: Iterable[Passage], stamp: Stamp) -> None:
-        """Add passages that are not in the index, in one commit. Raises OSError."""
-        with _os_errors(self._folder):
+        """Add passages that are not in the index, in one commit. Raises OSError and IndexDamaged."""
+        with engine_errors(NAME, OSError), _os_errors(self._folder):
             self._commit(passages)
-        self._index.reload()
-        self._searcher = self._index.searcher()
+            self._index.reload()
+            self._searcher = self._index.searcher()
         self.stamp = stamp
         if self._folder is not None:
             self._write_manifest(self._folder)
@@ -156,28 +176,35 @@ class TantivyIndex:
     def _write_manifest(self, folder: Path) -> None:
         for temporary in folder.glob(".tmp*"):  # left by tantivy when a commit was killed
             temporary.unlink(missing_ok=True)
-        kept = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and not path.name.startswith(".")]
-        files = {path.name: self._size_and_digest(path) for path in kept if path.suffix != ".lock"}
-        write_json(folder / MANIFEST, {**asdict(self.stamp), "format": FORMAT, "tokenizer": VERSION, "files": files})
-        self._files = files
-
-    def _size_and_digest(self, path: Path) -> list[Any]:
-        """Known files are not read again: tantivy writes each file once, under a new name, except META."""
-        size = path.stat().st_size
-        known = self._files.get(path.name, [None])
-        return known if known[0] == size and path.name != META else [size, sha256_file(path)]
+        paths = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and path.suffix not in _NOT_LISTED]
+        # Known files are not read again: tantivy writes each file once, under a new name, except its own lists.
+        kept = {name: sums for name, sums in self._sums.items() if not name.endswith(".json")}
+        self._sums = {path.name: kept.get(path.name) or checksums(path) for path in paths}
+        listed = {name: to_json(sums) for name, sums in self._sums.items()}
+        write_manifest(
+            folder / MANIFEST, {**asdict(self.stamp), "format": FORMAT, "tokenizer": VERSION, "files": listed}
+        )
 
     def rarity(self, token: str) -> float:
         """See protocols.LexicalIndex."""
-        return rarity(int(self._searcher.doc_freq("body", token)), len(self))
+        with engine_errors(NAME):
+            return rarity(int(self._searcher.doc_freq("body", token)), len(self))
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
         """See protocols.LexicalIndex."""
-        import tantivy
-
         tokens = list(dict.fromkeys(tokenize(query)))
         if not tokens or k < 1 or len(self) == 0:
             return []
+        # Two sums of the same numbers differ by less than this share: a float32 addition is wrong by at most 2^-24.
+        rounding = len(tokens) * 2.0**-23
+        with engine_errors(NAME):
+            found = self._search(tokens, k, papers, rounding)
+            return tied(require_possible(NAME, found, len(self)), rounding)[:k]
+
+    def _search(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None, rounding: float) -> Found:
+        """The best k and all that tie with the last of them, in no particular order."""
+        import tantivy
+
         schema, should, must = self._index.schema, tantivy.Occur.Should, tantivy.Occur.Must
         matching = tantivy.Query.boolean_query(
             [(should, tantivy.Query.term_query(schema, "body", token, "freq")) for token in tokens]
@@ -186,8 +213,6 @@ class TantivyIndex:
             within = tantivy.Query.term_set_query(schema, "paper", sorted(papers))
             constant = tantivy.Query.const_score_query(within, 0.0)
             matching = tantivy.Query.boolean_query([(must, matching), (must, constant)])
-        # Two sums of the same numbers differ by less than this share: a float32 addition is wrong by at most 2^-24.
-        rounding = len(tokens) * 2.0**-23
         limit = k + 1
         while True:
             found = self._searcher.search(matching, limit=limit, count=False).hits
@@ -195,16 +220,15 @@ class TantivyIndex:
                 break
             limit *= 2  # get every hit that ties with the last: ties are broken by id
         ids = self._searcher.fast_field_values("id", [address for _, address in found])
-        pairs = [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True) if i is not None]
-        return tied(pairs, rounding)[:k]
+        return [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True)]
 
 
-def tied(found: Iterable[tuple[int, float]], rounding: float) -> list[tuple[int, float]]:
+def tied(found: Iterable[tuple[int, float]], rounding: float) -> Found:
     """Ids with scores, best first, ties by id. Scores that differ by no more than the share `rounding` become equal.
 
     tantivy adds up the scores of a query's words in an order that depends on its segments, in single precision.
     """
-    tied: list[tuple[int, float]] = []
+    tied: Found = []
     last = best = math.inf
     for chunk, score in sorted(found, key=lambda pair: -pair[1]):
         if score < last * (1 - rounding):

@@ -9,7 +9,6 @@ Scores are approximate (see ERROR); exact ones need the vectors in full precisio
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from folio.errors import IndexDamaged
 from folio.files import sync
+from folio.store.checksums import Checksums, Summing
 from folio.types import Vectors
 
 Ids = npt.NDArray[np.int64]
@@ -48,8 +48,7 @@ class SegmentMeta:
     """A segment's file as the manifest describes it."""
 
     file: str
-    bytes: int
-    sha256: str
+    sums: Checksums
     count: int
     kind: Kind
     probes: int  # nprobe: how many lists a search reads; 0 if flat
@@ -138,14 +137,13 @@ class Segment:
         import faiss
 
         temporary = path.with_name(f"{path.name}.new")
-        sha256, size = hashlib.sha256(), 0
+        summing = Summing()
         try:
             with temporary.open("wb") as file:  # opened here: FAISS does not report a full disk
 
                 def write(data: bytes) -> None:
-                    nonlocal size
-                    sha256.update(data)
-                    size += file.write(data)
+                    summing.update(data)
+                    file.write(data)
 
                 faiss.write_index(self.index, faiss.PyCallbackIOWriter(write))  # type: ignore[attr-defined]
             sync(temporary)
@@ -153,20 +151,18 @@ class Segment:
             temporary.unlink(missing_ok=True)
             raise
         temporary.replace(path)
-        self.meta = SegmentMeta(
-            path.name, size, sha256.hexdigest(), int(self.index.ntotal), self.kind, self.probes, self.recall
-        )
+        self.meta = SegmentMeta(path.name, summing.sums(), int(self.index.ntotal), self.kind, self.probes, self.recall)
 
     @classmethod
     def open(cls, folder: Path, meta: SegmentMeta, dimension: int) -> Segment:
         """Map a file into memory. Raises IndexDamaged if its size or kind differs from `meta`.
 
-        Its content is not read, so its SHA-256 is not checked.
+        The caller has checked its content (checksums.check).
         """
         import faiss
 
         path = folder / meta.file
-        if path.stat().st_size != meta.bytes:
+        if path.stat().st_size != meta.sums.bytes:
             raise IndexDamaged(f"{meta.file} has changed in size since it was written")
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         expected = faiss.IndexIVFScalarQuantizer if meta.kind == "lists" else faiss.IndexIDMap

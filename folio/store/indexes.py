@@ -1,25 +1,32 @@
 """A store's two derived indexes, kept at the same generation as its library.
 
 An index that is outdated, missing or damaged is updated from the library without embedding anything again: on disk, or
-only in memory while another process is writing.
+only in memory while another process is writing. Damage is found when the indexes are opened, by checksums
+(checksums.py), in the background (`check_in_background`), or by what an engine does with a damaged file (`reopen`).
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Literal
 
 from filelock import FileLock, Timeout
 
 from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch
 from folio.files import no_space
+from folio.store import bm25_index, checksums, vector_index
+from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
 from folio.store.bm25_index import OkapiIndex, TantivyIndex
+from folio.store.checksums import any_damaged
 from folio.store.library import Library
+from folio.store.vector_index import MANIFEST as VECTORS_MANIFEST
 from folio.store.vector_index import VectorIndex
 from folio.types import Notice, Stamp
 
@@ -49,6 +56,10 @@ def writing(folder: Path) -> Iterator[None]:
         lock.release()
 
 
+# How to open: files checked up to a limit, or wholly; or both indexes rebuilt from the library without a look at them
+Trust = Literal["sample", "checked", "none"]
+
+
 @dataclass(frozen=True, slots=True)
 class Indexes:
     """Both derived indexes, at one generation of the library."""
@@ -56,6 +67,13 @@ class Indexes:
     stamp: Stamp
     vectors: VectorIndex
     lexical: TantivyIndex | OkapiIndex
+    # Opens them again after IndexDamaged, and repairs what is damaged
+    reopen: Callable[[Trust], Indexes]
+
+    def found_damaged(self) -> bool:
+        """Whether a check in the background has found a file damaged."""
+        lexical = self.lexical.files if isinstance(self.lexical, TantivyIndex) else frozenset()
+        return any_damaged(self.vectors.files | lexical)
 
 
 def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
@@ -76,43 +94,70 @@ def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
         )
 
 
-def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice) -> Indexes:
+def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice, trust: Trust = "sample") -> Indexes:
     """Both indexes at the library's current generation; `notice` gets one line about any repair.
 
     Inside `library.reading()` they match that snapshot, even if a writer has added papers since.
     """
     with library.reading() as stamp:
-        vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
+        vectors, lexical = _load(folder, library, engine, trust)
         faults = _faults(vectors, lexical, library, engine)
         if faults and not _ahead(vectors, stamp) and not _ahead(lexical, stamp):
             try:
                 with writing(folder):
-                    update_indexes(folder, library, engine)
+                    (rebuild_indexes if trust == "none" else update_indexes)(folder, library, engine)
                 notice(f"{_joined(faults)}: repaired from the library without embedding anything again.")
-                vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
+                vectors, lexical = _load(folder, library, engine, "sample")
                 faults = _faults(vectors, lexical, library, engine)
             except (StoreBusy, DiskFull, OSError) as error:
                 reason = error.happened if isinstance(error, FolioError) else str(error)
                 notice(f"{_joined(faults)}: built in memory from the library for now. {reason}")
-        if vectors is None or faults:
+        if vectors is None or _fault("vector", vectors, library):
             vectors = _update_vectors(stamp, library, vectors, None)
+        found: TantivyIndex | OkapiIndex | None = lexical
         if engine == "rank_bm25":
-            return Indexes(stamp, vectors, OkapiIndex(library.passages(), stamp))
-        if lexical is None or faults:
-            lexical = _update_lexical(stamp, library, None, None)
-        return Indexes(stamp, vectors, lexical)
+            found = OkapiIndex(library.passages(), stamp)
+        elif lexical is None or _fault("BM25", lexical, library):
+            found = _update_lexical(stamp, library, None, None)
+        assert found is not None
+        return Indexes(stamp, vectors, found, partial(open_indexes, folder, library, engine, notice))
 
 
-def update_indexes(folder: Path, library: Library, engine: Engine) -> None:
-    """Bring both indexes on disk to the library's generation. The caller holds the writer lock."""
+def update_indexes(folder: Path, library: Library, engine: Engine, notice: Notice | None = None) -> None:
+    """Bring both indexes on disk to the library's generation. The caller holds the writer lock.
+
+    Their files are checked wholly, so that damage is repaired even if nothing is new; `notice` gets a line about it.
+    """
     with library.reading() as stamp, no_space(folder):
-        vectors, lexical = _load_vectors(folder, library), _load_lexical(folder, engine)
+        vectors, lexical = _load(folder, library, engine, "checked")
+        damaged = [
+            name
+            for name, index, manifest in (
+                ("vector", vectors, folder / VECTORS_MANIFEST),
+                ("BM25", lexical, folder / LEXICAL / LEXICAL_MANIFEST),
+            )
+            if index is None and manifest.exists() and (name != "BM25" or engine == "tantivy")
+        ]
         if _fault("vector", vectors, library):
             _update_vectors(stamp, library, vectors, folder)
         elif vectors is not None:
             vectors.delete_old_files(folder)
         if engine != "rank_bm25" and _fault("BM25", lexical, library):
             _update_lexical(stamp, library, lexical, folder / LEXICAL)
+        if damaged and notice is not None:
+            faults = [f"The {name} index was damaged or incomplete" for name in damaged]
+            notice(f"{_joined(faults)}: rebuilt from the library without embedding anything again.")
+
+
+def check_in_background(folder: Path, engine: Engine) -> list[Thread]:
+    """Check all the files of both indexes in threads; `Indexes.found_damaged` tells whether any is damaged."""
+    threads = []
+    with suppress(IndexDamaged, OSError):
+        threads.append(checksums.check_in_background(folder, vector_index.listed_files(folder)))
+    with suppress(IndexDamaged, OSError):
+        if engine == "tantivy":
+            threads.append(checksums.check_in_background(folder / LEXICAL, bm25_index.listed_files(folder / LEXICAL)))
+    return threads
 
 
 def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
@@ -143,17 +188,15 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
     with library.reading() as stamp:
         ids = library.chunk_ids()
         try:
-            vectors = VectorIndex.load(folder, library.vectors_of)
+            vectors = VectorIndex.load(folder, library.vectors_of, thorough=True)
             if vectors.stamp != stamp:
                 problems.append("The vector index is not up to date with the library.")
             elif vectors.ids() != ids:
                 problems.append("The vector index and the library hold different passages.")
             elif vectors.dimension != _dimension(library):
                 problems.append("The vectors of the index and the library differ in dimension.")
-            else:
-                problems += [f"{file} has changed since it was written." for file in vectors.damaged_files(folder)]
-                if not problems and (wrong := vectors.count_mismatches()):
-                    problems.append(f"{wrong} vectors in the index differ from the library's.")
+            elif not problems and (wrong := vectors.count_mismatches()):
+                problems.append(f"{wrong} vectors in the index differ from the library's.")
         except IndexDamaged as error:
             problems.append(_sentence(error))
         if engine == "rank_bm25":
@@ -177,27 +220,25 @@ def _dimension(library: Library) -> int:
     return int(library.fingerprint().get("dimension", "1"))
 
 
-def _load_vectors(folder: Path, library: Library) -> VectorIndex | None:
-    try:
-        vectors = VectorIndex.load(folder, library.vectors_of)
-    except IndexDamaged:
-        return None
-    return vectors if vectors.dimension == _dimension(library) else None
-
-
-def _load_lexical(folder: Path, engine: Engine) -> TantivyIndex | None:
-    """None if there is no sound index on disk, as always for rank-bm25."""
-    if engine == "rank_bm25":
-        return None
-    try:
-        return TantivyIndex.load(folder / LEXICAL)
-    except IndexDamaged:
-        return None
+def _load(
+    folder: Path, library: Library, engine: Engine, trust: Trust
+) -> tuple[VectorIndex | None, TantivyIndex | None]:
+    """The indexes on disk; None for one that is damaged or missing, as BM25's always is for rank-bm25."""
+    vectors, lexical = None, None
+    if trust != "none":
+        with suppress(IndexDamaged):
+            vectors = VectorIndex.load(folder, library.vectors_of, thorough=trust == "checked")
+        if vectors is not None and vectors.dimension != _dimension(library):
+            vectors = None
+        with suppress(IndexDamaged):
+            if engine != "rank_bm25":
+                lexical = TantivyIndex.load(folder / LEXICAL, thorough=trust == "checked")
+    return vectors, lexical
 
 
 def faults(folder: Path, library: Library, engine: Engine) -> list[str]:
     """Obvious faults of the indexes on disk, one clause each; `verify` checks thoroughly."""
-    return _faults(_load_vectors(folder, library), _load_lexical(folder, engine), library, engine)
+    return _faults(*_load(folder, library, engine, "sample"), library, engine)
 
 
 def _faults(vectors: VectorIndex | None, lexical: TantivyIndex | None, library: Library, engine: Engine) -> list[str]:
@@ -228,13 +269,14 @@ def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
 
 def _update_vectors(stamp: Stamp, library: Library, index: VectorIndex | None, folder: Path | None) -> VectorIndex:
     """The vector index updated to this stamp, or rebuilt if that is impossible; saved if a folder is given."""
-    if index is None or not _can_update(index.stamp, stamp):
-        index = _empty_vector_index(stamp, library)
-    since = index.stamp.generation
-    index.update(library.chunk_ids(since), library.removed(since), stamp, folder)
-    if len(index) != library.chunk_count():  # the old index had a different history
-        index = _empty_vector_index(stamp, library)
-        index.update(library.chunk_ids(), (), stamp, folder)
+    if index is not None and _can_update(index.stamp, stamp):
+        since = index.stamp.generation
+        with suppress(IndexDamaged):
+            index.update(library.chunk_ids(since), library.removed(since), stamp, folder)
+            if len(index) == library.chunk_count():  # else the old index had a different history
+                return index
+    index = _empty_vector_index(stamp, library)
+    index.update(library.chunk_ids(), (), stamp, folder)
     return index
 
 
@@ -247,10 +289,11 @@ def _update_lexical(stamp: Stamp, library: Library, index: TantivyIndex | None, 
     if index is not None and _can_update(index.stamp, stamp):
         since = index.stamp.generation
         removed = library.removed(since)
-        if not removed or index.ids().isdisjoint(removed):
-            index.add(library.passages(since), stamp)
-            if len(index) == library.chunk_count():
-                return index
+        with suppress(IndexDamaged):
+            if not removed or index.ids().isdisjoint(removed):
+                index.add(library.passages(since), stamp)
+                if len(index) == library.chunk_count():
+                    return index
     index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
     index.add(library.passages(), stamp)
     return index

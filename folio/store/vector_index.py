@@ -11,19 +11,24 @@ Segments give the candidates; their exact scores come from the library's vectors
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from folio.errors import IndexDamaged
-from folio.files import sha256_file, write_json
+from folio.store.checksums import Checksums, Identity, check, from_json, read_manifest, to_json, write_manifest
+from folio.store.engine_errors import engine_errors, require_possible
 from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Ids, ReadVectors, Segment, SegmentMeta, build, build_flat
 from folio.types import Stamp, Vectors
 
 MANIFEST = "vectors.json"
+NAME = "vector"
+# At most so many bytes of the files are read when an index is opened: 16,000 vectors of 768 numbers have 24 MiB, which
+# takes 16 ms.
+CHECKED_BYTES = 24 * 2**20
 # A segment is rewritten when more than this share of its vectors has been removed.
 _MAX_REMOVED = 1 / 4
 # The smallest positive number in half precision; smaller ones are rounded to it or to 0.
@@ -45,6 +50,7 @@ class VectorIndex:
         self.dimension = dimension
         self.stamp = stamp
         self.segments = list(segments)
+        self.files: frozenset[Identity] = frozenset()  # as they were when it was opened
         self._read = read
         self._flat_up_to = flat_up_to
 
@@ -73,10 +79,13 @@ class VectorIndex:
         among = None if ids is None else frozenset(ids)
         limit = 2 * k
         while True:
-            found = [pair for segment in self.segments for pair in segment.search(query, limit, among)]
-            found = sorted(found, key=lambda pair: -pair[1])[:limit]
+            with engine_errors(NAME):
+                found = [pair for segment in self.segments for pair in segment.search(query, limit, among)]
+                found = sorted(require_possible(NAME, found, len(self)), key=lambda pair: -pair[1])[:limit]
             chunks = [chunk for chunk, _ in found]
-            exact = zip(chunks, self.cosines(chunks, query), strict=True)
+            exact = list(zip(chunks, self.cosines(chunks, query), strict=True))
+            if any(not abs(cosine - score) < 2 * ERROR for (_, cosine), (_, score) in zip(exact, found, strict=True)):
+                raise IndexDamaged("the vector index holds a vector that is not the library's")
             best = sorted(exact, key=lambda pair: (-pair[1], pair[0]))[:k]
             # Every other chunk scores at most as high as the last candidate, within ERROR.
             if len(found) < limit or best[-1][1] > found[-1][1] + ERROR:
@@ -125,10 +134,12 @@ class VectorIndex:
 
     def _write_manifest(self, folder: Path) -> None:
         listed = [
-            {**asdict(segment.meta), "removed": sorted(segment.removed)} for segment in self.segments if segment.meta
+            {**asdict(segment.meta), "sums": to_json(segment.meta.sums), "removed": sorted(segment.removed)}
+            for segment in self.segments
+            if segment.meta
         ]
         head = {**asdict(self.stamp), "dimension": self.dimension, "count": len(self)}
-        write_json(folder / MANIFEST, {**head, "segments": listed})
+        write_manifest(folder / MANIFEST, {**head, "segments": listed})
 
     def delete_old_files(self, folder: Path) -> None:
         """Delete files of earlier states and of interrupted writes."""
@@ -146,53 +157,51 @@ class VectorIndex:
                 wrong += int((~(abs(stored - own) <= ERROR * abs(own) + _SMALLEST)).any(axis=1).sum())
         return wrong
 
-    def damaged_files(self, folder: Path) -> list[str]:
-        """The files whose content has changed since they were written."""
-        metas = [segment.meta for segment in self.segments if segment.meta]
-        return [meta.file for meta in metas if sha256_file(folder / meta.file) != meta.sha256]
-
     @classmethod
-    def load(cls, folder: Path, read: ReadVectors, flat_up_to: int = FLAT_UP_TO) -> VectorIndex:
-        """Open a saved index. Raises IndexDamaged if a file is missing or has changed in size.
+    def load(
+        cls, folder: Path, read: ReadVectors, flat_up_to: int = FLAT_UP_TO, *, thorough: bool = False
+    ) -> VectorIndex:
+        """Open a saved index. Raises IndexDamaged if its files differ from their checksums in the manifest.
 
-        The files are mapped, not read: `damaged_files` checks their content.
+        The files are mapped into memory. thorough: read them to the end, even if they have more than CHECKED_BYTES.
         """
-        while True:
-            manifest = _read_manifest(folder)
-            try:
-                return cls._open(folder, manifest, read, flat_up_to)
-            except FileNotFoundError as error:
-                if _read_manifest(folder) == manifest:
-                    raise IndexDamaged(f"the vector index cannot be read: {error}") from error
-                # A writer has replaced the manifest meanwhile, and deleted a file that it no longer lists.
+        with engine_errors(NAME):
+            while True:
+                manifest = read_manifest(folder / MANIFEST)
+                try:
+                    return cls._open(folder, manifest, read, flat_up_to, None if thorough else CHECKED_BYTES)
+                except FileNotFoundError:
+                    if read_manifest(folder / MANIFEST) == manifest:
+                        raise
+                    # A writer has replaced the manifest meanwhile, and deleted a file that it no longer lists.
 
     @classmethod
-    def _open(cls, folder: Path, manifest_json: str, read: ReadVectors, flat_up_to: int) -> VectorIndex:
-        try:
-            manifest = json.loads(manifest_json)
-            dimension, stamp = int(manifest["dimension"]), Stamp(manifest["epoch"], manifest["generation"])
-            segments = []
-            for entry in manifest["segments"]:
-                removed = frozenset(entry.pop("removed"))
-                meta = SegmentMeta(**{**entry, "file": Path(entry["file"]).name})
-                segment = Segment.open(folder, meta, dimension)
-                segment.removed = removed
-                segments.append(segment)
-            index = cls(dimension, stamp, read, segments, flat_up_to)
-            if len(index) != manifest["count"]:
-                raise IndexDamaged("the number of vectors in the files differs from their manifest")
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, MemoryError) as error:
-            raise IndexDamaged(f"the vector index cannot be read: {error}") from error
+    def _open(
+        cls, folder: Path, manifest: dict[str, Any], read: ReadVectors, flat_up_to: int, budget: int | None
+    ) -> VectorIndex:
+        dimension, stamp = int(manifest["dimension"]), Stamp(manifest["epoch"], manifest["generation"])
+        entries = [dict(entry) for entry in manifest["segments"]]
+        removed = [frozenset(map(int, entry.pop("removed"))) for entry in entries]
+        metas = [
+            SegmentMeta(**{**entry, "file": Path(entry["file"]).name, "sums": from_json(entry["sums"])})
+            for entry in entries
+        ]
+        identities = check(folder, {meta.file: meta.sums for meta in metas}, budget)
+        segments = [Segment.open(folder, meta, dimension) for meta in metas]
+        for segment, ids in zip(segments, removed, strict=True):
+            segment.removed = ids
+        index = cls(dimension, stamp, read, segments, flat_up_to)
+        index.files = identities
+        if len(index) != manifest["count"]:
+            raise IndexDamaged("the number of vectors in the files differs from their manifest")
         return index
 
 
-def _read_manifest(folder: Path) -> str:
-    try:
-        return (folder / MANIFEST).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise IndexDamaged(f"the vector index cannot be read: {error}") from error
+def listed_files(folder: Path) -> dict[str, Checksums]:
+    """The files of a saved index, as its manifest lists them. Raises IndexDamaged."""
+    with engine_errors(NAME):
+        entries = read_manifest(folder / MANIFEST)["segments"]
+        return {Path(entry["file"]).name: from_json(entry["sums"]) for entry in entries}
 
 
 def _has_many_removed(segment: Segment) -> bool:

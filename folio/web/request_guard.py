@@ -15,6 +15,7 @@ events are sent as they come.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
@@ -141,13 +142,17 @@ class RequestGuard:
             return
         try:
             await self.app(scope, exchange.receive, exchange.send)
-        except Exception:
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise  # the server stops
+        except BaseException as error:
             if exchange.cut_off:
                 return
             if not exchange.started:
                 # Sent here and not by the server, so that this response has the security headers too.
                 await exchange.refuse(_FAILED)
-            raise
+            if isinstance(error, Exception):
+                raise
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error  # such as a panic in Rust
 
     def _headers(self, path: str) -> Mapping[str, str]:
         matching = (prefix for prefix in self.policies if f"{path}/".startswith(f"{prefix.rstrip('/')}/"))

@@ -80,9 +80,10 @@ class Service:
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Load what the first question needs and delete stale uploads, both in background threads."""
+        """Load what the first question needs, check the indexes and delete stale uploads, in background threads."""
         run_in_background(self.paper_files.delete_stale_uploads)
         warm_up()
+        self._app.check_indexes_in_background()
         run_in_background(self.health)
 
     def close(self) -> None:

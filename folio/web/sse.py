@@ -38,7 +38,7 @@ class RequestThreads:
 
     def start(self, work: Callable[..., T], *arguments: object, slots: CapacityLimiter) -> asyncio.Future[T]:
         """Call work(*arguments) in a thread as soon as a slot is free."""
-        future = asyncio.ensure_future(to_thread.run_sync(work, *arguments, limiter=slots))
+        future = asyncio.ensure_future(to_thread.run_sync(_contained, work, *arguments, limiter=slots))
         self._running.add(future)
         future.add_done_callback(self._remove)
         return future
@@ -68,11 +68,14 @@ class EventStream:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
         self._cancelled = Event()
+        self._ended = False  # whether `done` or `error` has been sent
 
     def send(self, kind: str, value: BaseModel) -> None:
         """Queue an event, unless the client has disconnected."""
         if not self._cancelled.is_set():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event(kind, value))
+            made = event(kind, value)
+            self._ended = self._ended or kind in ("done", "error")
+            self._loop.call_soon_threadsafe(self._events.put_nowait, made)
 
     def check_cancelled(self) -> None:
         """Raises RequestCancelled."""
@@ -92,28 +95,51 @@ class EventStream:
         self._cancelled.set()
 
     async def run(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
-        """Run work in a thread and yield the events that it sends. Closing the iterator cancels the request."""
-        self._threads.start(self._run, work, slots=slots)
+        """Run work in a thread and yield the events that it sends. The last one is `done` or `error`.
+
+        Only a stream that nobody reads, or that ends with the server, may lack it. Closing the iterator cancels the
+        request.
+        """
+        # When the thread has ended, or could not be started, its events are in the queue already.
+        self._threads.start(work, slots=slots).add_done_callback(self._finish)
         try:
             while (sent := await self._events.get()) is not None:
                 yield sent
         finally:
             self.cancel()
 
-    def _run(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except RequestCancelled:
-            pass
-        except FolioError as error:
-            self.send("error", error_body(error))
-        except OSError as error:
-            self.send("error", error_body(unusable(error)))
-        except Exception:
-            logger.exception("A request failed.")
-            self.send("error", _INTERNAL_ERROR)
-        finally:
-            self._loop.call_soon_threadsafe(self._events.put_nowait, None)
+    def _finish(self, work: asyncio.Future[None]) -> None:
+        error = None if work.cancelled() else work.exception()
+        if not (self._ended or work.cancelled() or isinstance(error, RequestCancelled)):
+            try:
+                self._events.put_nowait(event("error", _error_body(error)))
+            except Exception:
+                logger.exception("An error could not be shown.")
+                self._events.put_nowait(event("error", _INTERNAL_ERROR))
+        self._events.put_nowait(None)
+
+
+def _contained(work: Callable[..., T], *arguments: object) -> T:
+    """work(*arguments). What it raises that is not an Exception, such as a panic in Rust, becomes a RuntimeError.
+
+    asyncio would end the server for some of them.
+    """
+    try:
+        return work(*arguments)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _error_body(error: BaseException | None) -> ErrorBody:
+    """What a stream says when its work has failed, or ended without a result."""
+    if isinstance(error, FolioError):
+        return error_body(error)
+    if isinstance(error, OSError):
+        return error_body(unusable(error))
+    logger.error("A request failed.", exc_info=error)
+    return _INTERNAL_ERROR
 
 
 _INTERNAL_ERROR = ErrorBody(

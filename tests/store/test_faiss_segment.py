@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from folio.errors import IndexDamaged
+from folio.store.checksums import checksums
 from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, build_flat, full_precision_index
 from folio.types import Vectors
 from tests.helpers.fakes import overwrite
@@ -154,8 +154,8 @@ def test_a_file_is_mapped_and_finds_the_same(
     meta = segment.meta
     assert meta is not None
     (path,) = tmp_path.iterdir()
-    assert (meta.file, meta.bytes) == (path.name, path.stat().st_size)
-    assert meta.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (meta.file, meta.sums) == (path.name, checksums(path))
+    assert meta.sums.bytes == path.stat().st_size
     assert (meta.count, meta.kind, meta.probes, meta.recall) == (
         COUNT, segment.kind, segment.probes, segment.recall,
     )  # fmt: skip

@@ -16,6 +16,7 @@ import pytest
 
 from folio.errors import StoreBusy, StoreMismatch
 from folio.store.bm25_index import TantivyIndex
+from folio.store.checksums import read_manifest, write_manifest
 from folio.store.indexes import (
     LEXICAL,
     LIBRARY,
@@ -88,13 +89,13 @@ def _truncate(path: Path) -> None:
 
 def _foreign_manifest(folder: Path) -> None:
     """A valid index of another store with the same number of chunks."""
-    manifest = json.loads((folder / "vectors.json").read_text())
-    (folder / "vectors.json").write_text(json.dumps({**manifest, "epoch": "of another store"}))
+    manifest = read_manifest(folder / "vectors.json")
+    write_manifest(folder / "vectors.json", {**manifest, "epoch": "of another store"})
 
 
 def _foreign_bm25(folder: Path) -> None:
-    manifest = json.loads((folder / "lexical" / "folio.json").read_text())
-    (folder / "lexical" / "folio.json").write_text(json.dumps({**manifest, "epoch": "of another store"}))
+    manifest = read_manifest(folder / "lexical" / "folio.json")
+    write_manifest(folder / "lexical" / "folio.json", {**manifest, "epoch": "of another store"})
 
 
 def _emptied_bm25(folder: Path) -> None:
@@ -114,11 +115,11 @@ def _wide(ids: Sequence[int]) -> Vectors:
 
 
 def _of_the_last_version(folder: Path) -> None:
-    """A single file and a manifest without segments, the format before segments."""
-    (manifest,) = [json.loads((folder / "vectors.json").read_text())]
-    (segment,) = manifest.pop("segments")
-    facts = {"file": segment["file"], "sha256": segment["sha256"]}
-    (folder / "vectors.json").write_text(json.dumps({**manifest, **facts}))
+    """A manifest with SHA-256 and without checksums of blocks, the format before."""
+    manifest = read_manifest(folder / "vectors.json")
+    for segment in manifest["segments"]:
+        segment |= {"bytes": segment.pop("sums")["bytes"], "sha256": "0" * 64}
+    (folder / "vectors.json").write_text(json.dumps(manifest))
 
 
 VECTORS_GONE = "The vector index was missing or damaged: repaired"
@@ -450,7 +451,10 @@ def _short_vector(filled: Store) -> None:
         (_other_chunk, "The vector index and the library hold different passages."),
         (lambda made: DAMAGE["vectors wide"][0](made.folder), "differ in dimension"),
         (lambda made: DAMAGE["BM25 missing"][0](made.folder), "The BM25 index cannot be read"),
-        (lambda made: _flip(next((made.folder / "lexical").glob("*.store"))), "of the BM25 index has changed"),
+        (
+            lambda made: _flip(next((made.folder / "lexical").glob("*.store"))),
+            ".store has changed since it was written.",
+        ),
         (_other_passage, "The BM25 index and the library hold different passages."),
     ],
 )

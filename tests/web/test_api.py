@@ -12,10 +12,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
+from folio.store.bm25_index import TantivyIndex
+from folio.store.conversations import Conversations
+from folio.store.library import Library
 from folio.store.query_log import LogCounts, QueryLog
 from folio.types import REFUSAL
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
+from tests.helpers import fakes
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.ollama_server import OllamaStandIn
@@ -471,3 +475,57 @@ def test_the_api_documentation_needs_no_network(client: TestClient) -> None:
     for asset in ("/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/assets/docs.js"):
         assert f'"{asset}"' in page
         assert client.get(asset).status_code == 200
+
+
+class Panic(BaseException):
+    """As a panic in Rust reaches Python: not an Exception."""
+
+
+RAISED = [
+    Panic("a panic"),
+    RuntimeError("a bug"),
+    SystemExit(3),
+    MemoryError(),
+    OSError(5, "I/O error"),
+    Panic("\udcff"),
+]
+
+
+@pytest.mark.parametrize("raised", RAISED, ids=repr)
+def test_a_stream_ends_with_an_error_and_a_chat_has_the_usual_form_whatever_is_raised(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, raised: BaseException
+) -> None:
+    def fails(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(Conversations, "begin", fails)
+    sent = events(client.post("/chat/stream", json={"message": LENGTH}).text)
+    assert [kind for kind, _ in sent] == ["error"]
+    assert sent[0][1].keys() == {"error", "remedy"}
+    assert refusal(client.post("/chat", json={"message": LENGTH}), 500) == sent[0][1]["error"]
+
+
+@pytest.mark.parametrize("raised", RAISED[:2], ids=repr)
+def test_an_engine_that_fails_every_time_is_an_error_in_the_usual_form(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, raised: BaseException
+) -> None:
+    def fails(*_: object) -> None:
+        raise raised
+
+    notices: list[str] = []
+    monkeypatch.setattr(fakes, "_no_notice", notices.append)
+    client = opened()
+    monkeypatch.setattr(TantivyIndex, "_search", fails)
+    for path in ("/chat", "/search"):
+        body = {"message": LENGTH} if path == "/chat" else {"query": LENGTH}
+        assert "BM25 index cannot be read" in refusal(client.post(path, json=body), 500)
+    sent = events(client.post("/chat/stream", json={"message": LENGTH}).text)
+    assert [kind for kind, _ in sent] == ["error"]
+
+
+def test_any_route_gives_the_usual_form_whatever_is_raised(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise Panic("a panic")
+
+    monkeypatch.setattr(Library, "papers", fails)
+    assert refusal(client.get("/papers"), 500) == "Folio failed with an internal error."
