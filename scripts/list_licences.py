@@ -10,7 +10,9 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from importlib.metadata import Distribution, PackageMetadata, distributions
+from email.message import Message
+from importlib.metadata import Distribution, distributions
+from typing import cast
 
 # As in SPDX, https://spdx.org/licenses/: free licences of packages that Folio, AGPL-3.0-or-later, imports or its tests
 # use. None is shipped with it. CNRI-Python (regex, of transformers) is free, though the FSF finds it incompatible.
@@ -46,7 +48,7 @@ SPELLINGS = {
 UNKNOWN = "unknown"
 
 
-def licence(metadata: PackageMetadata, licence_file: str = "") -> str:
+def licence(metadata: Message, licence_file: str = "") -> str:
     """A package's licence as an SPDX expression if it can be told, else as its metadata words it; or UNKNOWN.
 
     licence_file: the text of its licence, whose title counts if the metadata says nothing.
@@ -77,8 +79,12 @@ def is_allowed(expression: str) -> bool:
     )
 
 
+def _metadata(distribution: Distribution) -> Message:
+    return cast(Message, distribution.metadata)  # it is one, and its protocol in typeshed says too little
+
+
 def _licence_file(distribution: Distribution) -> str:
-    name = distribution.metadata.get("License-File") or "LICENSE"
+    name = _metadata(distribution).get("License-File") or "LICENSE"
     return distribution.read_text(f"licenses/{name}") or distribution.read_text(str(name)) or ""
 
 
@@ -86,7 +92,7 @@ def grouped(found: Iterable[Distribution]) -> dict[str, list[str]]:
     """Licence -> packages, each with its version."""
     packages: dict[str, set[str]] = defaultdict(set)
     for distribution in found:
-        packages[licence(distribution.metadata, _licence_file(distribution))].add(
+        packages[licence(_metadata(distribution), _licence_file(distribution))].add(
             f"{distribution.name} {distribution.version}"
         )
     return {name: sorted(packages[name], key=str.casefold) for name in sorted(packages, key=str.casefold)}

@@ -249,7 +249,7 @@ def about(**fields: str) -> Message:
     ],
 )
 def test_licence_of_a_package(metadata: Message, text: str, name: str, allowed: bool) -> None:
-    found = licence(metadata, text)  # type: ignore[arg-type]
+    found = licence(metadata, text)
     assert (found, is_allowed(found)) == (name, allowed)
 
 
