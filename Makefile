@@ -22,10 +22,13 @@ READY := .venv/.installed
 DEV := .venv/.installed-dev
 BASE := $(PYTHON3)
 endif
+PIP := .venv/bin/python -m pip install -qq --disable-pip-version-check
+UV := uv==0.13.9
+PIP_AUDIT := pip-audit==2.10.1
 LINT_IMPORTS := $(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help ask serve test check bench models sample schema docs requirements clean check-python
+.PHONY: help ask serve test check bench models sample schema docs requirements audit licences clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,18 +68,22 @@ schema: $(READY) ## Regenerate docs/answer.schema.json from the models in folio/
 docs: $(READY) ## Regenerate the generated parts of docs/
 	@$(PYTHON) scripts/make_docs.py
 
-# A GPU build of torch brings packages along that no one else needs, and a version with a suffix: both are left out.
-requirements: check-python ## Regenerate both requirements files from their .in files, in a fresh environment
+requirements: check-python ## Regenerate the requirements files, with hashes, from their .in files: UPGRADE=--upgrade
 	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BASE) -m venv "$$fresh"; \
-	install() { "$$fresh/bin/python" -m pip install -qq --disable-pip-version-check "$$@"; }; \
-	pins() { "$$fresh/bin/python" -m pip freeze --disable-pip-version-check \
-	  | sed -E '/^(nvidia-|cuda-|triton)/d; s/\+[A-Za-z0-9.]+$$//'; }; \
-	install -r requirements.in "$$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements-dev.in)"; \
-	{ sed -n '/^#/p' requirements.txt; pins; } > "$$fresh/run.txt"; \
-	install -r requirements-dev.in -c "$$fresh/run.txt"; \
-	{ sed -n '/^[#-]/p' requirements-dev.txt; pins | grep -vxF -f "$$fresh/run.txt"; } > "$$fresh/dev.txt"; \
-	cp "$$fresh/run.txt" requirements.txt; cp "$$fresh/dev.txt" requirements-dev.txt
+	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check $(UV); \
+	"$$fresh/bin/python" scripts/lock_requirements.py $(UPGRADE)
+
+audit: check-python ## Check the pinned packages for known vulnerabilities, while there is a network
+	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(BASE) -m venv "$$fresh"; \
+	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check $(PIP_AUDIT) 2>/dev/null \
+	  || { echo "The audit needs a network: pip-audit could not be installed. Try again where pypi.org can be reached." >&2; \
+	       exit 2; }; \
+	"$$fresh/bin/python" -m pip_audit --disable-pip --progress-spinner off -r requirements.txt
+
+licences: $(READY) ## List the licences of every installed package, and fail for one that is not allowed
+	@$(PYTHON) scripts/list_licences.py
 
 clean: ## Remove .venv and caches; papers/, models/, vectorstore/ and ingested.json stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -86,12 +93,16 @@ check-python:
 	@$(BASE) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	{ echo "Folio needs Python 3.11 or newer, and '$(BASE)' is not. Try: make PYTHON3=python3.12" >&2; exit 1; }
 
-.venv/.installed: requirements.txt | check-python
+# For Linux, requirements.txt has torch's CPU build; where pip finds PyPI's, that is installed first.
+.venv/.installed: requirements.txt requirements-cuda.txt | check-python
 	@echo "Installing the pinned requirements into .venv; this takes some minutes the first time." >&2
 	@$(PYTHON3) -m venv .venv
-	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements.txt
+	@[ "$$(uname)" != Linux ] \
+	|| $(PIP) --dry-run --no-deps --report - $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt) | grep -q '+cpu' \
+	|| $(PIP) --require-hashes --no-deps -r requirements-cuda.txt
+	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.txt .venv/.installed
-	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
+	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@

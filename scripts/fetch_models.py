@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings, personal_file
 from folio.errors import FolioError, ModelError, UsageError
-from folio.models.cross_encoder import CrossEncoderReranker, find_model
+from folio.models.cross_encoder import CrossEncoderReranker, find_model, record_digests
 from folio.models.minilm import BuiltinEmbedder
 from folio.models.ollama import OllamaServer, server_url
 from folio.models.onnx_cache import GRAPHS
@@ -63,6 +63,7 @@ def download_cross_encoder(name: str, folder: Path) -> None:
             ignore_patterns=OTHER_FORMATS,
             token=False,  # the model is public: nobody needs to learn who asks for it
         )
+        record_digests(partial_folder)
         partial_folder.rename(folder)
     except huggingface_hub.errors.HFValidationError as error:
         raise UsageError(

@@ -8,11 +8,14 @@ import re
 import shutil
 import subprocess
 import tomllib
+from email.message import Message
 from pathlib import Path
 
 import pymupdf
 import pytest
 
+from scripts import list_licences
+from scripts.list_licences import is_allowed, licence
 from scripts.make_sample import OUTPUT, make_sample
 from tests.helpers.paths import ROOT
 
@@ -86,7 +89,21 @@ def test_module_reads_and_writes_no_pickle(path: Path) -> None:
 
 def test_bare_make_lists_the_targets() -> None:
     listed = dict(re.findall(r"^make (\S+) +(\S.*)$", make(), re.MULTILINE))
-    tasks = ["ask", "serve", "test", "check", "bench", "models", "sample", "schema", "docs", "requirements", "clean"]
+    tasks = [
+        "ask",
+        "serve",
+        "test",
+        "check",
+        "bench",
+        "models",
+        "sample",
+        "schema",
+        "docs",
+        "requirements",
+        "audit",
+        "licences",
+        "clean",
+    ]
     assert list(listed) == ["help", *tasks]
 
 
@@ -143,13 +160,40 @@ def test_make_says_when_python_is_too_old(tmp_path: Path) -> None:
 # The requirements
 
 
+def requirements(name: str) -> list[str]:
+    """The requirements of a file, each on one line, without comments and options."""
+    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("-r ")]
+
+
 def pins(name: str) -> dict[str, str]:
-    """Package, as the package index spells it, to version. Every other line must be a comment or -r."""
-    lines = (line.partition("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
-    lines = (line for line in lines if line and not line.startswith("-r "))
-    found = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines]
+    """Package, as the package index spells it, to version. Every requirement must pin one."""
+    form = r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)( +;[^\"]+?)?( +--hash=sha256:[0-9a-f]{64})*"
+    found = [re.fullmatch(form, line) for line in requirements(name)]
     assert all(found), f"{name} has a line that pins nothing"
     return {re.sub(r"[-_.]+", "-", match[1]).lower(): match[2] for match in found if match}
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-cuda.txt", "requirements-dev.txt"])
+def test_every_file_that_is_installed_has_a_hash(name: str) -> None:
+    assert pins(name)
+    assert [line for line in requirements(name) if "--hash=sha256:" not in line] == []
+    assert "://" not in (ROOT / name).read_text(encoding="utf-8")  # from whichever index pip uses
+
+
+def test_torch_has_the_hashes_of_its_cuda_builds_in_a_file_of_their_own() -> None:
+    files = ("requirements.txt", "requirements-cuda.txt")
+    assert {pins(name)["torch"] for name in files} == {"2.13.0"}
+    cpu, cuda = (
+        {one for line in requirements(name) if line.startswith("torch==") for one in re.findall("[0-9a-f]{64}", line)}
+        for name in files
+    )
+    assert cpu
+    assert cuda
+    assert not cpu & cuda
+    assert not set(pins("requirements-cuda.txt")) & set(pins("requirements.txt")) - {"torch"}
+    assert not [name for name in pins("requirements.txt") if name.startswith(("nvidia-", "cuda-", "triton"))]
 
 
 def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
@@ -179,6 +223,39 @@ def test_only_the_tests_need_the_development_requirements() -> None:
     assert [task for task in ("ask", "serve") if "requirements-dev" in make("--dry-run", task)] == []
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.findall(r"^(\w+): \$\(DEV\)", makefile, re.MULTILINE) == ["test", "check"]
+
+
+# Licences
+
+
+def about(**fields: str) -> Message:
+    found = Message()
+    for name, value in fields.items():
+        found[name.replace("_", "-")] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text", "name", "allowed"),
+    [
+        (about(License_Expression="MIT OR LicenseRef-Mine"), "", "MIT OR LicenseRef-Mine", True),
+        (about(License_Expression="MIT AND LicenseRef-Mine"), "", "MIT AND LicenseRef-Mine", False),
+        (about(License_Expression="MPL-2.0 AND (MIT OR X)"), "", "MPL-2.0 AND (MIT OR X)", False),
+        (about(License_Expression="Apache-2.0 WITH LLVM-exception"), "", "Apache-2.0 WITH LLVM-exception", True),
+        (about(Classifier="License :: OSI Approved :: MIT License", License="mine"), "", "MIT", True),
+        (about(License="Proprietary"), "MIT License\n", "Proprietary", False),
+        (about(License_File="LICENSE"), "MIT License\n\nPermission", "MIT", True),
+        (about(), "", "unknown", False),
+    ],
+)
+def test_licence_of_a_package(metadata: Message, text: str, name: str, allowed: bool) -> None:
+    found = licence(metadata, text)
+    assert (found, is_allowed(found)) == (name, allowed)
+
+
+def test_every_installed_package_has_a_licence_that_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list_licences.main([]) == 0
+    assert "AGPL-3.0-only: pymupdf" in capsys.readouterr().out
 
 
 # The sample paper

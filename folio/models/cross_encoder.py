@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from folio.errors import ModelMissing, fetch_command
+from folio.files import sha256_file, write_json
 from folio.models.bert_onnx import TABLES, VERSION, Sizes, build_graph
 from folio.models.onnx_cache import OnnxCache
 from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
@@ -31,6 +32,7 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
+DIGESTS = "sha256.json"  # of the files as they were downloaded; a folder that somebody else filled has none
 # One of these must exist: without them transformers silently creates a tokenizer with an empty vocabulary.
 TOKENIZERS = (TOKENIZER, "vocab.txt")
 
@@ -77,6 +79,12 @@ def _hub_cache() -> Path:
     return Path(home, "hub").expanduser()
 
 
+def record_digests(folder: Path) -> None:
+    """Record the SHA-256 of each file of a model that has just been downloaded, so that a change is noticed."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts)
+    write_json(folder / DIGESTS, {path.relative_to(folder).as_posix(): sha256_file(path) for path in files})
+
+
 class CrossEncoderReranker:
     """A cross-encoder with one label. The first question loads the model.
 
@@ -110,6 +118,7 @@ class CrossEncoderReranker:
         path_hash = hashlib.sha256(os.path.abspath(self._folder).encode()).hexdigest()[:8]
         cached = OnnxCache.read(self._cache, f"{self._folder.name}-{path_hash}")
         names = (CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG)
+        self._require_unchanged()
         try:
             sources = cached.hash_sources([self._folder / name for name in names])
         except OSError:  # sentence-transformers accepts other file names, and reports what is wrong if it cannot
@@ -123,6 +132,27 @@ class CrossEncoderReranker:
         content = self._build_graph(reference(CHECK_PAIRS))
         cached.save(VERSION, sources, content)
         return _onnx_scorer(self._folder, content, self._threads) if content else reference
+
+    def _require_unchanged(self) -> None:
+        """Raise ModelMissing if a file is not as it was downloaded, as far as that was recorded."""
+        record = self._folder / DIGESTS
+        if not record.exists():
+            return
+        try:
+            changed = next((name for name, digest in _json(record).items() if not self._is(name, digest)), "")
+        except (OSError, ValueError, AttributeError):
+            changed = DIGESTS
+        if changed:
+            raise self._unusable(f"{changed} is not as it was downloaded")
+
+    def _is(self, name: str, digest: str) -> bool:
+        return (self._folder / name).is_file() and sha256_file(self._folder / name) == digest
+
+    def _unusable(self, reason: str) -> ModelMissing:
+        return ModelMissing(
+            f"The cross-encoder in {self._folder} cannot be loaded: {reason}.",
+            f"Delete the folder and run `{fetch_command(self.name)}`, or set RERANKER=builtin.",
+        )
 
     def _build_graph(self, expected: Vectors) -> bytes:
         """A graph with the expected logits for CHECK_PAIRS, quantised if that is accurate enough; b"" if there is none.
@@ -156,10 +186,7 @@ class CrossEncoderReranker:
             )
         except Exception as error:  # each package has errors of its own for files it cannot read
             reason = " ".join(str(error).split()).rstrip(".")
-            raise ModelMissing(
-                f"The cross-encoder in {self._folder} cannot be loaded: {reason[:160]}.",
-                f"Delete the folder and run `{fetch_command(self.name)}`, or set RERANKER=builtin.",
-            ) from error
+            raise self._unusable(reason[:160]) from error
         return lambda pairs: np.asarray(model.predict(list(pairs), show_progress_bar=False), dtype=np.float32)
 
 

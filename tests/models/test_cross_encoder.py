@@ -17,7 +17,7 @@ from folio.errors import ModelMissing
 from folio.model_choice import ModelChoice
 from folio.models import cross_encoder as module
 from folio.models.bert_onnx import build_graph
-from folio.models.cross_encoder import CrossEncoderReranker, find_model
+from folio.models.cross_encoder import CrossEncoderReranker, find_model, record_digests
 from folio.protocols import Reranker
 from folio.search.retriever import reranked
 from tests.helpers.factories import one_page_hits
@@ -212,6 +212,23 @@ def test_damaged_files_are_reported_in_one_line(
     assert "\n" not in caught.value.happened
     assert caught.value.remedy == "Delete the folder and run `make models`, or set RERANKER=builtin."
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "vocab.txt", "sha256.json"])
+def test_files_that_are_not_as_they_were_downloaded_are_refused(cross_encoder: Path, tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(cross_encoder, tmp_path / "model")
+    (folder / "vocab.txt").touch()
+    record_digests(folder)
+    cache = tmp_path / "onnx"
+    CrossEncoderReranker(folder, NAME, cache).load()
+    status = (folder / name).stat()
+    content = bytearray((folder / name).read_bytes() or b" ")
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    os.utime(folder / name, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(ModelMissing) as caught:
+        CrossEncoderReranker(folder, NAME, cache).load()
+    assert caught.value.happened.endswith("is not as it was downloaded.")
 
 
 def test_where_a_cross_encoder_is_searched(
