@@ -120,6 +120,7 @@ class EmbeddingQueue:
             while self._sent and self._sent[0][1].done():
                 self._save_vectors()
                 self._send(allow_partial)
+                yield from self._add_complete()  # before the next batch, which may have failed
             yield from self._add_complete()
 
     def finish(self) -> Iterator[Added]:
