@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.files import disk_full
-from folio.store.digests import row_digest, text_hash
+from folio.store.digests import row_digest, text_crc
 
 T = TypeVar("T")
 
@@ -109,11 +109,11 @@ CREATE INDEX turns_query ON turns(query);
 -- Digests of what was written (digests.py): every read compares them, so that damage is an error
 CREATE TABLE paper_digests (
     paper TEXT PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
-    text BLOB NOT NULL,                -- of the text
+    text INTEGER NOT NULL,             -- CRC-32 of the text
     about BLOB NOT NULL                -- of the rest of the row, the number of chunks, and the digest of the text
 ) WITHOUT ROWID;
-INSERT INTO paper_digests SELECT id, text_hash(text), row_digest('papers', id, title, authors, year, starts, labels,
-    length, problems, arxiv, added, (SELECT count(*) FROM chunks WHERE paper = papers.id), text_hash(text)) FROM papers;
+INSERT INTO paper_digests SELECT id, text_crc(text), row_digest('papers', id, title, authors, year, starts, labels,
+    length, problems, arxiv, added, (SELECT count(*) FROM chunks WHERE paper = papers.id), text_crc(text)) FROM papers;
 ALTER TABLE files ADD COLUMN digest BLOB;
 UPDATE files SET digest = row_digest('files', path, name, paper);
 ALTER TABLE failures ADD COLUMN digest BLOB;
@@ -163,7 +163,7 @@ class Database:
         )
 
     def _prepare(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
-        self._sqlite.create_function("text_hash", 1, text_hash, deterministic=True)
+        self._sqlite.create_function("text_crc", 1, text_crc, deterministic=True)
         self._sqlite.create_function("row_digest", -1, row_digest, deterministic=True)
         self._sqlite.execute("PRAGMA cell_size_check = ON")
         self._sqlite.execute("PRAGMA foreign_keys = ON")

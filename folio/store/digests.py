@@ -23,9 +23,14 @@ def text_hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
 
 
+def text_crc(text: str) -> int:
+    """The CRC-32 of a paper's text in UTF-8: it is read with nearly every question, and a CRC is five times as fast."""
+    return zlib.crc32(text.encode())
+
+
 def row_digest(table: str, *values: object) -> bytes:
-    """A 16-byte hash of a row: its table and its values (None, numbers, strings, bytes)."""
-    written = json.dumps([table, *values], default=bytes.hex)
+    """A 16-byte hash of a row: its table and its values (None, numbers, strings)."""
+    written = json.dumps([table, *values])
     return hashlib.blake2b(written.encode(), digest_size=DIGEST_BYTES).digest()
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from folio.errors import IndexDamaged
 from folio.store import rows
 from folio.store.database import Database
-from folio.store.digests import pack_vector, row_digest
+from folio.store.digests import pack_vector, row_digest, text_crc
 from folio.store.digests import text_hash as text_hash  # for those who use the library
 from folio.store.library_check import LibraryCheck
 from folio.types import Chunk, Failure, NewPaper, Paper, Passage, SourceFile, Stamp, Vectors
@@ -33,19 +33,19 @@ _TEXTS_KEPT = 2**22
 
 
 class _CheckedTexts:
-    """The texts of papers that were used last, by paper and digest."""
+    """The texts of papers that were used last, by paper and CRC."""
 
     def __init__(self) -> None:
-        self._texts: dict[tuple[str, bytes], str] = {}  # the last used at the end
+        self._texts: dict[tuple[str, int], str] = {}  # the last used at the end
         self._size = 0
 
-    def get(self, key: tuple[str, bytes]) -> str | None:
+    def get(self, key: tuple[str, int]) -> str | None:
         text = self._texts.pop(key, None)
         if text is not None:
             self._texts[key] = text
         return text
 
-    def add(self, key: tuple[str, bytes], text: str) -> None:
+    def add(self, key: tuple[str, int], text: str) -> None:
         self._texts[key] = text
         self._size += len(text)
         while self._size > _TEXTS_KEPT and len(self._texts) > 1:
@@ -124,22 +124,24 @@ class Library:
         """The chunks with these ids; unknown ids are skipped."""
         with self.database.snapshot():
             found = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=chunk_id) for chunk_id in ids]
-            return {chunk.id: self._checked(chunk, digest) for each in found for chunk, digest in each}
+            return {chunk.id: self._checked(chunk, digest)[0] for each in found for chunk, digest in each}
 
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
         """The chunks with these ids, in this order, each with its paper and its text. Raises StoreDamaged."""
         with self.database.snapshot():
-            chunks = self.chunks(ids)
-            papers = {paper.id: paper for paper in self.papers_by_id({c.paper_id for c in chunks.values()})}
-            with self.database.rows_expected():
-                found = [(chunks[id], papers[chunks[id].paper_id]) for id in ids]
-            return [(chunk, paper, self.text(paper.id, chunk.start, chunk.end)) for chunk, paper in found]
+            read = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=id) for id in ids]
+            chunks = [self._checked(chunk, digest) for each in read for chunk, digest in each]
+            papers = {paper.id: paper for paper in self.papers_by_id({chunk.paper_id for chunk, _ in chunks})}
+            if len(chunks) < len(ids) or any(chunk.paper_id not in papers for chunk, _ in chunks):
+                raise self.database.damaged("a passage or its paper is missing")
+            return [(chunk, papers[chunk.paper_id], text) for chunk, text in chunks]
 
-    def _checked(self, chunk: Chunk, digest: bytes) -> Chunk:
-        """The chunk. Raises StoreDamaged if the text in its span is not the one that it was made of."""
-        if text_hash(self.text(chunk.paper_id, chunk.start, chunk.end)) != digest:
+    def _checked(self, chunk: Chunk, digest: bytes) -> tuple[Chunk, str]:
+        """The chunk and its text. Raises StoreDamaged if that is not the text that it was made of."""
+        text = self.text(chunk.paper_id, chunk.start, chunk.end)
+        if text_hash(text) != digest:
             raise self.database.damaged(f"passage {chunk.id} is not the text that was stored")
-        return chunk
+        return chunk, text
 
     def chunk_ids(self, since: int = -1) -> set[int]:
         """The ids of the chunks added after a generation."""
@@ -153,7 +155,7 @@ class Library:
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
 
-        The whole text is compared with its digest when it is first read. Raises StoreDamaged.
+        The whole text is compared with its CRC when it is first read. Raises StoreDamaged.
         """
         with self.database.snapshot():
             digests = self._query("SELECT text FROM paper_digests WHERE paper = :paper", paper=paper)
@@ -166,10 +168,10 @@ class Library:
                 self._texts.add(key, text)
             return text[max(0, start) : max(0, end)]
 
-    def _checked_text(self, paper: str, digest: bytes) -> str:
-        """A paper's text. Raises StoreDamaged if it does not have this digest."""
+    def _checked_text(self, paper: str, crc: int) -> str:
+        """A paper's text. Raises StoreDamaged if it does not have this CRC."""
         found = self._read(rows.string, "SELECT text FROM papers WHERE id = :paper", paper=paper)
-        if not found or text_hash(found[0]) != digest:
+        if not found or text_crc(found[0]) != crc:
             raise self.database.damaged(f"the text of paper {paper[:12]} is not the one that was stored")
         return found[0]
 
@@ -225,11 +227,10 @@ class Library:
         sql = f"{rows.SELECT_CHUNKS} WHERE paper = :paper ORDER BY start"
         with self.database.snapshot():
             chunks = [self._checked(*found) for found in self._read(rows.chunk, sql, paper=paper)]
-            return [
-                Passage(chunk.id, paper, about.title, self.text(paper, chunk.start, chunk.end))
-                for about in self.papers_by_id([paper])
-                for chunk in chunks
-            ]
+            about = self.papers_by_id([paper])
+            if not about:
+                raise self.database.damaged("the record of a paper is missing")
+            return [Passage(chunk.id, paper, about[0].title, text) for chunk, text in chunks]
 
     def removed(self, since: int) -> list[int]:
         """Ids of the chunks removed after a generation. Some may have been added again since."""
@@ -292,12 +293,12 @@ class Library:
             text=paper.text,
             generation=generation,
         )
-        digest = text_hash(paper.text)
+        crc = text_crc(paper.text)
         self._execute(
             "INSERT INTO paper_digests VALUES (:paper, :text, :about)",
             paper=paper.id,
-            text=digest,
-            about=row_digest("papers", *about.values(), len(paper.spans), digest),
+            text=crc,
+            about=row_digest("papers", *about.values(), len(paper.spans), crc),
         )
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:

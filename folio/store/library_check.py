@@ -8,7 +8,7 @@ from typing import TypeVar
 from folio.errors import StoreDamaged
 from folio.store import rows
 from folio.store.database import Database
-from folio.store.digests import text_hash
+from folio.store.digests import text_crc, text_hash
 
 T = TypeVar("T")
 
@@ -69,10 +69,10 @@ class LibraryCheck:
     def _check_text(self, paper: str) -> None:
         """A paper's text, and that its chunks are made of it."""
         sql = "SELECT p.text, p.length, d.text FROM papers p JOIN paper_digests d ON d.paper = p.id WHERE id = :paper"
-        for text, length, digest in self._rows(rows.text, sql, paper=paper):
+        for text, length, crc in self._rows(rows.text, sql, paper=paper):
             if len(text) != length:
                 self._add(f"The text of paper {paper[:12]} does not have its recorded length.")
-            if text_hash(text) != digest:
+            if text_crc(text) != crc:
                 self._add(f"The text of paper {paper[:12]} is not the one that was stored.")
             for chunk, written in self._rows(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE paper = :paper", paper=paper):
                 if text_hash(text[chunk.start : chunk.end]) != written:

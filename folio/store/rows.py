@@ -32,7 +32,9 @@ def require_digest(digest: object, table: str, *values: object, what: str) -> No
 def listed(kind: type[T], written: object, what: str) -> tuple[T, ...]:
     """A JSON list of values of one type. Raises ValueError."""
     values = typed(list, json.loads(typed(str, written, what)), what)
-    return tuple(typed(kind, value, what) for value in values)
+    if not set(map(type, values)) <= {kind}:
+        raise ValueError(f"{what} cannot be read")
+    return tuple(values)
 
 
 def mapped(written: object, what: str) -> dict[str, Any]:
@@ -71,10 +73,10 @@ def paper(*row: Any) -> Paper:
     return Paper(id, file.name, title, people, year, pages, length, number(chunks), odd, arxiv)
 
 
-def text(text: object, length: object, digest: object) -> tuple[str, int, bytes]:
-    """A paper's text, its recorded length and its digest."""
+def text(text: object, length: object, crc: object) -> tuple[str, int, int]:
+    """A paper's text, its recorded length and its CRC."""
     what = "the text of a paper"
-    return typed(str, text, what), typed(int, length, what), typed(bytes, digest, what)
+    return typed(str, text, what), typed(int, length, what), typed(int, crc, what)
 
 
 def source_file(path: object, name: object, paper: object, digest: object) -> SourceFile:
