@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -204,11 +205,11 @@ class App:
         finally:
             library.close()
 
-    def known_files(self) -> dict[Path, str]:
-        """Absolute path -> name of the files that the index was made from."""
+    def known_files(self, *, thorough: bool = False) -> dict[Path, str]:
+        """Absolute path -> name of the files that the index was made from. thorough: see rebuild.known_files."""
         from folio.ingest import rebuild
 
-        return rebuild.known_files(self.library_path, self.settings.INGESTED_JSON)
+        return rebuild.known_files(self.library_path, self.settings.INGESTED_JSON, thorough=thorough)
 
     def made_with(self) -> dict[str, str]:
         """The fingerprint of the store; empty without a readable store."""
@@ -242,6 +243,11 @@ class App:
 
     def query_log(self, library: Library) -> QueryLog:
         return QueryLog(library.database)
+
+    def is_library_sound(self) -> bool:
+        """Whether the library has no fault. Reads all of it."""
+        with closing(self.open_library()) as library:
+            return not library.check()
 
     def verify(self) -> list[str]:
         """The problems of the store, one sentence each."""

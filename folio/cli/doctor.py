@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio.app import App
 from folio.console import output
-from folio.errors import FolioError, fetch_command, with_commands
+from folio.errors import FolioError, StoreError, fetch_command, with_commands
 from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
@@ -129,6 +129,8 @@ def _store(app: App) -> Iterator[Row]:
         return
     try:
         yield from _opened(app, library)
+    except StoreError as error:
+        yield Row("store", error.happened, False, error.remedy, needed=True)
     finally:
         library.close()
 

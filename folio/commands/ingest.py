@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -64,7 +65,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.ingest import discovery
 
     began = perf_counter()
-    known = app.known_files()
+    known = app.known_files(thorough=arguments.rebuild)
     found = discovery.find_pdfs(arguments.paths or [app.papers_folder])
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     # An empty folder is more likely a mistake than a wish to prune everything.
@@ -87,11 +88,12 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             else app.ingest(files, progress, jobs=arguments.jobs, retry=retry)
         )
         try:
-            for outcome in work:
-                outcomes.append(outcome)
-                progress.done(outcome)
-            if arguments.prune:
-                outcomes += app.prune()
+            with _finishing(app):
+                for outcome in work:
+                    outcomes.append(outcome)
+                    progress.done(outcome)
+                if arguments.prune:
+                    outcomes += app.prune()
         except (KeyboardInterrupt, ModelError):
             progress.stop()
             count = f"Papers read so far: {progress.added}."
@@ -102,12 +104,24 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             if any(outcome.status != "unchanged" for outcome in outcomes):
                 _report(app, outcomes, perf_counter() - began)
             raise
-        finally:
-            app.finish_ingest()
     code = _report(app, outcomes, perf_counter() - began)
     if missing and not arguments.prune:
         say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
+
+
+@contextmanager
+def _finishing(app: App) -> Iterator[None]:
+    """Afterwards, update the indexes to the library, also when it ends in an error."""
+    from folio.errors import StoreDamaged
+
+    try:
+        yield
+    except BaseException:
+        with suppress(StoreDamaged):  # the first error counts
+            app.finish_ingest()
+        raise
+    app.finish_ingest()
 
 
 def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
@@ -155,13 +169,13 @@ def _papers(count: int) -> str:
 
 def _verify(app: App) -> int:
     from folio.console import output
+    from folio.store.database import DAMAGED
 
     problems = app.verify()
     for problem in problems:
         output().print(problem, markup=False)
     if problems:
-        remedy = "Run `python ingest.py --repair`; if the library itself is damaged, use `--rebuild`."
-        output().print(with_commands(remedy))
+        output().print(with_commands("Run `python ingest.py --repair`." if app.is_library_sound() else DAMAGED))
         return 1
     output().print("The index is consistent: library, vectors and BM25 agree.")
     return 0

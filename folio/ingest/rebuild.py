@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -13,10 +14,11 @@ from folio.errors import StoreDamaged, StoreError, StoreMismatch
 from folio.ingest import pipeline
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.protocols import Embedder
-from folio.store.conversations import Conversations
+from folio.store import salvage
+from folio.store.database import DAMAGED, set_aside
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
-from folio.store.query_log import QueryLog
+from folio.store.library_check import LibraryCheck
 from folio.types import Notice, SourceFile
 
 # The new library while it is being built
@@ -35,7 +37,7 @@ def rebuild(
     batch: int,
     notice: Notice,
 ) -> Iterator[Outcome]:
-    """Rebuild the library at `path` from these files; the last step replaces its papers in one transaction.
+    """Rebuild the library at `path` from these files; the last step replaces its papers, or a damaged library.
 
     An interrupted rebuild is continued. Raises StoreError if no file could be read: the old library stays. The caller
     holds the writer lock, and updates the indexes afterwards.
@@ -56,30 +58,27 @@ def rebuild(
     if is_empty:
         _delete(unfinished)
         raise StoreError("None of the files could be read.", "See the reasons above. The index has not been changed.")
-    try:
-        _take_over(path, unfinished)
-    except (StoreDamaged, StoreMismatch):
-        damaged = _set_aside(path)
-        notice(f"The old library could not be read and was renamed {damaged.name}.")
-        _take_over(path, unfinished, damaged)
-    _delete(unfinished)
+    _replace(path, unfinished, notice)
 
 
-def known_files(path: Path, record: Path) -> dict[Path, str]:
+def known_files(path: Path, record: Path, *, thorough: bool = False) -> dict[Path, str]:
     """The files that a library was made from: absolute path -> display name.
 
-    If the library cannot be read, they are taken from ingested.json (`record`).
+    From a damaged library they are taken as far as they can be read, and from ingested.json (`record`). thorough: look
+    for damage in the whole file.
     """
-    files = read_if_sound(path, Library.files)
+    files = read_if_sound(path, _sound_files if thorough else Library.files)
     if files is not None:
         return {Path(file.path): file.name for file in files}
-    if not path.exists():
+    damaged = [path] if path.exists() else set_aside(path)
+    if not damaged:
         return {}
+    found = {Path(file.path): file.name for file in salvage.read(damaged[-1]).files.values()}
     try:
         papers = json.loads(record.read_text(encoding="utf-8"))
-        return {Path(file): Path(file).name for paper in papers for file in paper["paths"]}
+        return {Path(file): Path(file).name for paper in papers for file in paper["paths"]} | found
     except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        return found
 
 
 def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
@@ -109,37 +108,64 @@ def _open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
     return Library(path, create=True)
 
 
-def _take_over(path: Path, new: Path, damaged: Path | None = None) -> None:
-    """Replace the papers at `path` with those of `new`.
+def _sound_files(library: Library) -> list[SourceFile]:
+    if LibraryCheck(library.database).structure():
+        raise StoreDamaged("The library is damaged.", DAMAGED)
+    return library.files()
 
-    damaged: the old library, whose questions and conversations are copied if they can be read.
+
+def _replace(path: Path, new: Path, notice: Notice) -> None:
+    """Put the library `new` in the place of the one at `path`, whose questions and conversations are kept.
+
+    A sound library stays: its papers are replaced in one transaction. A damaged one is set aside, what can be read of
+    it goes into the new library, and that is renamed. After a kill in between, the library is missing, and the same
+    call with the same new library continues.
     """
-    library = Library(path, create=True)
-    try:
-        with closing(Conversations(path)) as conversations:
-            log = QueryLog(library.database)
-            # These raise if a table is damaged that replacing the papers would not repair.
-            log.counts()
-            conversations.summaries()
+    if read_if_sound(path, _sound_files) is not None:
+        with closing(Library(path)) as library:
             library.replace_with(new)
-            if damaged is not None:
-                offset = None
-                with suppress(StoreError):
-                    offset = log.take_over(damaged)
-                with suppress(StoreError):
-                    conversations.take_over(damaged, offset)
-    finally:
-        library.close()
+        _delete(new)
+        return
+    aside = _set_aside(path)
+    if aside is not None:
+        found = salvage.read(aside)
+        with closing(Library(new, create=True)) as library:
+            salvage.restore(found, library.database)
+        notice(_what_happened(aside, found))
+    os.replace(new, path)
 
 
-def _set_aside(path: Path) -> Path:
-    """Rename a library that cannot be read; returns its new path."""
-    name = f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}-{path.name}"
-    for suffix in ("", "-wal", "-shm"):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.replace(path.with_name(name + suffix))
-    return path.with_name(name)
+def _set_aside(path: Path) -> Path | None:
+    """Rename a damaged library; returns its new path, None if there is none. Continues after a kill."""
+    wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    aside: Path | None = None
+    if path.exists() and any(part.exists() and part.stat().st_size for part in (path, wal)):
+        aside = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
+        path.replace(aside)
+    elif earlier := set_aside(path):
+        aside = earlier[-1]
+    if aside is not None and wal.exists():
+        wal.replace(aside.with_name(f"{aside.name}-wal"))
+    for log in (wal, shm):  # it would be taken for the new library's
+        log.unlink(missing_ok=True)
+    return aside
+
+
+def _what_happened(aside: Path, found: salvage.Salvage) -> str:
+    questions, conversations = len(found.queries), len(found.turns)
+    kept = f"Kept: {_count(questions, 'logged question')} and {_count(conversations, 'conversation')}"
+    lost = [
+        _count(number, what)
+        for number, what in ((found.questions_lost, "logged question"), (found.turns_lost, "turn of a conversation"))
+        if number
+    ]
+    end = f"lost: at least {' and '.join(lost)}." if lost else "as far as can be seen, none was lost."
+    return f"The old library could not be used and was set aside as {aside.name}. {kept}; {end}"
+
+
+def _count(number: int, what: str) -> str:
+    one, _, of = what.partition(" of ")
+    return f"{number} {one}{'' if number == 1 else 's'}{' of ' if of else ''}{of}"
 
 
 def _delete(database: Path) -> None:

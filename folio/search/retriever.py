@@ -185,15 +185,11 @@ class Retriever:
         return found
 
     def _read(self, candidates: Sequence[Candidate]) -> list[Hit]:
-        chunks = self._library.chunks([candidate.chunk_id for candidate in candidates])
-        papers = {paper.id: paper for paper in self._library.papers_by_id({c.paper_id for c in chunks.values()})}
-        hits = []
-        for candidate in candidates:
-            chunk = chunks[candidate.chunk_id]
-            text = self._library.text(chunk.paper_id, chunk.start, chunk.end)
-            paper = papers[chunk.paper_id]
-            hits.append(Hit(chunk, paper, text, candidate.score, candidate.dense, candidate.lexical))
-        return hits
+        found = self._library.read_chunks([candidate.chunk_id for candidate in candidates])
+        return [
+            Hit(*chunk_paper_text, candidate.score, candidate.dense, candidate.lexical)
+            for candidate, chunk_paper_text in zip(candidates, found, strict=True)
+        ]
 
 
 def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:

@@ -7,26 +7,33 @@ they are kept in memory until the program ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from folio.errors import NotKnown, StoreMissing
 from folio.files import identity
+from folio.store import rows
 from folio.store.answer_snapshot import restore, snapshot_of
 from folio.store.database import MEMORY, Database, storable
+from folio.store.digests import row_digest
 from folio.store.library import Library
 from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
 from folio.types import Answer
 
+T = TypeVar("T")
+
 ID_BYTES = 12  # random bytes in an id, 16 characters of base64: too many to guess
 MAX_TITLE_LENGTH = 80  # characters
-_SUMMARIES = "SELECT c.id, c.title, c.updated, count(*) FROM conversations c JOIN turns t ON t.conversation = c.id"
+_SUMMARIES = (
+    "SELECT c.id, c.title, c.begun, c.digest, c.updated, count(*)"
+    " FROM conversations c JOIN turns t ON t.conversation = c.id"
+)
 _THIS_TURN = "WHERE conversation = :id AND place = :place"
 
 
@@ -75,29 +82,27 @@ class Conversations:
 
     def summaries(self) -> tuple[Summary, ...]:
         """Every conversation, the one with the latest turn first."""
-        rows = self._query(f"{_SUMMARIES} GROUP BY c.id ORDER BY max(t.id) DESC")
-        return tuple(Summary(*row) for row in rows)
+        return tuple(self._read(_summary, f"{_SUMMARIES} GROUP BY c.id ORDER BY max(t.id) DESC"))
 
     def require(self, conversation: str) -> Summary:
         """Raises NotKnown."""
-        rows = self._query(f"{_SUMMARIES} WHERE c.id = :id GROUP BY c.id", id=conversation)
-        return Summary(*_first(rows))
+        return _first(self._read(_summary, f"{_SUMMARIES} WHERE c.id = :id GROUP BY c.id", id=conversation))
 
     def turns(self, conversation: str, library: Library | None = None) -> tuple[Turn, ...]:
         """Its turns in order, with their answers if a library is given to restore them from. Raises NotKnown."""
-        sql = "SELECT place, asked, reply, query, memory FROM turns WHERE conversation = :id ORDER BY place"
-        rows = self._query(sql, id=conversation)
-        _first(rows)
+        sql = f"SELECT {rows.TURN_COLUMNS} FROM turns WHERE conversation = :id ORDER BY place"
+        found = self._read(rows.turn, sql, id=conversation)
+        _first(found)
         return tuple(
-            Turn(place, asked, json.loads(reply), query, None if library is None else restore(snapshot, library))
-            for place, asked, reply, query, snapshot in rows
+            Turn(place, asked, reply, query, None if library is None else restore(memory, library))
+            for _, place, asked, reply, memory, query in found
         )
 
     def query(self, conversation: str, place: int) -> int | None:
         """A turn's row in the query log, None if it is not there. Raises NotKnown if there is no such turn."""
-        sql = f"SELECT query FROM turns {_THIS_TURN}"
-        (row,) = _first(self._query(sql, id=conversation, place=place))
-        return None if row is None else int(row)
+        sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
+        *_, row = _first(self._read(rows.turn, sql, id=conversation, place=place))
+        return row
 
     # Writing
 
@@ -117,34 +122,21 @@ class Conversations:
                     "The conversation was deleted or continued elsewhere while this was answered.",
                     "Ask in a new conversation.",
                 )
-            database.execute(
-                "INSERT INTO conversations VALUES (:id, :title, :now, :now)"
-                " ON CONFLICT (id) DO UPDATE SET updated = excluded.updated",
-                id=conversation,
-                title=storable(_title(answer.question)),
-                now=now,
-            )
-            database.execute(
-                "INSERT INTO turns (conversation, place, asked, reply, memory, query)"
-                " VALUES (:conversation, :place, :asked, :reply, :memory, :query)",
-                conversation=conversation,
-                place=place,
-                asked=now,
-                reply=reply_json,
-                memory=snapshot,
-                query=None if entry is None else insert(database, entry),
-            )
+            insert_conversation(database, conversation, storable(title_of(answer.question)), now)
+            row = None if entry is None else insert(database, entry)
+            insert_turn(database, conversation, place, now, reply_json, snapshot, row)
         return place
 
     def mark(self, conversation: str, place: int, feedback: Feedback) -> None:
         """Record feedback in a turn's reply. Raises NotKnown."""
         self.query(conversation, place)
         with self._writing() as database:
-            found = database.query(f"SELECT reply FROM turns {_THIS_TURN}", id=conversation, place=place)
-            (reply,) = _first(found)
-            marked = json.dumps({**json.loads(reply), "feedback": feedback})
-            sql = f"UPDATE turns SET reply = :reply {_THIS_TURN}"
-            database.execute(sql, reply=marked, id=conversation, place=place)
+            sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
+            _, _, asked, reply, memory, _ = _first(database.read(rows.turn, sql, id=conversation, place=place))
+            marked = json.dumps({**reply, "feedback": feedback})
+            digest = row_digest("turns", conversation, place, asked, marked, memory)
+            sql = f"UPDATE turns SET reply = :reply, digest = :digest {_THIS_TURN}"
+            database.execute(sql, reply=marked, digest=digest, id=conversation, place=place)
 
     def remove(self, conversation: str) -> None:
         """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown."""
@@ -164,30 +156,13 @@ class Conversations:
             return 0
         return conversations
 
-    def take_over(self, other: Path, offset: int | None) -> None:
-        """Copy the conversations of another library. Raises StoreError if they cannot be read.
-
-        offset: added to its query row ids (returned by QueryLog.take_over); None if its query log was not copied.
-        """
-        with self._lock:
-            database = self._current_database()
-            with database.attached(other, "other"), database.transaction():
-                database.execute("INSERT INTO main.conversations SELECT * FROM other.conversations")
-                database.execute(
-                    "INSERT INTO main.turns (conversation, place, asked, reply, memory, query)"
-                    " SELECT conversation, place, asked, reply, memory,"
-                    " (SELECT q.id FROM main.queries q WHERE q.id = t.query + :offset)"
-                    " FROM other.turns t ORDER BY t.id",
-                    offset=offset,
-                )
-
     # The store, which may not exist yet or may have been replaced
 
-    def _query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """The rows that a statement finds; none if there is no store."""
+    def _read(self, make: Callable[..., T], sql: str, /, **values: object) -> list[T]:
+        """make(*row) of the rows that a statement finds; none if there is no store."""
         with self._lock:
             try:
-                return self._current_database().query(sql, **values)
+                return self._current_database().read(make, sql, **values)
             except StoreMissing:
                 return []
 
@@ -214,16 +189,49 @@ class Conversations:
         return self._database
 
 
-def _first(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def insert_conversation(database: Database, id: str, title: str, now: str) -> None:
+    """Insert a conversation inside a transaction; one that exists gets the time. now: ISO time in UTC."""
+    database.execute(
+        "INSERT INTO conversations VALUES (:id, :title, :now, :now, :digest)"
+        " ON CONFLICT (id) DO UPDATE SET updated = excluded.updated",
+        id=id,
+        title=title,
+        now=now,
+        digest=row_digest("conversations", id, title, now),
+    )
+
+
+def insert_turn(
+    database: Database, conversation: str, place: int, asked: str, reply: str, memory: str, query: int | None
+) -> None:
+    """Insert a turn inside a transaction. reply and memory are JSON; query: its row in the query log."""
+    database.execute(
+        "INSERT INTO turns (conversation, place, asked, reply, memory, query, digest)"
+        " VALUES (:conversation, :place, :asked, :reply, :memory, :query, :digest)",
+        conversation=conversation,
+        place=place,
+        asked=asked,
+        reply=reply,
+        memory=memory,
+        query=query,
+        digest=row_digest("turns", conversation, place, asked, reply, memory),
+    )
+
+
+def _summary(id: str, title: str, begun: str, digest: object, updated: object, turns: object) -> Summary:
+    return Summary(*rows.conversation(id, title, begun, digest), rows.string(updated), rows.number(turns))
+
+
+def _first(found: list[T]) -> T:
     """The first row. Raises NotKnown if there is none."""
-    if not rows:
+    if not found:
         raise NotKnown(
             "There is no such conversation, or no such turn in it.", "It may have been deleted. Start a new one."
         )
-    return rows[0]
+    return found[0]
 
 
-def _title(question: str) -> str:
+def title_of(question: str) -> str:
     """A question on one line, cut between words if it is too long."""
     line = " ".join(question.split())
     if len(line) <= MAX_TITLE_LENGTH:

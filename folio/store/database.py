@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.files import disk_full
+from folio.store.digests import row_digest, text_crc
 
-DAMAGED = "Run `python ingest.py --rebuild`: it renames the damaged file and reads your PDFs again."
+T = TypeVar("T")
+
+DAMAGED = (
+    "Run `python ingest.py --rebuild`: it sets the damaged file aside, keeps the questions and conversations that can"
+    " still be read, and reads your PDFs again."
+)
 # Instead of a path: an in-memory database, lost when it is closed
 MEMORY = Path(":memory:")
 # Seconds to wait for another process's transaction, which normally takes far less than one
@@ -98,7 +105,31 @@ CREATE TABLE turns (
 );
 CREATE INDEX turns_query ON turns(query);
 """,
+    """
+-- Digests of what was written (digests.py): every read compares them, so that damage is an error
+CREATE TABLE paper_digests (
+    paper TEXT PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
+    text INTEGER NOT NULL,             -- CRC-32 of the text
+    about BLOB NOT NULL                -- of the rest of the row, the number of chunks, and the digest of the text
+) WITHOUT ROWID;
+INSERT INTO paper_digests SELECT id, text_crc(text), row_digest('papers', id, title, authors, year, starts, labels,
+    length, problems, arxiv, added, (SELECT count(*) FROM chunks WHERE paper = papers.id), text_crc(text)) FROM papers;
+ALTER TABLE files ADD COLUMN digest BLOB;
+UPDATE files SET digest = row_digest('files', path, name, paper);
+ALTER TABLE failures ADD COLUMN digest BLOB;
+UPDATE failures SET digest = row_digest('failures', path, name, sha256, happened, remedy);
+-- Without its feedback, which is added later
+ALTER TABLE queries ADD COLUMN digest BLOB;
+UPDATE queries SET digest = row_digest('queries', id, asked, question, standalone_question, chunks, answer, sources,
+    timings_ms, model);
+ALTER TABLE conversations ADD COLUMN digest BLOB;
+UPDATE conversations SET digest = row_digest('conversations', id, title, begun);
+ALTER TABLE turns ADD COLUMN digest BLOB;
+UPDATE turns SET digest = row_digest('turns', conversation, place, asked, reply, memory);
+""",
 )
+# Names of all tables and indexes
+_OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))
 
 
 class Database:
@@ -110,7 +141,7 @@ class Database:
         create: create the file if it is missing or empty; otherwise StoreMissing is raised.
         """
         self._path = path
-        if not create and not path.exists():
+        if not path.exists() and (not create or set_aside(path)):
             raise self._missing()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,12 +152,20 @@ class Database:
                 self._sqlite.close()
                 raise
 
-    def _missing(self) -> StoreMissing:
+    def _missing(self) -> StoreError:
+        if set_aside(self._path):
+            return StoreDamaged(
+                f"The library {self._path} was damaged and set aside, and its rebuild was interrupted.",
+                "Run `python ingest.py --rebuild` again: it continues.",
+            )
         return StoreMissing(
             f"There is no index at {self._path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
         )
 
     def _prepare(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
+        self._sqlite.create_function("text_crc", 1, text_crc, deterministic=True)
+        self._sqlite.create_function("row_digest", -1, row_digest, deterministic=True)
+        self._sqlite.execute("PRAGMA cell_size_check = ON")
         self._sqlite.execute("PRAGMA foreign_keys = ON")
         self._sqlite.execute("PRAGMA synchronous = FULL")
         with self.snapshot():
@@ -136,6 +175,9 @@ class Database:
                 raise self._missing()
             self._sqlite.execute("PRAGMA journal_mode = WAL")
         if found == len(STEPS):
+            names = {row[0] for row in self._sqlite.execute("SELECT name FROM sqlite_master")}
+            if missing := sorted(_OBJECTS - names):
+                raise self.damaged(f"no such table or index: {', '.join(missing)}")
             return
         try:
             self._migrate(first_rows)
@@ -150,7 +192,7 @@ class Database:
 
     def _migrate(self, first_rows: Iterable[tuple[str, str]]) -> None:
         # One transaction, version included: a kill leaves the file as it was, and the next open starts again.
-        with self.transaction():
+        with self.transaction(), self._errors():
             found = self._version()  # another process may have migrated it by now
             if found:
                 self._sqlite.execute("SELECT 1 FROM meta")  # fails in another program's file, which stays unchanged
@@ -182,10 +224,33 @@ class Database:
     def close(self) -> None:
         self._sqlite.close()
 
+    def damaged(self, what: str) -> StoreDamaged:
+        """The error that says what is wrong with the file. what: a clause, "a vector is not of unit length"."""
+        return StoreDamaged(f"The library {self._path} is damaged: {what}.", DAMAGED)
+
+    @contextmanager
+    def rows_expected(self) -> Iterator[None]:
+        """Any error inside, where rows are made into values, means that a row is not as it was written."""
+        try:
+            yield
+        except FolioError:
+            raise
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+            raise self.damaged(_clause(error)) from error
+
+    def read(self, make: Callable[..., T], sql: str, /, **values: object) -> list[T]:
+        """make(*row) of each row that a statement finds. Raises StoreDamaged if `make` raises."""
+        rows = self.query(sql, **values)
+        with self.rows_expected():
+            return [make(*row) for row in rows]
+
     def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
         """The rows that a statement finds. `:name` in it takes the value of that name."""
         with self._errors():
-            return self._sqlite.execute(sql, values).fetchall()
+            try:
+                return self._sqlite.execute(sql, values).fetchall()
+            except sqlite3.DataError as error:  # a length that no row has
+                raise self.damaged(_clause(error)) from error
 
     def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
         """Run a statement that writes or a PRAGMA; returns the rows of a RETURNING clause."""
@@ -210,20 +275,23 @@ class Database:
             yield
         finally:
             if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
-                self._sqlite.execute("ROLLBACK")
+                with self._errors():
+                    self._sqlite.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commits everything written inside, or nothing."""
         with self._errors():
             self._sqlite.execute("BEGIN IMMEDIATE")
-            try:
-                yield
+        try:
+            yield
+            with self._errors():
                 self._sqlite.execute("COMMIT")
-            except BaseException:
-                if self._sqlite.in_transaction:
+        except BaseException:
+            if self._sqlite.in_transaction:
+                with self._errors():
                     self._sqlite.execute("ROLLBACK")
-                raise
+            raise
 
     @contextmanager
     def busy_timeout(self, seconds: float) -> Iterator[None]:
@@ -289,8 +357,24 @@ class Database:
                 f"The library cannot hold what it was given: {' '.join(str(error).split())[:200]}.",
                 "Leave out what you were adding, and run the same command again.",
             ) from error
-        except sqlite3.DatabaseError as error:
-            raise StoreDamaged(f"The library {self._path} is damaged: {error}.", DAMAGED) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for an error's own text
+            raise self.damaged(_clause(error)) from error
+        except MemoryError as error:
+            raise StoreError(
+                f"There is not enough memory to read the library {self._path}, or it is damaged.",
+                "Close other programs and try again; `python ingest.py --verify` checks the library.",
+            ) from error
+
+
+def set_aside(path: Path) -> list[Path]:
+    """The damaged files that rebuilds of the library at `path` have renamed, oldest first."""
+    return sorted(path.parent.glob(f"{path.stem}.damaged-*{path.suffix}"))
+
+
+def _clause(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error).removesuffix(".") or type(error).__name__
 
 
 def storable(text: str) -> str:

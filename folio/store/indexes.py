@@ -181,9 +181,9 @@ def size(folder: Path) -> int:
 
 
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
-    """Compare the indexes with the library; returns the faults, one sentence each."""
+    """Check the library and, if it is sound, compare the indexes with it; returns the faults, one sentence each."""
     problems = library.check()
-    if not library.fingerprint():  # no paper was ever added
+    if problems or not library.fingerprint():  # without, no paper was ever added
         return problems
     with library.reading() as stamp:
         ids = library.chunk_ids()

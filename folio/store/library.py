@@ -6,35 +6,50 @@ see one complete generation, even while a writer works (SQLite's write-ahead log
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from folio.errors import IndexDamaged
+from folio.store import rows
 from folio.store.database import Database
-from folio.types import Chunk, Failure, NewPaper, PageMap, Paper, Passage, SourceFile, Stamp, Vectors
+from folio.store.digests import pack_vector, row_digest, text_crc
+from folio.store.digests import text_hash as text_hash  # for those who use the library
+from folio.store.library_check import LibraryCheck
+from folio.types import Chunk, Failure, NewPaper, Paper, Passage, SourceFile, Stamp, Vectors
 
-# Everything shown about papers
-_SELECT_PAPERS = """
-    SELECT id, (SELECT min(name) FROM files WHERE paper = p.id), title, authors, year,
-        starts, labels, length, (SELECT count(*) FROM chunks WHERE paper = p.id), problems, arxiv
-    FROM papers p INDEXED BY papers_about"""
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
 _PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 
-_INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper)"
+_INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('files', :path, :name, :paper))"
+# Characters of text that are kept in memory once they have been checked; a longer text is kept alone
+_TEXTS_KEPT = 2**22
 
 
-def text_hash(text: str) -> bytes:
-    """A 16-byte hash of a passage's text, so that each text is embedded only once."""
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+class _CheckedTexts:
+    """The texts of papers that were used last, by paper and CRC."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, int], str] = {}  # the last used at the end
+        self._size = 0
+
+    def get(self, key: tuple[str, int]) -> str | None:
+        text = self._texts.pop(key, None)
+        if text is not None:
+            self._texts[key] = text
+        return text
+
+    def add(self, key: tuple[str, int], text: str) -> None:
+        self._texts[key] = text
+        self._size += len(text)
+        while self._size > _TEXTS_KEPT and len(self._texts) > 1:
+            self._size -= len(self._texts.pop(next(iter(self._texts))))
 
 
 class Library:
@@ -45,8 +60,9 @@ class Library:
         self.path = path
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
         self.database = Database(path, first_rows, create=create)  # shared with the query log
-        self._query = self.database.query
+        self._query, self._read = self.database.query, self.database.read
         self._execute = self.database.execute
+        self._texts = _CheckedTexts()
 
     def close(self) -> None:
         self.database.close()
@@ -66,15 +82,16 @@ class Library:
             yield generation
 
     def _stamp(self) -> Stamp:
-        meta = dict(self._query("SELECT key, value FROM meta WHERE key IN ('epoch', 'generation')"))
-        return Stamp(meta["epoch"], int(meta["generation"]))
+        pairs = self._query("SELECT key, value FROM meta WHERE key IN ('epoch', 'generation')")
+        with self.database.rows_expected():
+            return rows.stamp(*pairs)
 
     # What the store was made with
 
     def fingerprint(self) -> dict[str, str]:
         """Empty in a new store."""
-        rows = self._query("SELECT value FROM meta WHERE key = 'fingerprint'")
-        return dict(json.loads(rows[0][0])) if rows else {}
+        found = self._read(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
+        return found[0] if found else {}
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
         value = json.dumps(fingerprint, sort_keys=True)
@@ -84,52 +101,87 @@ class Library:
 
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
-        papers = [_paper(row) for row in self._query(_SELECT_PAPERS)]
-        return sorted(papers, key=lambda paper: (paper.file, paper.id))
+        return sorted(self._read(rows.paper, rows.SELECT_PAPERS), key=lambda paper: (paper.file, paper.id))
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """The papers with these ids, each named after the first of its files by name; unknown ids are skipped."""
-        sql = f"{_SELECT_PAPERS} WHERE id = :paper"
-        return [_paper(row) for paper in ids for row in self._query(sql, paper=paper)]
+        sql = f"{rows.SELECT_PAPERS} WHERE id = :paper"
+        return [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
 
     def files(self) -> list[SourceFile]:
         """Every file in the library, in the order they were added."""
-        return [_file(row) for row in self._query("SELECT path, name, paper FROM files ORDER BY rowid")]
+        return self._read(rows.source_file, "SELECT path, name, paper, digest FROM files ORDER BY rowid")
 
     def failures(self) -> list[Failure]:
-        rows = self._query("SELECT path, name, sha256, happened, remedy FROM failures ORDER BY path")
-        return [Failure(_file(row[:3]), row[3], row[4]) for row in rows]
+        columns = "path, name, sha256, happened, remedy, digest"
+        return self._read(rows.failure, f"SELECT {columns} FROM failures ORDER BY path")
 
     def added(self) -> dict[str, str]:
         """Paper id -> time it was added (ISO, UTC)."""
-        return dict(self._query("SELECT id, added FROM papers"))
+        return dict(self._read(rows.text_pair, "SELECT id, added FROM papers INDEXED BY papers_about"))
 
     def chunks(self, ids: Iterable[int]) -> dict[int, Chunk]:
         """The chunks with these ids; unknown ids are skipped."""
-        sql = 'SELECT id, paper, start, "end" FROM chunks WHERE id = :id'
-        return {row[0]: _chunk(row) for chunk_id in ids for row in self._query(sql, id=chunk_id)}
+        with self.database.snapshot():
+            found = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=chunk_id) for chunk_id in ids]
+            return {chunk.id: self._checked(chunk, digest)[0] for each in found for chunk, digest in each}
+
+    def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
+        """The chunks with these ids, in this order, each with its paper and its text. Raises StoreDamaged."""
+        with self.database.snapshot():
+            read = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=id) for id in ids]
+            chunks = [self._checked(chunk, digest) for each in read for chunk, digest in each]
+            papers = {paper.id: paper for paper in self.papers_by_id({chunk.paper_id for chunk, _ in chunks})}
+            if len(chunks) < len(ids) or any(chunk.paper_id not in papers for chunk, _ in chunks):
+                raise self.database.damaged("a passage or its paper is missing")
+            return [(chunk, papers[chunk.paper_id], text) for chunk, text in chunks]
+
+    def _checked(self, chunk: Chunk, digest: bytes) -> tuple[Chunk, str]:
+        """The chunk and its text. Raises StoreDamaged if that is not the text that it was made of."""
+        text = self.text(chunk.paper_id, chunk.start, chunk.end)
+        if text_hash(text) != digest:
+            raise self.database.damaged(f"passage {chunk.id} is not the text that was stored")
+        return chunk, text
 
     def chunk_ids(self, since: int = -1) -> set[int]:
         """The ids of the chunks added after a generation."""
-        return {row[0] for row in self._query("SELECT id FROM chunks WHERE generation > :since", since=since)}
+        return set(self._read(rows.number, "SELECT id FROM chunks WHERE generation > :since", since=since))
 
     def chunk_ids_of(self, papers: Iterable[str]) -> list[int]:
         """The ids of these papers' chunks."""
         sql = "SELECT id FROM chunks WHERE paper = :paper"
-        return [row[0] for paper in papers for row in self._query(sql, paper=paper)]
+        return [chunk for paper in papers for chunk in self._read(rows.number, sql, paper=paper)]
 
     def text(self, paper: str, start: int, end: int) -> str:
-        """The characters [start, end) of a paper's text."""
-        sql = "SELECT substr(text, :first, :length) FROM papers WHERE id = :paper"
-        rows = self._query(sql, first=start + 1, length=end - start, paper=paper)
-        return str(rows[0][0]) if rows else ""
+        """The characters [start, end) of a paper's text; empty for an unknown paper.
+
+        The whole text is compared with its CRC when it is first read. Raises StoreDamaged.
+        """
+        with self.database.snapshot():
+            digests = self._query("SELECT text FROM paper_digests WHERE paper = :paper", paper=paper)
+            if not digests:
+                return ""
+            key = paper, digests[0][0]
+            text = self._texts.get(key)
+            if text is None:
+                text = self._checked_text(*key)
+                self._texts.add(key, text)
+            return text[max(0, start) : max(0, end)]
+
+    def _checked_text(self, paper: str, crc: int) -> str:
+        """A paper's text. Raises StoreDamaged if it does not have this CRC."""
+        found = self._read(rows.string, "SELECT text FROM papers WHERE id = :paper", paper=paper)
+        if not found or text_crc(found[0]) != crc:
+            raise self.database.damaged(f"the text of paper {paper[:12]} is not the one that was stored")
+        return found[0]
 
     def counts(self) -> dict[str, int]:
         """Table -> its number of rows."""
         return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in _PAPER_TABLES}
 
     def chunk_count(self) -> int:
-        return int(self._query("SELECT value FROM meta WHERE key = 'chunks'")[0][0])
+        (count,) = self._read(int, "SELECT value FROM meta WHERE key = 'chunks'") or [-1]
+        return count
 
     def _add_to_chunk_count(self, change: int) -> None:
         self._execute("UPDATE meta SET value = value + :change WHERE key = 'chunks'", change=change)
@@ -137,9 +189,12 @@ class Library:
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every chunk's id and vector, shape (n, dimension), in batches."""
         last, sql = -1, "SELECT chunk, data FROM vectors WHERE chunk > :last ORDER BY chunk LIMIT :batch"
-        while rows := self._query(sql, last=last, batch=batch):
-            last = rows[-1][0]
-            yield [row[0] for row in rows], np.stack([_vector(row[1]) for row in rows])
+        while found := self._read(rows.vector, sql, last=last, batch=batch):
+            ids = [chunk for chunk, _ in found]
+            if any(first >= second for first, second in pairwise([last, *ids])):
+                raise self.database.damaged("the vectors are not in order")
+            last = ids[-1]
+            yield ids, self._matrix([numbers for _, numbers in found])
 
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
         """The vectors of one or more chunks, in this order: shape (len(ids), dimension).
@@ -147,25 +202,39 @@ class Library:
         Raises IndexDamaged for an unknown id: it came from another library's index.
         """
         sql = "SELECT chunk, data FROM vectors WHERE chunk IN (SELECT value FROM json_each(:ids))"
-        found = dict(self._query(sql, ids=json.dumps(list(ids))))
         try:
-            data = b"".join([found[chunk] for chunk in ids])
+            with self.database.snapshot():
+                found = dict(self._read(rows.vector, sql, ids=json.dumps(list(ids))))
+                return self._matrix([found[chunk] for chunk in ids])
         except KeyError as error:
             raise IndexDamaged(f"The index names a passage that is not in the library: {error.args[0]}.") from error
-        return np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False).reshape(len(ids), -1)
+
+    def _matrix(self, numbers: Sequence[bytes]) -> Vectors:
+        """Vectors as rows. Raises StoreDamaged if their dimension is not the store's."""
+        dimension = self.fingerprint().get("dimension")
+        size = 4 * int(dimension) if dimension else len(numbers[0])
+        if any(len(own) != size for own in numbers):
+            raise self.database.damaged("a vector has another dimension than the store")
+        return np.frombuffer(b"".join(numbers), dtype="<f4").astype(np.float32, copy=False).reshape(len(numbers), -1)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
         """The chunks added after a generation, with their text."""
-        papers = "SELECT id, title FROM papers INDEXED BY papers_generation WHERE generation > :since ORDER BY id"
-        chunks = 'SELECT id, paper, start, "end" FROM chunks WHERE paper = :paper ORDER BY start'
-        for paper, title in self._query(papers, since=since):
-            text = self._query("SELECT text FROM papers WHERE id = :paper", paper=paper)[0][0]
-            for chunk in map(_chunk, self._query(chunks, paper=paper)):
-                yield Passage(chunk.id, chunk.paper_id, title, text[chunk.start : chunk.end])
+        papers = "SELECT id FROM papers INDEXED BY papers_generation WHERE generation > :since ORDER BY id"
+        for id in self._read(rows.string, papers, since=since):
+            yield from self._passages_of(id)
+
+    def _passages_of(self, paper: str) -> list[Passage]:
+        sql = f"{rows.SELECT_CHUNKS} WHERE paper = :paper ORDER BY start"
+        with self.database.snapshot():
+            chunks = [self._checked(*found) for found in self._read(rows.chunk, sql, paper=paper)]
+            about = self.papers_by_id([paper])
+            if not about:
+                raise self.database.damaged("the record of a paper is missing")
+            return [Passage(chunk.id, paper, about[0].title, text) for chunk, text in chunks]
 
     def removed(self, since: int) -> list[int]:
         """Ids of the chunks removed after a generation. Some may have been added again since."""
-        return [row[0] for row in self._query("SELECT chunk FROM removed WHERE generation > :since", since=since)]
+        return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
 
     # Writing
 
@@ -195,28 +264,41 @@ class Library:
             )
             self.database.execute_many(
                 "INSERT INTO vectors VALUES (:chunk, :data)",
-                [{"chunk": chunk, "data": _blob(vector)} for chunk, vector in zip(chunk_ids, vectors, strict=True)],
+                [
+                    {"chunk": chunk, "data": pack_vector(vector)}
+                    for chunk, vector in zip(chunk_ids, vectors, strict=True)
+                ],
             )
             self._add_to_chunk_count(len(hashes))
             done = [{"text_hash": digest} for digest in hashes]
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
 
     def _insert_paper(self, paper: NewPaper, generation: int) -> None:
+        about = {
+            "id": paper.id,
+            "title": paper.title,
+            "authors": json.dumps(paper.authors),
+            "year": paper.year,
+            "starts": json.dumps(paper.pages.starts),
+            "labels": json.dumps(paper.pages.labels),
+            "length": len(paper.text),
+            "problems": json.dumps(paper.problems),
+            "arxiv": paper.arxiv,
+            "added": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
         self._execute(
             "INSERT INTO papers VALUES (:id, :title, :authors, :year, :text, :length, :starts, :labels, :problems,"
             " :added, :generation, :arxiv)",
-            id=paper.id,
-            title=paper.title,
-            authors=json.dumps(paper.authors),
-            year=paper.year,
+            **about,
             text=paper.text,
-            length=len(paper.text),
-            starts=json.dumps(paper.pages.starts),
-            labels=json.dumps(paper.pages.labels),
-            problems=json.dumps(paper.problems),
-            added=datetime.now(UTC).isoformat(timespec="seconds"),
             generation=generation,
-            arxiv=paper.arxiv,
+        )
+        crc = text_crc(paper.text)
+        self._execute(
+            "INSERT INTO paper_digests VALUES (:paper, :text, :about)",
+            paper=paper.id,
+            text=crc,
+            about=row_digest("papers", *about.values(), len(paper.spans), crc),
         )
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
@@ -226,8 +308,8 @@ class Library:
         """
         with self._writing() as generation:
             released = self._release([*(file.path for file in files), *gone])
-            rows = [{"path": file.path, "name": file.name, "paper": file.sha256} for file in files]
-            self.database.execute_many(_INSERT_FILE, rows)
+            linked = [{"path": file.path, "name": file.name, "paper": file.sha256} for file in files]
+            self.database.execute_many(_INSERT_FILE, linked)
             self._drop_orphans(released, generation)
 
     def drop(self, path: str) -> None:
@@ -238,7 +320,8 @@ class Library:
     def record_failure(self, failure: Failure) -> None:
         """Record a file that could not be read. A paper read earlier from the same path stays."""
         self._execute(
-            "INSERT OR REPLACE INTO failures VALUES (:path, :name, :sha256, :happened, :remedy)",
+            "INSERT OR REPLACE INTO failures VALUES (:path, :name, :sha256, :happened, :remedy,"
+            " row_digest('failures', :path, :name, :sha256, :happened, :remedy))",
             path=failure.file.path,
             name=failure.file.name,
             sha256=failure.file.sha256,
@@ -253,10 +336,10 @@ class Library:
     def _release(self, paths: Sequence[str]) -> set[str]:
         """Remove paths; returns the papers that they held."""
         sql = "SELECT paper FROM files WHERE path = :path"
-        papers = {row[0] for path in paths for row in self._query(sql, path=path)}
-        rows = [{"path": path} for path in paths]
-        self.database.execute_many("DELETE FROM failures WHERE path = :path", rows)
-        self.database.execute_many("DELETE FROM files WHERE path = :path", rows)
+        papers = {paper for path in paths for paper in self._read(rows.string, sql, path=path)}
+        released = [{"path": path} for path in paths]
+        self.database.execute_many("DELETE FROM failures WHERE path = :path", released)
+        self.database.execute_many("DELETE FROM files WHERE path = :path", released)
         return papers
 
     def _drop_orphans(self, papers: Iterable[str], generation: int) -> None:
@@ -273,20 +356,21 @@ class Library:
 
     def recall(self, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
-        pending = "SELECT data FROM pending WHERE text_hash = :digest"
-        finished = "SELECT v.data FROM chunks c JOIN vectors v ON v.chunk = c.id WHERE c.text_hash = :digest LIMIT 1"
+        pending = "SELECT 0, data FROM pending WHERE text_hash = :digest"
+        finished = "SELECT c.id, v.data FROM chunks c JOIN vectors v ON v.chunk = c.id WHERE c.text_hash = :digest"
         found: dict[bytes, Vectors] = {}
         for digest in set(hashes):
-            rows = self._query(pending, digest=digest) or self._query(finished, digest=digest)
-            if rows:
-                found[digest] = _vector(rows[0][0])
+            for _, numbers in self._read(rows.vector, f"{pending} UNION ALL {finished} LIMIT 1", digest=digest):
+                found[digest] = self._matrix([numbers])[0]
         return found
 
     def remember(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
         with self.database.transaction():
-            rows = [{"hash": digest, "data": _blob(vector)} for digest, vector in zip(hashes, vectors, strict=True)]
-            self.database.execute_many("INSERT OR REPLACE INTO pending VALUES (:hash, :data)", rows)
+            self.database.execute_many(
+                "INSERT OR REPLACE INTO pending VALUES (:hash, :data)",
+                [{"hash": key, "data": pack_vector(vector)} for key, vector in zip(hashes, vectors, strict=True)],
+            )
 
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call it when no paper is being embedded."""
@@ -300,59 +384,15 @@ class Library:
         The other library must have been opened by this version, so that its tables have the same columns.
         """
         with self.database.attached(other, "other"), self.database.transaction():
-            for table in reversed(_PAPER_TABLES):
+            tables = (*_PAPER_TABLES, "paper_digests")
+            for table in reversed(tables):
                 self._execute(f"DELETE FROM main.{table}")
-            for table in _PAPER_TABLES:
+            for table in tables:
                 self._execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
             self._execute("DELETE FROM main.pending")
             self._execute("INSERT OR REPLACE INTO main.meta SELECT key, value FROM other.meta WHERE key != 'epoch'")
             self._execute("UPDATE main.meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
 
     def check(self) -> list[str]:
-        """The faults found inside the library, one sentence each."""
-        problems = [row[0] for row in self._query("PRAGMA integrity_check") if row[0] != "ok"]
-        for row in self._query("PRAGMA foreign_key_check"):
-            problems.append(f"A row of table {row[0]} refers to a missing row.")
-        if self._query("SELECT count(*) FROM chunks")[0][0] != self.chunk_count():
-            problems.append("The number of passages differs from the recorded count.")
-        without = self._query("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM vectors)")[0][0]
-        if without:
-            problems.append(f"{without} passages have no vector.")
-        orphans = self._query("SELECT count(*) FROM papers WHERE id NOT IN (SELECT paper FROM files)")[0][0]
-        if orphans:
-            problems.append(f"{orphans} papers have no file.")
-        dimension = self.fingerprint().get("dimension", "")
-        sizes = self._query("SELECT DISTINCT length(data) FROM vectors")
-        if dimension and any(row[0] != 4 * int(dimension) for row in sizes):
-            problems.append(f"Some vectors do not have {dimension} numbers.")
-        for paper, text, length in self._query("SELECT id, text, length FROM papers"):
-            if len(text) != length:
-                problems.append(f"The text of paper {paper[:12]} does not have its recorded length.")
-            chunks = 'SELECT id, start, "end", text_hash FROM chunks WHERE paper = :paper'
-            for chunk, start, end, digest in self._query(chunks, paper=paper):
-                if text_hash(text[start:end]) != digest:
-                    problems.append(f"Passage {chunk} of paper {paper[:12]} does not match the text it was made from.")
-        return problems
-
-
-def _paper(row: tuple[Any, ...]) -> Paper:
-    paper, file, title, authors, year, starts, labels, length, chunks, problems, arxiv = row
-    pages = PageMap(tuple(json.loads(starts)), tuple(json.loads(labels)))
-    people, odd = tuple(json.loads(authors)), tuple(json.loads(problems))
-    return Paper(paper, file or paper[:12], title, people, year, pages, length, chunks, odd, arxiv)
-
-
-def _file(row: Sequence[Any]) -> SourceFile:
-    return SourceFile(row[0], row[1], row[2])
-
-
-def _chunk(row: tuple[Any, ...]) -> Chunk:
-    return Chunk(*row)
-
-
-def _blob(vector: Vectors) -> bytes:
-    return vector.astype("<f4").tobytes()
-
-
-def _vector(blob: bytes) -> Vectors:
-    return np.frombuffer(blob, dtype="<f4").astype(np.float32)
+        """The faults found inside the library, one sentence each; reads all of it."""
+        return LibraryCheck(self.database).everything()

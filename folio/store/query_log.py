@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from folio.errors import UsageError
+from folio.store import rows
 from folio.store.database import Database, storable
+from folio.store.digests import row_digest
 
 Feedback = Literal["good", "bad"]
 # Seconds that a question waits for an ingest's transaction, so that no answer is delayed for long
 BUSY_TIMEOUT_S = 2
-_COLUMNS = "asked, question, standalone_question, chunks, answer, sources, timings_ms, model, feedback"
-_VALUES = ", ".join(f":{column}" for column in _COLUMNS.split(", "))
+# Of the table, without the digest
+COLUMNS = tuple(column.strip() for column in rows.QUERY_COLUMNS.split(","))[:-1]
 _IS_NEWEST = "id = coalesce(:newest, (SELECT max(id) FROM queries))"
 
 
@@ -84,8 +85,9 @@ class QueryLog:
 
     def last(self) -> LogEntry | None:
         """The last question added here, or the last in the log if none has been."""
-        rows = self._query(f"SELECT {_COLUMNS} FROM queries WHERE {_IS_NEWEST}", newest=self._newest)
-        return _entry(rows[0]) if rows else None
+        sql = f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE {_IS_NEWEST}"
+        found = self._database.read(_entry, sql, newest=self._newest)
+        return found[0] if found else None
 
     def mark(self, feedback: Feedback) -> LogEntry:
         """Record feedback on the last answer. Raises UsageError if the log has no question."""
@@ -111,8 +113,9 @@ class QueryLog:
                 "SELECT count(*), count(*) FILTER (WHERE sources = '[]'), count(*) FILTER (WHERE feedback = 'good'), "
                 "count(*) FILTER (WHERE feedback = 'bad') FROM queries"
             )[0]
-            timings = [json.loads(row[0]) for row in self._query("SELECT timings_ms FROM queries")]
-        totals = [timing["total"] for timing in timings if "total" in timing]
+            totals = [
+                total for total in self._database.read(_total_ms, "SELECT timings_ms FROM queries") if total is not None
+            ]
         return LogCounts(questions, refused, good, bad, statistics.median(totals) if totals else None)
 
     def clear(self) -> int:
@@ -124,20 +127,6 @@ class QueryLog:
         self._database.truncate_wal(BUSY_TIMEOUT_S)
         return questions
 
-    def take_over(self, other: Path) -> int:
-        """Copy all questions from another library's log; returns the offset added to their row ids.
-
-        Raises StoreError if that log cannot be read.
-        """
-        with self._database.attached(other, "other"), self._database.transaction():
-            offset: int = self._query("SELECT coalesce(max(id), 0) FROM main.queries")[0][0]
-            self._execute(
-                f"INSERT INTO main.queries (id, {_COLUMNS})"
-                f" SELECT id + :offset, {_COLUMNS} FROM other.queries ORDER BY id",
-                offset=offset,
-            )
-        return offset
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A transaction; raises StoreBusy if another process keeps writing for BUSY_TIMEOUT_S."""
@@ -147,7 +136,7 @@ class QueryLog:
 
 def insert(database: Database, entry: LogEntry) -> int:
     """Log a question inside a transaction; returns its row id. Lone surrogates become U+FFFD (`storable`)."""
-    values = {
+    texts = {
         "asked": entry.asked,
         "question": entry.question,
         "standalone_question": entry.standalone_question,
@@ -158,16 +147,27 @@ def insert(database: Database, entry: LogEntry) -> int:
         "model": entry.model,
         "feedback": entry.feedback,
     }
-    sql = f"INSERT INTO queries ({_COLUMNS}) VALUES ({_VALUES}) RETURNING id"
-    (row,) = database.execute(sql, **{column: storable(value) for column, value in values.items()})
-    return int(row[0])
+    row: int = database.query("SELECT coalesce(max(id), 0) + 1 FROM queries")[0][0]
+    insert_row(database, {"id": row, **{column: storable(text) for column, text in texts.items()}})
+    return row
 
 
-def _entry(row: tuple[Any, ...]) -> LogEntry:
-    asked, question, standalone_question, chunks, answer, sources, timings_ms, model, feedback = row
-    cited = tuple(LoggedSource(*source) for source in json.loads(sources))
-    ids, timings = tuple(json.loads(chunks)), json.loads(timings_ms)
-    return LogEntry(asked, question, standalone_question, ids, answer, cited, timings, model, feedback)
+def insert_row(database: Database, values: Mapping[str, object]) -> None:
+    """Insert a row with the columns of the table, except its digest."""
+    digested = [value for column, value in values.items() if column != "feedback"]
+    columns = ", ".join(f":{column}" for column in (*COLUMNS, "digest"))
+    database.execute(f"INSERT INTO queries VALUES ({columns})", **values, digest=row_digest("queries", *digested))
+
+
+def _entry(*row: Any) -> LogEntry:
+    asked, question, standalone, chunks, answer, sources, timings_ms, model, feedback = rows.query(*row)
+    cited = tuple(LoggedSource(*source) for source in sources)
+    return LogEntry(asked, question, standalone, chunks, answer, cited, timings_ms, model, feedback)
+
+
+def _total_ms(timings: object) -> float | None:
+    total = rows.mapped(timings, "a question of the log").get("total")
+    return None if total is None else float(total)
 
 
 def _json(value: object) -> str:

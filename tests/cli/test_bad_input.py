@@ -287,8 +287,8 @@ def test_a_damaged_library_is_set_aside_by_a_rebuild(kept: CliRunner) -> None:
         assert REBUILD in remedy
     rebuilt = kept.ingest("--rebuild")
     assert rebuilt.code == 0
-    assert "was renamed damaged-" in rebuilt.err
-    assert len(list(kept.store.glob("damaged-*-library.sqlite"))) == 1
+    assert "was set aside as library.damaged-" in rebuilt.err
+    assert len(list(kept.store.glob("library.damaged-*.sqlite"))) == 1
     is_unharmed(kept)
 
 

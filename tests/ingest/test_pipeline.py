@@ -685,8 +685,11 @@ def test_a_rebuild_renames_a_library_that_cannot_be_read(app: HashingApp, tmp_pa
     assert len(_subjects(again)) == 3
     assert again.verify() == []
     if content:
-        (aside,) = app.settings.VECTORSTORE_DIR.glob("damaged-*-library.sqlite")
-        assert notices == [f"The old library could not be read and was renamed {aside.name}."]
+        (aside,) = app.settings.VECTORSTORE_DIR.glob("library.damaged-*.sqlite")
+        assert notices == [
+            f"The old library could not be used and was set aside as {aside.name}. Kept: 0 logged questions and"
+            " 0 conversations; as far as can be seen, none was lost."
+        ]
         assert aside.read_bytes() == content
 
 

@@ -17,7 +17,8 @@ import pytest
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
 from folio.store.database import STEPS
-from folio.store.library import _SELECT_PAPERS, Library, text_hash
+from folio.store.library import Library, text_hash
+from folio.store.rows import SELECT_PAPERS
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 from tests.helpers.paths import ROOT
 from tests.helpers.permissions import read_only
@@ -45,7 +46,8 @@ def _ids(paper: NewPaper) -> list[int]:
 def _vectors(paper: NewPaper) -> Vectors:
     """A different vector for each chunk."""
     rows = [np.frombuffer(text_hash(paper.text[start:end]), dtype=np.uint8) for start, end in paper.spans]
-    return np.asarray(np.stack(rows)[:, :4] / 255, dtype=np.float32)
+    numbers = np.stack(rows)[:, :4] + np.float32(1)
+    return np.asarray(numbers / np.linalg.norm(numbers, axis=1, keepdims=True), dtype=np.float32)
 
 
 def _add(library: Library, name: str, letter: str, text: str = TEXT) -> NewPaper:
@@ -267,7 +269,7 @@ def test_listing_papers_does_not_read_their_text(library: Library) -> None:
     for sql in plans.values():
         ((*_, plan),) = library.database.query(f"EXPLAIN QUERY PLAN {sql}")
         assert "USING COVERING INDEX papers_about" in plan
-    ((*_, about), *_) = library.database.query(f"EXPLAIN QUERY PLAN {_SELECT_PAPERS} WHERE id = 'x'")
+    ((*_, about), *_) = library.database.query(f"EXPLAIN QUERY PLAN {SELECT_PAPERS} WHERE id = 'x'")
     assert about == "SEARCH p USING COVERING INDEX papers_about (id=?)"
 
 
@@ -405,7 +407,9 @@ def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Librar
         ("UPDATE papers SET text = replace(text, 'second', 'sekond')", "does not match the text it was made from"),
         ("UPDATE papers SET text = text || '.'", "does not have its recorded length"),
         ("UPDATE chunks SET start = start + 1 WHERE start = 10", "does not match the text it was made from"),
-        ("UPDATE vectors SET data = x'00000000'", "do not have 4 numbers"),
+        ("UPDATE vectors SET data = x'0000803f'", "do not have 4 numbers"),
+        ("UPDATE vectors SET data = x'00000000'", "is not of unit length"),
+        ("UPDATE vectors SET data = x'0000c07f'", "is not of unit length"),
         ("DELETE FROM vectors WHERE chunk = (SELECT min(chunk) FROM vectors)", "1 passages have no vector"),
         ("DELETE FROM files", "1 papers have no file"),
         ("DELETE FROM papers", "refers to a missing row"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from folio import workers
-from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
+from folio.errors import DiskFull, FolioError, StoreBusy, StoreError, UsageError
 from folio.store import indexes
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
@@ -318,21 +318,9 @@ def test_the_log_is_saved_from_a_damaged_library(app: HashingApp, damage: str, k
     again = HashingApp(app.settings, notices.append, app.hashing)
     again.run(rebuild=True)
     assert len(notices) == 1
-    assert "was renamed" in notices[0]
+    assert "was set aside as library.damaged-" in notices[0]
     assert _questions(app.library_path) == (HELD if kept else [])
     assert again.verify() == []
-
-
-def test_an_unreadable_log_is_not_copied(log: QueryLog, tmp_path: Path) -> None:
-    log.add(ENTRY)
-    none, torn = tmp_path / "none.sqlite", tmp_path / "torn.sqlite"
-    sqlite3.connect(none).execute("CREATE TABLE bookmarks (url TEXT)").connection.close()
-    torn.write_bytes(b"This is no database.\n" * 100)
-    for path in (none, torn):
-        with pytest.raises(StoreDamaged):
-            log.take_over(path)
-    assert log.last() == ENTRY
-    assert log.counts().questions == 1
 
 
 # Its size

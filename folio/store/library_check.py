@@ -1,0 +1,109 @@
+"""Checks a whole library: its structure, and every digest in it. What is found is listed, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from folio.errors import StoreDamaged
+from folio.store import rows
+from folio.store.database import Database
+from folio.store.digests import text_crc, text_hash
+
+T = TypeVar("T")
+
+# Counts that must be 0, and what it means if they are not: {} is the count
+_COUNTS = (
+    ("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM vectors)", "{} passages have no vector."),
+    ("SELECT count(*) FROM papers WHERE id NOT IN (SELECT paper FROM files)", "{} papers have no file."),
+    ("SELECT count(*) FROM papers WHERE id NOT IN (SELECT paper FROM paper_digests)", "{} papers have no digest."),
+    (
+        "SELECT abs(count(*) - (SELECT value FROM meta WHERE key = 'chunks')) FROM chunks",
+        "The number of passages differs from the recorded count.",
+    ),
+)
+# What a rebuild cannot make again, and how it is read
+_WRITTEN_BY_PEOPLE: tuple[tuple[Callable[..., object], str], ...] = (
+    (rows.query, f"SELECT {rows.QUERY_COLUMNS} FROM queries"),
+    (rows.conversation, f"SELECT {rows.CONVERSATION_COLUMNS} FROM conversations"),
+    (rows.turn, f"SELECT {rows.TURN_COLUMNS} FROM turns"),
+)
+
+
+class LibraryCheck:
+    """Collects the faults of a library, one sentence each; a fault in one row does not hide the others."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._found: dict[str, None] = {}
+
+    def structure(self) -> list[str]:
+        """The faults of the file's structure, and of what people wrote: those that a rebuild of the papers leaves."""
+        for line in self._rows(rows.string, "PRAGMA integrity_check"):
+            if line != "ok":
+                self._add(line)
+        for table in self._rows(lambda *row: row[0], "PRAGMA foreign_key_check"):
+            self._add(f"A row of table {table} refers to a missing row.")
+        pairs = self._rows(rows.text_pair, "SELECT key, value FROM meta")
+        self._rows(lambda *_: rows.stamp(*pairs), "SELECT 1")
+        for make, sql in _WRITTEN_BY_PEOPLE:
+            self._rows(make, sql)
+        return list(self._found)
+
+    def everything(self) -> list[str]:
+        """All faults; reads the whole file."""
+        self.structure()
+        for sql, sentence in _COUNTS:
+            for count in self._rows(rows.number, sql):
+                if count:
+                    self._add(sentence.format(count))
+        self._rows(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
+        self._rows(rows.source_file, "SELECT path, name, paper, digest FROM files")
+        self._rows(rows.failure, "SELECT path, name, sha256, happened, remedy, digest FROM failures")
+        self._rows(rows.paper, rows.SELECT_PAPERS)
+        for paper in self._rows(rows.string, "SELECT id FROM papers NOT INDEXED"):
+            self._check_text(paper)
+        self._check_vectors()
+        return list(self._found)
+
+    def _check_text(self, paper: str) -> None:
+        """A paper's text, and that its chunks are made of it."""
+        sql = "SELECT p.text, p.length, d.text FROM papers p JOIN paper_digests d ON d.paper = p.id WHERE id = :paper"
+        for text, length, crc in self._rows(rows.text, sql, paper=paper):
+            if len(text) != length:
+                self._add(f"The text of paper {paper[:12]} does not have its recorded length.")
+            if text_crc(text) != crc:
+                self._add(f"The text of paper {paper[:12]} is not the one that was stored.")
+            for chunk, written in self._rows(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE paper = :paper", paper=paper):
+                if text_hash(text[chunk.start : chunk.end]) != written:
+                    self._add(f"Passage {chunk.id} of paper {paper[:12]} does not match the text it was made from.")
+
+    def _check_vectors(self) -> None:
+        made_with = self._rows(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
+        dimension = made_with[0].get("dimension", "") if made_with else ""
+        last, sql = -1, "SELECT chunk, data FROM vectors WHERE chunk > :last ORDER BY chunk LIMIT 4096"
+        while ids := self._rows(rows.number, sql.replace(", data", ""), last=last):
+            found = self._rows(rows.vector, sql, last=last)
+            if dimension and any(len(numbers) != 4 * int(dimension) for _, numbers in found):
+                self._add(f"Some vectors do not have {dimension} numbers.")
+            if ids[-1] <= last:
+                self._add("The vectors are not in order.")
+                return
+            last = ids[-1]
+
+    def _rows(self, make: Callable[..., T], sql: str, **values: object) -> list[T]:
+        """make(*row) of each sound row; what is wrong with the others is noted."""
+        made: list[T] = []
+        try:
+            for row in self._database.query(sql, **values):
+                try:
+                    with self._database.rows_expected():
+                        made.append(make(*row))
+                except StoreDamaged as error:
+                    self._add(error.happened)
+        except StoreDamaged as error:
+            self._add(error.happened)
+        return made
+
+    def _add(self, fault: str) -> None:
+        self._found[fault] = None

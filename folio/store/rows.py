@@ -1,0 +1,150 @@
+"""Rows of the library -> dataclasses. Every value is checked: its type, its digest, and what must hold for it. Pure.
+
+Each function takes the columns of a row and raises ValueError if the row is not as it was written, with a clause that
+completes "The library is damaged: ..."; `Database.read` makes StoreDamaged of that, and of any other error here.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from folio.store.digests import row_digest, vector_bytes
+from folio.types import Chunk, Failure, PageMap, Paper, SourceFile, Stamp
+
+T = TypeVar("T")
+
+
+def typed(kind: type[T], value: object, what: str) -> T:
+    """The value, which must be of exactly this type. Raises ValueError."""
+    if type(value) is not kind:
+        raise ValueError(f"{what} cannot be read")
+    return value
+
+
+def require_digest(digest: object, table: str, *values: object, what: str) -> None:
+    """Raises ValueError if the digest is not that of the row."""
+    if digest != row_digest(table, *values):
+        raise ValueError(f"{what} has changed since it was written")
+
+
+def listed(kind: type[T], written: object, what: str) -> tuple[T, ...]:
+    """A JSON list of values of one type. Raises ValueError."""
+    values = typed(list, json.loads(typed(str, written, what)), what)
+    if not set(map(type, values)) <= {kind}:
+        raise ValueError(f"{what} cannot be read")
+    return tuple(values)
+
+
+def mapped(written: object, what: str) -> dict[str, Any]:
+    """A JSON object. Raises ValueError."""
+    return typed(dict, json.loads(typed(str, written, what)), what)
+
+
+def number(value: object) -> int:
+    return typed(int, value, "a number")
+
+
+def string(value: object) -> str:
+    return typed(str, value, "a text")
+
+
+# Everything shown about papers
+SELECT_PAPERS = """
+    SELECT id, title, authors, year, starts, labels, length, problems, arxiv, added, d.text, d.about,
+        (SELECT count(*) FROM chunks WHERE paper = p.id), f.path, f.name, f.paper, f.digest
+    FROM papers p INDEXED BY papers_about LEFT JOIN paper_digests d ON d.paper = p.id
+    LEFT JOIN files f ON f.rowid = (SELECT rowid FROM files WHERE paper = p.id ORDER BY name LIMIT 1)"""
+SELECT_CHUNKS = 'SELECT id, paper, start, "end", text_hash FROM chunks'
+
+
+def paper(*row: Any) -> Paper:
+    """From SELECT_PAPERS."""
+    id, title, authors, year, starts, labels, length, problems, arxiv, added, text, digest, chunks, *first = row
+    about = (id, title, authors, year, starts, labels, length, problems, arxiv, added)
+    what = f"the record of paper {str(id)[:12]}"
+    require_digest(digest, "papers", *about, chunks, text, what=what)
+    file = source_file(*first)
+    pages = PageMap(listed(int, starts, what), listed(str, labels, what))
+    if len(pages.starts) != len(pages.labels) or any(second < first for first, second in pairwise((0, *pages.starts))):
+        raise ValueError(f"{what} has pages out of order")
+    people, odd = listed(str, authors, what), listed(str, problems, what)
+    return Paper(id, file.name, title, people, year, pages, length, number(chunks), odd, arxiv)
+
+
+def text(text: object, length: object, crc: object) -> tuple[str, int, int]:
+    """A paper's text, its recorded length and its CRC."""
+    what = "the text of a paper"
+    return typed(str, text, what), typed(int, length, what), typed(int, crc, what)
+
+
+def source_file(path: object, name: object, paper: object, digest: object) -> SourceFile:
+    require_digest(digest, "files", path, name, paper, what="the record of a file")
+    return SourceFile(string(path), string(name), string(paper))
+
+
+def failure(path: str, name: str, sha256: str, happened: str, remedy: str, digest: object) -> Failure:
+    what = "the record of a file that could not be read"
+    require_digest(digest, "failures", path, name, sha256, happened, remedy, what=what)
+    return Failure(SourceFile(path, name, sha256), happened, remedy)
+
+
+def chunk(id: object, paper: object, start: object, end: object, text_hash: object) -> tuple[Chunk, bytes]:
+    """From SELECT_CHUNKS: a chunk and the hash of its text."""
+    found = Chunk(number(id), string(paper), number(start), number(end))
+    return found, typed(bytes, text_hash, "the record of a chunk")
+
+
+def vector(id: object, blob: object) -> tuple[int, bytes]:
+    """A chunk's id and the numbers of its vector (float32, little-endian)."""
+    return number(id), vector_bytes(typed(bytes, blob, "a vector"))
+
+
+def text_pair(key: object, value: object) -> tuple[str, str]:
+    return string(key), string(value)
+
+
+def stamp(*pairs: tuple[str, str]) -> Stamp:
+    """From the table meta: its epoch and its generation."""
+    found = dict(pairs)
+    return Stamp(string(found["epoch"]), int(string(found["generation"])))
+
+
+def fingerprint(value: object) -> dict[str, str]:
+    what = "the store's fingerprint"
+    return {key: typed(str, field, what) for key, field in mapped(value, what).items()}
+
+
+# The query log and the conversations, whose columns come in the order of their tables
+
+QUERY_COLUMNS = "id, asked, question, standalone_question, chunks, answer, sources, timings_ms, model, feedback, digest"
+TURN_COLUMNS = "conversation, place, asked, reply, memory, query, digest"
+CONVERSATION_COLUMNS = "id, title, begun, digest"
+LoggedFields = tuple[str, str, str, tuple[int, ...], str, tuple[list[Any], ...], dict[str, float], str, Any]
+
+
+def query(*row: Any) -> LoggedFields:
+    """From QUERY_COLUMNS: the fields of a LogEntry (query_log.py), its sources as lists."""
+    id, asked, question, standalone, chunks, answer, sources, timings_ms, model, feedback, digest = row
+    what = f"question {id} of the log"
+    written = (id, asked, question, standalone, chunks, answer, sources, timings_ms, model)
+    require_digest(digest, "queries", *written, what=what)
+    if feedback not in ("", "good", "bad"):
+        raise ValueError(f"the feedback on {what} cannot be read")
+    cited, timings = listed(list, sources, what), mapped(timings_ms, what)
+    return asked, question, standalone, listed(int, chunks, what), answer, cited, timings, model, feedback
+
+
+def turn(*row: Any) -> tuple[str, int, str, dict[str, Any], str, int | None]:
+    """From TURN_COLUMNS: conversation, place, time, reply, memory (answer_snapshot.py), row in the query log."""
+    conversation, place, asked, reply, memory, query, digest = row
+    what = "a turn of a conversation"
+    require_digest(digest, "turns", conversation, place, asked, reply, memory, what=what)
+    return conversation, place, asked, mapped(reply, what), memory, None if query is None else number(query)
+
+
+def conversation(id: str, title: str, begun: str, digest: object) -> tuple[str, str]:
+    """From CONVERSATION_COLUMNS: its id and title."""
+    require_digest(digest, "conversations", id, title, begun, what="a conversation")
+    return id, title
