@@ -228,8 +228,9 @@ def _load(
     if trust != "none":
         with suppress(IndexDamaged):
             vectors = VectorIndex.load(folder, library.vectors_of, thorough=trust == "checked")
-        if vectors is not None and vectors.dimension != _dimension(library):
-            vectors = None
+        with library.reading() as stamp:  # an index of another epoch is outdated, whatever its dimension
+            if vectors is not None and vectors.stamp.epoch == stamp.epoch and vectors.dimension != _dimension(library):
+                vectors = None
         with suppress(IndexDamaged):
             if engine != "rank_bm25":
                 lexical = TantivyIndex.load(folder / LEXICAL, thorough=trust == "checked")
