@@ -6,11 +6,13 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
+from time import sleep
 
 from folio.errors import DiskFull, FolioError
 
@@ -68,6 +70,24 @@ def sync(path: Path) -> None:
     """Flush a file to the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+def remove(path: Path) -> None:
+    """Remove whatever is at a path: nothing, a file, or a folder with its content. Raises OSError.
+
+    It is tried again for a second: another thread may still write there, as one of tantivy does after a merge.
+    """
+    for tries_left in reversed(range(50)):
+        try:
+            if not path.is_symlink() and path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError:
+            if not tries_left:
+                raise
+            sleep(0.02)
 
 
 def write_json(path: Path, value: object) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from folio.errors import IndexDamaged
+from folio.files import remove
 from folio.store.checksums import (
     Checksums,
     Identity,
@@ -115,7 +116,7 @@ class TantivyIndex:
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
         if folder is None:
             return cls(tantivy.Index(builder.build()), stamp)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         folder.mkdir(parents=True)
         with _os_errors(folder):
             return cls(tantivy.Index(builder.build(), path=str(folder)), stamp, folder)

@@ -8,7 +8,6 @@ only in memory while another process is writing. Damage is found when the indexe
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch
-from folio.files import no_space
+from folio.files import no_space, remove
 from folio.store import bm25_index, checksums, vector_index
 from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
 from folio.store.bm25_index import OkapiIndex, TantivyIndex
@@ -164,7 +163,7 @@ def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
     """Rebuild both indexes from the library. The caller holds the writer lock."""
     for old in folder.glob("vectors*"):
         old.unlink(missing_ok=True)
-    shutil.rmtree(folder / LEXICAL, ignore_errors=True)
+    remove(folder / LEXICAL)
     update_indexes(folder, library, engine)
 
 
