@@ -98,7 +98,7 @@ check-python:
 	@echo "Installing the pinned requirements into .venv; this takes some minutes the first time." >&2
 	@$(PYTHON3) -m venv .venv
 	@[ "$$(uname)" != Linux ] \
-	|| $(PIP) --dry-run --no-deps --report - $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt) | grep -q '+cpu' \
+	|| $(PIP) --dry-run --ignore-installed --no-deps --report - $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt) | grep -q '+cpu' \
 	|| $(PIP) --require-hashes --no-deps -r requirements-cuda.txt
 	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
