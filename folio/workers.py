@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import get_context
+from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from folio.errors import PaperError, PaperLimit
@@ -234,7 +234,7 @@ def _outcome(future: ProcessFuture[_Reply], limits: _Limits) -> Any:
     if error is None:
         reply = future.result()
         try:
-            return pickle.loads(reply) if isinstance(reply, bytes) else reply
+            return ForkingPickler.loads(reply) if isinstance(reply, bytes) else reply
         except Exception as unreadable:
             return _unexpected(unreadable)
     if isinstance(error, TimeoutError) and limits.cpu_s < limits.timeout_s:
@@ -306,7 +306,7 @@ def _guarded(function: Callable[[ItemT], ResultT], item: ItemT, limits: _Limits)
     _limit_cpu(limits.cpu_s)
     _limit_memory(limits.memory_mb)
     try:
-        reply = pickle.dumps(function(item), pickle.HIGHEST_PROTOCOL)
+        reply = bytes(ForkingPickler.dumps(function(item)))  # as it would be sent; counted first
     except PaperError as error:
         return error.with_traceback(None)
     except MemoryError:

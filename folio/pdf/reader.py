@@ -22,7 +22,7 @@ from folio.workers import cpu_time_apart
 
 # Problems of pages that a later ingest may read better.
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
-NOT_CHECKED = "not checked for text that no reader can see"
+NOT_CHECKED = "not checked for hidden text"
 # What is said of a file whose bytes are not those that were hashed
 CHANGED = ("The file changed while it was being read.", "Run the command again.")
 
@@ -223,7 +223,7 @@ class _Reader:
         if self.document.is_repaired:
             yield "the file is damaged and was repaired while reading"
         if self.unchecked:
-            yield "its pages take long to draw: not all of them were searched for text that no reader can see"
+            yield "its pages are slow to draw, so not all of them were searched for hidden text"
         if self.no_engine:
             yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, then run `python ingest.py` with its path"
         if self.no_time:
