@@ -26,7 +26,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # `folio COMMAND` -> the script with the same options
 SCRIPT_OF = {"ingest": "ingest", "ask": "query", "serve": "serve", "evaluate": "evaluate"}
-MAKE_VARIABLES = {"PYTHON", "PYTHON3", "PAPERS", "ARTICLES"}
+MAKE_VARIABLES = {"PYTHON", "PYTHON3", "PAPERS", "ARTICLES", "UPGRADE"}
 
 
 def name(path: Path) -> str:
