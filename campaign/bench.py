@@ -191,7 +191,6 @@ class Bench:
         if differ:
             raise Failed(f"It differs from a fresh store: {differ}")
         left = [path.name for path in self.desk.store.rglob("*") if path.name.endswith(".new")]
-        left += [path.name for path in self.desk.papers.glob(".upload-*")]
         if left:
             raise Failed(f"Partial files are left: {left}")
 

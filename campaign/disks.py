@@ -191,7 +191,7 @@ def _on_small_disk(place: Path, free_kb: int) -> None:
     remove(aside)
     room = os.statvfs(place)
     used = (room.f_blocks - room.f_bfree) * room.f_frsize
-    _mount("", place, _REMOUNT, b"size=%d" % (used + free_kb * 1024))
+    _mount("", place, _REMOUNT, b"size=%d" % max(4096, used + free_kb * 1024))  # 0 would be no limit
 
 
 def _leave(place: Path) -> None:

@@ -96,10 +96,10 @@ def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
 
 
 def _open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
-    """The library left by an interrupted rebuild if it can be continued, otherwise an empty one."""
+    """The library left by an interrupted rebuild if it is sound and can be continued, otherwise an empty one."""
     try:
         library = Library(path, create=True)
-        if library.fingerprint() in ({}, fingerprint):
+        if library.fingerprint() in ({}, fingerprint) and not library.check():
             return library
         library.close()
     except (StoreDamaged, StoreMismatch):

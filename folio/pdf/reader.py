@@ -51,7 +51,7 @@ def read_pdf(
 
 
 def read_file(path: Path, max_mb: float = math.inf) -> bytes:
-    """The bytes of a regular file, read once. Raises PaperError, PaperLimit if they are more than max_mb megabytes."""
+    """The bytes of a regular file, read once. Raises PaperLimit, also for more than max_mb megabytes."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -59,7 +59,8 @@ def read_file(path: Path, max_mb: float = math.inf) -> bytes:
             content = b"" if size > max_mb * 1e6 else file.read(size + 1)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise PaperError(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
+        # It was readable when it was hashed, so this says nothing about its content: it is tried again next time.
+        raise PaperLimit(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
     if size > max_mb * 1e6:
         raise PaperLimit(
             f"The file has {size / 1e6:,.0f} MB, and MAX_FILE_MB is {max_mb:g}.",
