@@ -85,7 +85,7 @@ def test_more_pages_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 _INGEST = """
-import json, resource, sys
+import json, sys
 from pathlib import Path
 from tests.helpers.fakes import hashing_app
 if __name__ == "__main__":
