@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from folio.errors import PaperError, PaperLimit, UsageError
 from folio.files import no_space, sha256_file
 from folio.pdf import render
 from folio.shown_text import name_line, one_line, plain
+from folio.temporary import make_folder
 from folio.types import SourceFile
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _opened_by_windows(path: Path) -> bool:
 def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
     """Write an image of each page with its quotes marked and print its path; 1 if a page cannot be rendered."""
     code = 0
-    folder = Path(tempfile.mkdtemp(prefix="folio-pages-"))  # readable by this user only
+    folder = make_folder("folio-pages-")
     names = dict(zip(found, _names([source for source, _ in found]), strict=True))
     # In a worker process: a hostile page may take forever, or all memory.
     drawn = workers.run_guarded(_picture, found, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import logging
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from folio.evaluate.metrics import RANKING, figure_name, figures, finest_unit, interval, refusal_curve
 from folio.evaluate.runner import Run
+from folio.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,9 +42,9 @@ def picture(run: Run) -> bytes:
     # On first use Matplotlib logs that it is building its font cache.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     # Keep the font cache out of the home folder.
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder("folio-plot-") as folder:
         before = os.environ.get("MPLCONFIGDIR")
-        os.environ["MPLCONFIGDIR"] = before or folder
+        os.environ["MPLCONFIGDIR"] = before or str(folder)
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

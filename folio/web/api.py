@@ -214,7 +214,12 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         """All papers, and the files that could not be read."""
         return service.papers()
 
-    @routes.post("/papers", response_class=EventSourceResponse, responses=_event_stream("saved", "progress", "done"))
+    @routes.post(
+        "/papers",
+        response_class=EventSourceResponse,
+        responses=_event_stream("saved", "progress", "done"),
+        form_limits={"max_files": 1, "max_fields": 0},
+    )
     async def add_paper(file: UploadFile) -> EventSourceResponse:
         """Add a PDF. Sends `saved`, `progress`, then `done`; or `error`. The PDF is read even if the client
         disconnects."""

@@ -67,9 +67,11 @@ def handle_errors(web: FastAPI) -> None:
         return respond(422, ErrorBody(error=message, remedy="/docs describes every field."))
 
     @web.exception_handler(HTTPException)
-    async def handle_http_error(_: Request, error: HTTPException) -> Response:
+    async def handle_http_error(request: Request, error: HTTPException) -> Response:
         if isinstance(cause := error.__cause__, OSError):  # large bodies are buffered in the temporary folder
             return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
+        if error.status_code == 400 and request.url.path == "/papers":
+            return respond(400, _NO_UPLOAD)
         message = _HTTP.get(error.status_code, str(error.detail))
         response = respond(error.status_code, ErrorBody(error=message, remedy="/docs lists every address."))
         response.headers.update(error.headers or {})
@@ -85,3 +87,6 @@ _HTTP = {
     404: "There is nothing at this address.",
     405: "This address does not support that method.",
 }
+_NO_UPLOAD = ErrorBody(
+    error="The form could not be read.", remedy="Send one PDF in the field `file`, and no other field or file."
+)

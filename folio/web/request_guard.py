@@ -54,6 +54,9 @@ ALWAYS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 
+MAX_HEADERS = 100  # browsers send about 20
+MAX_HEAD_BYTES = 2**16  # of the address and the headers
+
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # can be bound to, but not opened
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(?::([0-9]{1,5}))?")
@@ -130,6 +133,7 @@ class RequestGuard:
         exchange = _Exchange(receive, send, self._headers(scope["path"]), limit)
         request = _Request(scope)
         try:
+            _require_short_head(request)
             host = _require_host(request, self.rules)
             _require_same_site(request, host, self.rules)
             if self._is_sign_in(request):
@@ -216,6 +220,14 @@ class _Request:
     def all(self, name: str) -> list[str]:
         """All headers of this name. Programs disagree on which of two they read, so both are checked."""
         return [value.decode("latin-1") for key, value in self.scope["headers"] if key.lower() == name.encode()]
+
+
+def _require_short_head(request: _Request) -> None:
+    """The server limits only a head that comes in pieces."""
+    headers = request.scope["headers"]
+    size = len(request.path) + len(request.query)
+    if len(headers) > MAX_HEADERS or size + sum(len(name) + len(value) for name, value in headers) > MAX_HEAD_BYTES:
+        raise _Refused(431, "The headers of the request are too large.", "Send fewer or shorter ones.")
 
 
 def _require_host(request: _Request, rules: AccessRules) -> tuple[str, int]:

@@ -8,14 +8,20 @@ import os
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from folio.errors import UsageError
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    import uvicorn
+
+    from folio.web.connections import ConnectionLimits
+    from folio.web.request_guard import ASGIApp
 
 FINISH_S = 3  # seconds that running answers get after Ctrl-C
+# Connections that wait to be accepted; all of them are accepted at once, and each needs a file descriptor.
+_BACKLOG = 100
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -37,23 +43,31 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def serve(web: FastAPI, listening: socket.socket) -> None:
+def make_config(web: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn.Config:
+    """The server's configuration. limits: of its connections; by default ConnectionLimits()."""
+    import uvicorn
+
+    from folio.web.connections import BoundedProtocol, ConnectionLimits
+
+    return uvicorn.Config(
+        cast(Any, web),
+        http=cast(Any, partial(BoundedProtocol, limits=limits or ConnectionLimits())),
+        ws="none",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=FINISH_S,
+        backlog=_BACKLOG,
+    )
+
+
+def serve(web: ASGIApp, listening: socket.socket) -> None:
     """Serve until Ctrl-C, which is raised again once the last answer has finished or been cut off."""
     import uvicorn
 
-    server = uvicorn.Server(
-        uvicorn.Config(
-            web,
-            http="h11",
-            ws="none",
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=FINISH_S,
-        )
-    )
+    server = uvicorn.Server(make_config(web))
     # An answer cut off by the shutdown is not an error worth logging.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
     server.run(sockets=[listening])

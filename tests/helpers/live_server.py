@@ -18,7 +18,7 @@ from folio.ingest import discovery
 from folio.store import indexes
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
-from folio.web.server import FINISH_S
+from folio.web.server import make_config
 from tests.helpers.fakes import RecordedProgress
 from tests.helpers.paths import models_folder
 
@@ -34,8 +34,7 @@ class Live:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         web = make_web(app, AccessRules(host="127.0.0.1", port=self.port))
-        config = uvicorn.Config(web, log_level="error", lifespan="on", timeout_graceful_shutdown=FINISH_S)
-        self._server = uvicorn.Server(config)
+        self._server = uvicorn.Server(make_config(web))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.url = f"http://127.0.0.1:{self.port}"
 

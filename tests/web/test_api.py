@@ -437,6 +437,24 @@ def test_an_upload_that_is_too_large_is_refused(opened: Open) -> None:
     refusal(too_large, 413)
 
 
+PART = b'--x\r\nContent-Disposition: form-data; name="file"%s\r\n\r\n%s\r\n'
+
+
+@pytest.mark.parametrize(
+    "part",
+    [PART % (b"", b"y" * 900_000), PART % (b'; filename="a.pdf"', b"%PDF-1.7")],
+    ids=["fields", "files"],
+)
+def test_a_form_is_one_file(client: TestClient, part: bytes) -> None:
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    response = client.post("/papers", content=part * 5 + b"--x--\r\n", headers=kind)
+    assert refusal(response, 400) == "The form could not be read."
+
+
+def test_an_urlencoded_form_is_refused(client: TestClient) -> None:
+    assert "neither JSON" in refusal(client.post("/papers", data={"file": "x" * 2_000_000}), 415)
+
+
 def test_a_paper_is_removed_and_its_file_kept(client: TestClient, tmp_path: Path) -> None:
     otters = papers(client)["otters.pdf"]["id"]
     assert client.delete(f"/papers/{otters}").json() == {"file": "otters.pdf", "kept_at": ".removed/otters.pdf"}

@@ -11,7 +11,19 @@ from http.cookies import SimpleCookie
 import pytest
 
 from folio.offline import is_loopback
-from folio.web.request_guard import ALWAYS, POLICIES, AccessRules, ASGIApp, Message, Receive, RequestGuard, Scope, Send
+from folio.web.request_guard import (
+    ALWAYS,
+    MAX_HEAD_BYTES,
+    MAX_HEADERS,
+    POLICIES,
+    AccessRules,
+    ASGIApp,
+    Message,
+    Receive,
+    RequestGuard,
+    Scope,
+    Send,
+)
 
 HERE = AccessRules("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
@@ -406,6 +418,25 @@ def test_invalid_content_length_is_refused(length: str) -> None:
 
 def test_larger_of_two_content_lengths_counts() -> None:
     assert outcome(HERE, "POST", HOST, JSON, ("content-length", "1"), ("content-length", "21")) == 413
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "query", "status"),
+    [
+        (MAX_HEADERS - 1, 1, 0, 200),
+        (MAX_HEADERS, 1, 0, 431),
+        (20_000, 1, 0, 431),
+        (1, MAX_HEAD_BYTES, 0, 431),
+        (1, 1, MAX_HEAD_BYTES, 431),
+        (1, 1, MAX_HEAD_BYTES // 2, 200),
+    ],
+)
+def test_number_and_length_of_headers_are_limited(count: int, length: int, query: int, status: int) -> None:
+    recorder = RecordingApp()
+    headers = [("x", "y" * length)] * count
+    response = ask(guarded(recorder), "GET", f"/health?{'q' * query}", HOST, *headers)
+    assert (response.status, bool(recorder.requests)) == (status, status == 200)
+    assert status == 200 or "headers" in response.refusal["error"]
 
 
 def test_body_at_the_limit_reaches_the_app_whole() -> None:
