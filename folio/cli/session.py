@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -101,11 +102,15 @@ class ChatSession:
             self._log.add(log_entry(reply, asked, self._chat.models["llm"]))
         except (FolioError, OSError) as error:
             reason = error.happened if isinstance(error, FolioError) else error.strerror or str(error)
+            if self._library.database.is_read_only:
+                reason = "the folder of the index cannot be written, so nothing is logged."
+                self._log, self._logged = None, False
             say(f"The question could not be written to the log: {reason}")
 
     def _mark(self, feedback: Feedback) -> None:
         if self._log is None:
-            off = "" if self._logged else " --no-log or QUERY_LOG=false keeps questions out of it."
+            set_off = not self._logged and not self._library.database.is_read_only
+            off = "" if not set_off else " --no-log or QUERY_LOG=false keeps questions out of it."
             say(f"The question is not in the log.{off}")
         else:
             mark(self._log, feedback)
@@ -224,7 +229,9 @@ def _lines(app: App, *, keep: bool) -> Iterator[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    history = FileHistory(str(_history(app))) if keep else InMemoryHistory()
+    file = _history(app)
+    writable = os.access(file if file.exists() else app.store_folder, os.W_OK)
+    history = FileHistory(str(file)) if keep and writable else InMemoryHistory()
     session: PromptSession[str] = PromptSession(history=history)
     while True:
         try:

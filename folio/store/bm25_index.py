@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from folio.errors import IndexDamaged
 from folio.files import remove
@@ -29,8 +29,12 @@ from folio.store.checksums import (
     write_manifest,
 )
 from folio.store.engine_errors import Found, engine_errors, require_possible
+from folio.temporary import temporary_folder
 from folio.text import VERSION, tokenize
 from folio.types import Passage, Stamp
+
+if TYPE_CHECKING:
+    import tantivy
 
 MANIFEST = "folio.json"
 # Of the index; the first had removed passages in it.
@@ -51,6 +55,27 @@ def _body(passage: Passage) -> list[str]:
 
 # Free bytes below which tantivy cannot write anything
 _MIN_FREE = 2**20
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[tantivy.Index]:
+    """An index on disk, to get a searcher from. tantivy locks a file of the folder. If it cannot, links to the files
+    are opened, which a searcher no longer needs."""
+    import tantivy
+
+    try:
+        index = tantivy.Index.open(str(folder))
+    except ValueError as error:
+        if "Lockfile" not in str(error):
+            raise
+    else:
+        yield index
+        return
+    with temporary_folder("folio-bm25-") as links:
+        for path in folder.iterdir():
+            if path.suffix not in _NOT_LISTED:
+                (links / path.name).symlink_to(path.absolute())
+        yield tantivy.Index.open(str(links))
 
 
 @contextmanager
@@ -127,8 +152,6 @@ class TantivyIndex:
 
         thorough: read every file to its end, even if there is more than CHECKED_BYTES.
         """
-        import tantivy
-
         with engine_errors(NAME):
             manifest = read_manifest(folder / MANIFEST)
             if (manifest["format"], manifest["tokenizer"]) != (FORMAT, VERSION):
@@ -136,7 +159,8 @@ class TantivyIndex:
             files = _files(manifest)
             # After META, a writer may commit: then its content differs from the manifest.
             identities = check(folder, files, None if thorough else CHECKED_BYTES)
-            index = cls(tantivy.Index.open(str(folder)), Stamp(manifest["epoch"], manifest["generation"]), folder)
+            with _opened(folder) as opened:
+                index = cls(opened, Stamp(manifest["epoch"], manifest["generation"]), folder)
             check(folder, {META: files[META]})
             index.files, index._sums = identities, files
             return index

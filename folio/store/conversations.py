@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any, TypeVar
 
-from folio.errors import NotKnown, StoreMissing
+from folio.errors import NotKnown, StoreError, StoreMissing
 from folio.files import identity
 from folio.store import rows
 from folio.store.answer_snapshot import restore, snapshot_of
@@ -35,6 +35,12 @@ _SUMMARIES = (
     " FROM conversations c JOIN turns t ON t.conversation = c.id"
 )
 _THIS_TURN = "WHERE conversation = :id AND place = :place"
+
+# Without a turn's row in the query log, which is not copied
+_COPIED = {
+    "conversations": ("id", "title", "begun", "updated", "digest"),
+    "turns": ("conversation", "place", "asked", "reply", "memory", "digest"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ class Conversations:
         self._lock = Lock()
         self._database: Database | None = None
         self._file: tuple[int, int] | None = None  # device and inode of the open file
+        self._stored: frozenset[str] | None = None  # ids of those in a library that cannot be written
 
     def close(self) -> None:
         with self._lock:
@@ -141,6 +148,8 @@ class Conversations:
     def remove(self, conversation: str) -> None:
         """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown."""
         self.require(conversation)
+        if self._stored and conversation in self._stored:
+            raise _not_deletable()
         with self._writing(deletes=True) as database:
             queries = "SELECT query FROM turns WHERE conversation = :id"
             database.execute(f"DELETE FROM queries WHERE id IN ({queries})", id=conversation)
@@ -149,12 +158,21 @@ class Conversations:
     def clear(self) -> int:
         """Delete all conversations and overwrite them on disk; returns how many there were."""
         try:
+            if not self.are_stored and self._path:
+                raise _not_deletable()
             with self._writing(deletes=True) as database:
                 conversations: int = database.query("SELECT count(*) FROM conversations")[0][0]
                 database.execute("DELETE FROM conversations")
         except StoreMissing:
             return 0
         return conversations
+
+    @property
+    def are_stored(self) -> bool:
+        """Whether conversations outlive the program."""
+        with self._lock, suppress(StoreMissing):
+            self._current_database()
+        return self._path is not None and self._stored is None
 
     # The store, which may not exist yet or may have been replaced
 
@@ -183,10 +201,28 @@ class Conversations:
             self._database.close()
             self._database = None
         if self._database is None:
+            self._stored = None
             self._database = Database(self._path or MEMORY, (), create=self._path is None)
+            if self._database.is_read_only:
+                self._database = self._copied_to_memory(self._database)
             self._database.overwrite_deleted()
             self._file = file
         return self._database
+
+    def _copied_to_memory(self, stored: Database) -> Database:
+        """The conversations of a library that cannot be written. New ones are kept until the program ends."""
+        memory = Database(MEMORY, (), create=True)
+        with memory.transaction():
+            for table, columns in _COPIED.items():
+                values = ", ".join(f":{column}" for column in columns)
+                found = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY rowid")
+                memory.execute_many(
+                    f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})",
+                    [dict(zip(columns, row, strict=True)) for row in found],
+                )
+        stored.close()
+        self._stored = frozenset(id for (id,) in memory.query("SELECT id FROM conversations"))
+        return memory
 
 
 def insert_conversation(database: Database, id: str, title: str, now: str) -> None:
@@ -215,6 +251,13 @@ def insert_turn(
         memory=memory,
         query=query,
         digest=row_digest("turns", conversation, place, asked, reply, memory),
+    )
+
+
+def _not_deletable() -> StoreError:
+    return StoreError(
+        "Conversations cannot be deleted here: the folder of the index cannot be written.",
+        "Make it writable, and delete them again.",
     )
 
 

@@ -1,8 +1,7 @@
-"""The SQLite file: its schema and migrations, snapshots, transactions, and SQLite's errors as Folio's own."""
+"""The SQLite file: snapshots, transactions, and SQLite's errors as Folio's own."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,6 +12,8 @@ from typing import Any, TypeVar
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.files import disk_full
 from folio.store.digests import row_digest, text_crc
+from folio.store.immutable_file import FileState, file_state, has_log, immutable_uri
+from folio.store.migrations import OBJECTS, STEPS
 
 T = TypeVar("T")
 
@@ -30,107 +31,6 @@ _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 # Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
 SIDE_FILES = 2**16
 
-# The schema as migrations. A file's user_version counts those it has been through; a new file goes through all. Never
-# change a released migration: add another. Statements are split at semicolons, so comments must not contain any.
-STEPS = (
-    """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE papers (
-    id TEXT PRIMARY KEY,               -- SHA-256 of the file
-    title TEXT NOT NULL, authors TEXT NOT NULL, year INTEGER,
-    text TEXT NOT NULL, length INTEGER NOT NULL,
-    starts TEXT NOT NULL,              -- JSON: where each physical page begins in the text
-    labels TEXT NOT NULL,              -- JSON: the label printed on each page
-    problems TEXT NOT NULL,            -- JSON: what was odd when it was read
-    added TEXT NOT NULL, generation INTEGER NOT NULL
-);
-CREATE TABLE files (
-    path TEXT PRIMARY KEY, name TEXT NOT NULL,
-    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE
-);
-CREATE INDEX files_paper ON files(paper);
-CREATE TABLE failures (
-    path TEXT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, happened TEXT NOT NULL, remedy TEXT NOT NULL
-);
-CREATE TABLE chunks (
-    id INTEGER PRIMARY KEY,            -- chunk.chunk_id: the same number in FAISS and BM25
-    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL,
-    text_hash BLOB NOT NULL, generation INTEGER NOT NULL
-);
-CREATE INDEX chunks_paper ON chunks(paper);
-CREATE INDEX chunks_hash ON chunks(text_hash);
-CREATE INDEX chunks_generation ON chunks(generation);
-CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE, data BLOB NOT NULL);
-CREATE TABLE removed (chunk INTEGER NOT NULL, generation INTEGER NOT NULL);
-CREATE INDEX removed_generation ON removed(generation);
--- Vectors of a paper that is still being embedded, so that a kill does not cost them.
-CREATE TABLE pending (text_hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
-""",
-    """
-ALTER TABLE papers ADD COLUMN arxiv TEXT NOT NULL DEFAULT '';
-CREATE TABLE queries (                 -- the log of questions: nothing else hangs on it
-    id INTEGER PRIMARY KEY,
-    asked TEXT NOT NULL,               -- ISO time in UTC
-    question TEXT NOT NULL, standalone_question TEXT NOT NULL,
-    chunks TEXT NOT NULL,              -- JSON: ids of the chunks that the answer was made from
-    answer TEXT NOT NULL,
-    sources TEXT NOT NULL,             -- JSON: paper, file, page and quote of each citation
-    timings_ms TEXT NOT NULL,          -- JSON: milliseconds of each stage
-    model TEXT NOT NULL,
-    feedback TEXT NOT NULL             -- "good", "bad" or ""
-);
-""",
-    """
-CREATE INDEX papers_generation ON papers(generation);
--- All that is shown of a paper: read from its row, every page of the text that lies before it would be read too.
-CREATE INDEX papers_about ON papers(id, title, authors, year, starts, labels, length, problems, arxiv, added);
--- So that nobody counts them
-INSERT INTO meta SELECT 'chunks', count(*) FROM chunks;
-""",
-    """
-CREATE TABLE conversations (
-    id TEXT PRIMARY KEY, title TEXT NOT NULL,
-    begun TEXT NOT NULL, updated TEXT NOT NULL -- ISO times in UTC
-);
-CREATE TABLE turns (
-    id INTEGER PRIMARY KEY,
-    conversation TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
-    place INTEGER NOT NULL,            -- in the conversation, from 1
-    asked TEXT NOT NULL,               -- ISO time in UTC
-    reply TEXT NOT NULL,               -- JSON: what people saw
-    memory TEXT NOT NULL,              -- JSON: what a follow-up needs (answer_snapshot.py)
-    query INTEGER REFERENCES queries(id) ON DELETE SET NULL,
-    UNIQUE (conversation, place)
-);
-CREATE INDEX turns_query ON turns(query);
-""",
-    """
--- Digests of what was written (digests.py): every read compares them, so that damage is an error
-CREATE TABLE paper_digests (
-    paper TEXT PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
-    text INTEGER NOT NULL,             -- CRC-32 of the text
-    about BLOB NOT NULL                -- of the rest of the row, the number of chunks, and the digest of the text
-) WITHOUT ROWID;
-INSERT INTO paper_digests SELECT id, text_crc(text), row_digest('papers', id, title, authors, year, starts, labels,
-    length, problems, arxiv, added, (SELECT count(*) FROM chunks WHERE paper = papers.id), text_crc(text)) FROM papers;
-ALTER TABLE files ADD COLUMN digest BLOB;
-UPDATE files SET digest = row_digest('files', path, name, paper);
-ALTER TABLE failures ADD COLUMN digest BLOB;
-UPDATE failures SET digest = row_digest('failures', path, name, sha256, happened, remedy);
--- Without its feedback, which is added later
-ALTER TABLE queries ADD COLUMN digest BLOB;
-UPDATE queries SET digest = row_digest('queries', id, asked, question, standalone_question, chunks, answer, sources,
-    timings_ms, model);
-ALTER TABLE conversations ADD COLUMN digest BLOB;
-UPDATE conversations SET digest = row_digest('conversations', id, title, begun);
-ALTER TABLE turns ADD COLUMN digest BLOB;
-UPDATE turns SET digest = row_digest('turns', conversation, place, asked, reply, memory);
-""",
-)
-# Names of all tables and indexes
-_OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))
-
 
 class Database:
     """A connection to the file. Raises StoreError and its subclasses, never SQLite's own errors."""
@@ -145,12 +45,41 @@ class Database:
             raise self._missing()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._sqlite = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
-            try:
-                self._prepare(first_rows, create)
-            except BaseException:
-                self._sqlite.close()
+            self._open(first_rows, create)
+
+    def _open(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
+        self._sqlite = self._connected()
+        try:
+            self._prepare(first_rows, create)
+        except BaseException:
+            self._sqlite.close()
+            raise
+
+    def _connected(self) -> sqlite3.Connection:
+        """A connection; where the folder cannot be written, one that needs no file beside the library's."""
+        self._unchanged: FileState | None = None
+        sqlite = _connect(str(self._path))
+        try:
+            sqlite.execute("PRAGMA user_version")
+        except sqlite3.OperationalError as error:
+            sqlite.close()
+            # SQLite cannot make the files of a write-ahead log. Without a log, the file alone is the library.
+            if not error.sqlite_errorname.startswith(_NO_ACCESS) or has_log(self._path):
                 raise
+            self._unchanged = file_state(self._path)
+            return _connect(immutable_uri(self._path))
+        return sqlite
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the folder of the library cannot be written, so that nothing can be stored."""
+        return self._unchanged is not None
+
+    def _refresh(self) -> None:
+        """Open the file again if its owner has written it; SQLite does not look out for that without a log."""
+        if self.is_read_only and not self._sqlite.in_transaction and file_state(self._path) != self._unchanged:
+            self._sqlite.close()
+            self._open((), create=False)
 
     def _missing(self) -> StoreError:
         if set_aside(self._path):
@@ -176,7 +105,7 @@ class Database:
             self._sqlite.execute("PRAGMA journal_mode = WAL")
         if found == len(STEPS):
             names = {row[0] for row in self._sqlite.execute("SELECT name FROM sqlite_master")}
-            if missing := sorted(_OBJECTS - names):
+            if missing := sorted(OBJECTS - names):
                 raise self.damaged(f"no such table or index: {', '.join(missing)}")
             return
         try:
@@ -247,6 +176,7 @@ class Database:
     def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
         """The rows that a statement finds. `:name` in it takes the value of that name."""
         with self._errors():
+            self._refresh()
             try:
                 return self._sqlite.execute(sql, values).fetchall()
             except sqlite3.DataError as error:  # a length that no row has
@@ -270,6 +200,7 @@ class Database:
             yield
             return
         with self._errors():
+            self._refresh()
             self._sqlite.execute("BEGIN")
         try:
             yield
@@ -375,6 +306,11 @@ def _clause(error: BaseException) -> str:
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error).removesuffix(".") or type(error).__name__
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    """address: a path or an SQLite URI."""
+    return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
 
 
 def storable(text: str) -> str:

@@ -109,7 +109,7 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice,
                 vectors, lexical = _load(folder, library, engine, "sample")
                 faults = _faults(vectors, lexical, library, engine)
             except (StoreBusy, DiskFull, OSError) as error:
-                reason = error.happened if isinstance(error, FolioError) else str(error)
+                reason = error.happened if isinstance(error, FolioError) else f"{folder}: {error.strerror or error}."
                 notice(f"{_joined(faults)}: built in memory from the library for now. {reason}")
         if vectors is None or _fault("vector", vectors, library):
             vectors = _update_vectors(stamp, library, vectors, None)

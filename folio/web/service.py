@@ -14,6 +14,7 @@ from typing import Protocol
 from folio.answer.chat import Chat, log_entry, warm_up
 from folio.app import App
 from folio.background import run_in_background
+from folio.console import say
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.files import unusable
 from folio.pdf.render import PagePicture
@@ -81,6 +82,11 @@ class Service:
 
     def warm_up(self) -> None:
         """Load what the first question needs, check the indexes and delete stale uploads, in background threads."""
+        if self._app.logs_questions and not self._conversations.are_stored:
+            say(
+                "The folder of the index cannot be written: questions are not logged, and conversations are kept until"
+                " Folio stops."
+            )
         run_in_background(self.paper_files.delete_stale_uploads)
         warm_up()
         self._app.check_indexes_in_background()
@@ -124,7 +130,7 @@ class Service:
             models=models,
             better=[*model_errors, *app.models.better],
             chat_models=app.models.chat_models(),
-            logged=app.logs_questions,
+            logged=self._logs_questions,
             max_file_mb=app.limits(1).max_file_mb,
         )
 
@@ -227,7 +233,7 @@ class Service:
             callbacks.check_cancelled()
             answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
             web_reply = chat_reply(question.message, answer, conversation, len(before) + 1, _milliseconds(began))
-            entry = log_entry(reply, at, models["llm"]) if self._app.logs_questions else None
+            entry = log_entry(reply, at, models["llm"]) if self._logs_questions else None
             try:
                 self._conversations.add(conversation, web_reply.model_dump(), reply.answer, entry)
             except (StoreError, OSError) as error:  # the answer is still good, so report the problem with it
@@ -249,6 +255,11 @@ class Service:
             rerank=question.use_reranker,
             turns=turns,
         )
+
+    @property
+    def _logs_questions(self) -> bool:
+        """Whether questions and conversations are stored: not if the settings or a read-only folder forbid it."""
+        return self._app.logs_questions and self._conversations.are_stored
 
     def record_feedback(self, conversation: str, turn: int, feedback: Feedback) -> None:
         """Raises NotKnown, and UsageError for a question that is not in the log."""

@@ -55,3 +55,19 @@ def _without_override() -> Iterator[None]:
     finally:
         capabilities[0] = before
         libc.capset(header, capabilities)
+
+
+@contextmanager
+def read_only_tree(folder: Path) -> Iterator[None]:
+    """Nothing in this folder, at any depth, can be written by this thread and those that it starts, as on a DVD."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("needs a system on which files can be made read-only")
+    modes = {path: path.stat().st_mode for path in (folder, *folder.rglob("*"))}
+    for path in modes:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        with _without_override():
+            yield
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
+from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
-from folio.store.database import STEPS
 from folio.store.library import Library, text_hash
+from folio.store.migrations import STEPS
 from folio.store.rows import SELECT_PAPERS
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
 from tests.helpers.paths import ROOT
@@ -791,8 +791,7 @@ def test_an_older_file_on_a_disk_that_cannot_be_written(old: Path, tmp_path: Pat
     place = tmp_path / "disk"
     place.mkdir()
     (place / "library.sqlite").write_bytes(old.read_bytes())
-    with read_only(place), pytest.raises(StoreError, match="cannot be used now") as caught:
-        Library(place / "library.sqlite")  # nor can one of the current version be opened there
-    assert type(caught.value) is StoreError
-    assert "permissions" in caught.value.remedy
+    with read_only(place), pytest.raises(StoreMismatch, match="made by an older version of Folio") as caught:
+        Library(place / "library.sqlite")
+    assert caught.value.remedy.endswith("or set VECTORSTORE_DIR to a copy of the folder.")
     _assert_migrated(place / "library.sqlite")

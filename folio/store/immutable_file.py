@@ -1,0 +1,31 @@
+"""A library that cannot be written, as SQLite needs it: its address, and what shows that its owner has written it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Inode, bytes, and time of the last change in ns
+FileState = tuple[int, int, int]
+
+
+def immutable_uri(path: Path) -> str:
+    """The address of a file that nobody writes: https://www.sqlite.org/uri.html#uriimmutable"""
+    return f"{Path(os.path.abspath(path)).as_uri()}?mode=ro&immutable=1"
+
+
+def has_log(path: Path) -> bool:
+    """Whether a write-ahead log holds a part of this library."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def file_state(path: Path) -> FileState:
+    """What changes when a file is written or replaced; zeros if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_size, found.st_mtime_ns

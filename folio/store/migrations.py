@@ -1,0 +1,106 @@
+"""The schema of the library, as the migrations that made it."""
+
+from __future__ import annotations
+
+import re
+
+# The schema as migrations. A file's user_version counts those it has been through; a new file goes through all. Never
+# change a released migration: add another. Statements are split at semicolons, so comments must not contain any.
+STEPS = (
+    """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE papers (
+    id TEXT PRIMARY KEY,               -- SHA-256 of the file
+    title TEXT NOT NULL, authors TEXT NOT NULL, year INTEGER,
+    text TEXT NOT NULL, length INTEGER NOT NULL,
+    starts TEXT NOT NULL,              -- JSON: where each physical page begins in the text
+    labels TEXT NOT NULL,              -- JSON: the label printed on each page
+    problems TEXT NOT NULL,            -- JSON: what was odd when it was read
+    added TEXT NOT NULL, generation INTEGER NOT NULL
+);
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, name TEXT NOT NULL,
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE
+);
+CREATE INDEX files_paper ON files(paper);
+CREATE TABLE failures (
+    path TEXT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, happened TEXT NOT NULL, remedy TEXT NOT NULL
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,            -- chunk.chunk_id: the same number in FAISS and BM25
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+    text_hash BLOB NOT NULL, generation INTEGER NOT NULL
+);
+CREATE INDEX chunks_paper ON chunks(paper);
+CREATE INDEX chunks_hash ON chunks(text_hash);
+CREATE INDEX chunks_generation ON chunks(generation);
+CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE, data BLOB NOT NULL);
+CREATE TABLE removed (chunk INTEGER NOT NULL, generation INTEGER NOT NULL);
+CREATE INDEX removed_generation ON removed(generation);
+-- Vectors of a paper that is still being embedded, so that a kill does not cost them.
+CREATE TABLE pending (text_hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+""",
+    """
+ALTER TABLE papers ADD COLUMN arxiv TEXT NOT NULL DEFAULT '';
+CREATE TABLE queries (                 -- the log of questions: nothing else hangs on it
+    id INTEGER PRIMARY KEY,
+    asked TEXT NOT NULL,               -- ISO time in UTC
+    question TEXT NOT NULL, standalone_question TEXT NOT NULL,
+    chunks TEXT NOT NULL,              -- JSON: ids of the chunks that the answer was made from
+    answer TEXT NOT NULL,
+    sources TEXT NOT NULL,             -- JSON: paper, file, page and quote of each citation
+    timings_ms TEXT NOT NULL,          -- JSON: milliseconds of each stage
+    model TEXT NOT NULL,
+    feedback TEXT NOT NULL             -- "good", "bad" or ""
+);
+""",
+    """
+CREATE INDEX papers_generation ON papers(generation);
+-- All that is shown of a paper: read from its row, every page of the text that lies before it would be read too.
+CREATE INDEX papers_about ON papers(id, title, authors, year, starts, labels, length, problems, arxiv, added);
+-- So that nobody counts them
+INSERT INTO meta SELECT 'chunks', count(*) FROM chunks;
+""",
+    """
+CREATE TABLE conversations (
+    id TEXT PRIMARY KEY, title TEXT NOT NULL,
+    begun TEXT NOT NULL, updated TEXT NOT NULL -- ISO times in UTC
+);
+CREATE TABLE turns (
+    id INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,            -- in the conversation, from 1
+    asked TEXT NOT NULL,               -- ISO time in UTC
+    reply TEXT NOT NULL,               -- JSON: what people saw
+    memory TEXT NOT NULL,              -- JSON: what a follow-up needs (answer_snapshot.py)
+    query INTEGER REFERENCES queries(id) ON DELETE SET NULL,
+    UNIQUE (conversation, place)
+);
+CREATE INDEX turns_query ON turns(query);
+""",
+    """
+-- Digests of what was written (digests.py): every read compares them, so that damage is an error
+CREATE TABLE paper_digests (
+    paper TEXT PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
+    text INTEGER NOT NULL,             -- CRC-32 of the text
+    about BLOB NOT NULL                -- of the rest of the row, the number of chunks, and the digest of the text
+) WITHOUT ROWID;
+INSERT INTO paper_digests SELECT id, text_crc(text), row_digest('papers', id, title, authors, year, starts, labels,
+    length, problems, arxiv, added, (SELECT count(*) FROM chunks WHERE paper = papers.id), text_crc(text)) FROM papers;
+ALTER TABLE files ADD COLUMN digest BLOB;
+UPDATE files SET digest = row_digest('files', path, name, paper);
+ALTER TABLE failures ADD COLUMN digest BLOB;
+UPDATE failures SET digest = row_digest('failures', path, name, sha256, happened, remedy);
+-- Without its feedback, which is added later
+ALTER TABLE queries ADD COLUMN digest BLOB;
+UPDATE queries SET digest = row_digest('queries', id, asked, question, standalone_question, chunks, answer, sources,
+    timings_ms, model);
+ALTER TABLE conversations ADD COLUMN digest BLOB;
+UPDATE conversations SET digest = row_digest('conversations', id, title, begun);
+ALTER TABLE turns ADD COLUMN digest BLOB;
+UPDATE turns SET digest = row_digest('turns', conversation, place, asked, reply, memory);
+""",
+)
+# Names of all tables and indexes
+OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

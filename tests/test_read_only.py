@@ -1,0 +1,147 @@
+"""Papers and an index on a medium that cannot be written: questions are answered, and nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from folio import workers
+from folio.errors import StoreError
+from folio.store.bm25_index import TantivyIndex
+from folio.store.conversations import Conversations
+from folio.store.indexes import LEXICAL
+from folio.store.library import Library
+from folio.types import SourceFile
+from folio.web.api import make_web
+from folio.web.request_guard import AccessRules
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import shelf, small_papers
+from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.permissions import read_only_tree
+
+LENGTH = "What length has the Aletsch glacier?"
+NOT_LOGGED = (
+    "The question could not be written to the log: the folder of the index cannot be written, so nothing is logged.\n"
+)
+
+
+def contents(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file with its time of change and its hash."""
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_commands_answer_and_write_nothing(
+    two_papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(two_papers, tmp_path / "desk")
+    desk = CliRunner(tmp_path / "desk", monkeypatch, capsys, settings={"EMBEDDER": "builtin", "LLM": "builtin"})
+    asked = desk.query("--no-log", LENGTH)
+    assert (asked.code, asked.err) == (0, "")
+    before = contents(desk.folder)
+    with read_only_tree(desk.folder):
+        again = desk.query(LENGTH)
+        assert (again.code, again.out, again.err) == (0, asked.out, NOT_LOGGED)
+        chatted = desk.query(typed=f"{LENGTH}\nAnd how thick is its ice?\n/good\n/sources\n")
+        assert chatted.code == 0
+        assert chatted.err == f"{NOT_LOGGED}The question is not in the log.\n"
+        assert desk.query("--stats", "--json").object["papers"] == 2
+        assert desk.query("--doctor").out.endswith("\nReady to answer.\n")
+        forgotten = desk.query("--forget")
+        assert (forgotten.code, forgotten.err.splitlines()[0]) == (
+            1,
+            "Conversations cannot be deleted here: the folder of the index cannot be written.",
+        )
+        refused = desk.ingest()
+        assert (refused.code, len(refused.err.splitlines())) == (1, 2)
+    assert contents(desk.folder) == before
+
+
+def test_the_server_keeps_new_conversations_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = hashing_app(tmp_path / "desk", LLM="builtin", RERANKER="builtin", CHUNK_SIZE=300, CHUNK_OVERLAP=50)
+    small_papers(app.settings.PAPERS_DIR)
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app.run()
+    rules = AccessRules(host="127.0.0.1", port=8420)
+
+    def client() -> TestClient:
+        return TestClient(make_web(app, rules), base_url="http://127.0.0.1:8420")
+
+    with client() as writing:
+        stored = writing.post("/chat", json={"message": LENGTH}).json()["conversation"]
+        assert writing.get("/health").json()["logged"]
+    before = contents(tmp_path)
+    capsys.readouterr()
+    with read_only_tree(tmp_path / "desk"):
+        with client() as reading:
+            assert not reading.get("/health").json()["logged"]
+            first = reading.post("/chat", json={"message": LENGTH}).json()
+            begun = first["conversation"]
+            second = reading.post("/chat", json={"message": "How thick is its ice?", "conversation": begun}).json()
+            assert (first["refused"], first["notice"], second["turn"], second["notice"]) == (False, "", 2, "")
+            found = reading.get("/conversations").json()["conversations"]
+            assert {(each["id"], each["turns"]) for each in found} == {(stored, 1), (begun, 2)}
+            assert reading.get(f"/conversations/{stored}/markdown").status_code == 200
+            rated = reading.post("/feedback", json={"conversation": begun, "turn": 1, "feedback": "good"})
+            assert (rated.status_code, rated.json()["error"]) == (400, "The question is not in the log.")
+            kept = reading.delete(f"/conversations/{stored}")
+            assert "cannot be deleted here" in kept.json()["error"]
+            assert reading.delete(f"/conversations/{begun}").status_code == 204
+        assert contents(tmp_path) == before
+    assert capsys.readouterr().err.count("The folder of the index cannot be written") == 1
+
+
+def test_bm25_leaves_no_folder_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    shelf(tmp_path)
+    folder = tmp_path / "vectorstore" / LEXICAL
+    expected = TantivyIndex.load(folder).search("length of the Aletsch glacier", 5)
+    with read_only_tree(folder):
+        index = TantivyIndex.load(folder)
+        assert list(temporary.iterdir()) == []
+        assert index.search("length of the Aletsch glacier", 5) == expected != []
+
+
+def test_a_library_that_its_owner_goes_on_writing(tmp_path: Path) -> None:
+    shelf(tmp_path)
+    path = tmp_path / "vectorstore" / "library.sqlite"
+    with read_only_tree(path.parent):
+        library = Library(path)
+        assert (library.database.is_read_only, len(library.papers())) == (True, 2)
+    with closing(library):
+        with closing(Library(path)) as owner:
+            assert not owner.database.is_read_only
+            owner.drop(str(tmp_path / "otters.pdf"))
+        with read_only_tree(path.parent):
+            assert [paper.title for paper in library.papers()] == ["Ice of the Alps"]
+
+
+def test_a_log_that_was_left_behind_is_not_ignored(tmp_path: Path) -> None:
+    shelf(tmp_path)
+    path = tmp_path / "vectorstore" / "library.sqlite"
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    with closing(Library(path)) as library:
+        library.link([SourceFile(str(tmp_path / "more.pdf"), "more.pdf", "otters.pdf")])
+        for name in ("library.sqlite", "library.sqlite-wal"):  # as after a kill
+            shutil.copy(path.with_name(name), copied / name)
+    with read_only_tree(copied):
+        with pytest.raises(StoreError, match="cannot be used now"):
+            Library(copied / "library.sqlite")
+        with pytest.raises(StoreError, match="cannot be used now"):
+            Conversations(copied / "library.sqlite").summaries()
+    with closing(Library(copied / "library.sqlite")) as library:
+        assert "more.pdf" in {file.name for file in library.files()}
