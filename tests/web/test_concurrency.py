@@ -142,7 +142,7 @@ def test_a_page_that_renders_forever_delays_neither_other_requests_nor_shutdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    monkeypatch.setattr(visible_text, "_SEARCH_S", 0.0)
+    monkeypatch.setattr(visible_text, "_FILE_PIXELS", 0)
     app = hashing_app(tmp_path, LLM="builtin", PARSE_TIMEOUT_S=10 * LIMIT_S)
     app.settings.PAPERS_DIR.mkdir()
     slow_page(app.settings.PAPERS_DIR / "slow.pdf", "It tells of moss.", 100_000)
