@@ -91,7 +91,7 @@ class Desk:
 
     def put(self, file: str, content: bytes) -> Path:
         """Write a paper, in a new file that takes the place of the old one."""
-        path, new = self.papers / file, self.root / "tmp" / "new-paper"
+        path, new = self.papers / file, self.papers / ".new-paper"  # hidden, and on the same disk
         new.write_bytes(content)
         if path.is_dir():
             remove(path)

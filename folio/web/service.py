@@ -82,11 +82,12 @@ class Service:
 
     def warm_up(self) -> None:
         """Load what the first question needs, check the indexes and delete stale uploads, in background threads."""
-        if self._app.logs_questions and not self._conversations.are_stored:
-            say(
-                "The folder of the index cannot be written: questions are not logged, and conversations are kept until"
-                " Folio stops."
-            )
+        with suppress(StoreError):  # an index that cannot be opened is reported with the first request
+            if self._app.logs_questions and not self._conversations.are_stored:
+                say(
+                    "The folder of the index cannot be written: questions are not logged, and conversations are kept"
+                    " until Folio stops."
+                )
         run_in_background(self.paper_files.delete_stale_uploads)
         warm_up()
         self._app.check_indexes_in_background()

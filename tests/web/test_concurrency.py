@@ -189,3 +189,13 @@ def test_fifty_concurrent_clients_get_their_own_answers(tmp_path: Path, monkeypa
         assert len({conversation for conversation, _ in talks}) == 50
         listed = httpx.get(f"{live.url}/conversations", **HTTP_ONLY).json()["conversations"]
         assert {(one["id"], one["title"]) for one in listed} == set(talks)
+
+
+def test_the_server_starts_over_a_damaged_index_and_says_so(tmp_path: Path) -> None:
+    app = hashing_app(tmp_path, LLM="builtin")
+    app.library_path.parent.mkdir(parents=True)
+    app.library_path.write_bytes(b"no database" * 1000)
+    with Live(app) as live, live.client() as client:
+        reply = client.get("/papers")
+    assert reply.status_code == 500
+    assert "--rebuild" in reply.json()["remedy"]
