@@ -19,7 +19,6 @@ from campaign import papers
 from campaign.desk import Desk, Ended, Failed, Work
 from campaign.papers import Name
 from campaign.web import Request, session
-from folio.files import sha256_file
 
 Plan = Mapping[str, Name]  # file name -> the made paper in it
 Found = dict[str, Any]  # what a probe found
@@ -325,8 +324,3 @@ def _write(path: Path, value: object) -> None:
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.write_text(json.dumps(value), encoding="utf-8")
     os.replace(new, path)
-
-
-def on_disk(desk: Desk) -> dict[str, str]:
-    """The SHA-256 of each file in the folder of papers."""
-    return {path.name: sha256_file(path) for path in sorted(desk.papers.glob("*.pdf")) if path.is_file()}

@@ -13,7 +13,6 @@ import io
 import os
 import pickle
 import resource
-import shutil
 import signal
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from typing import Any, Literal, NoReturn
 from campaign import papers
 from campaign.papers import Name
 from folio import workers
+from folio.files import remove
 from tests.helpers.fakes import HashingApp, HashingEmbedder, read_here
 from tests.helpers.paths import ROOT
 
@@ -275,18 +275,28 @@ class Desk:
             yield found
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def end_with_parent() -> None:
     """This process is killed when the one that forked it ends. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, <sys/prctl.h>
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Do work in a forked process that ends with this one; returns its id. Its exit code is 1 if the work raises."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        end_with_parent()
+        work()
+        code = 0
+    except KeyboardInterrupt:
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 def preload() -> None:

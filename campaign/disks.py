@@ -15,8 +15,9 @@ from time import sleep
 
 from campaign import papers
 from campaign.bench import Bench
-from campaign.desk import Failed, Work, remove
+from campaign.desk import Failed, Work
 from campaign.kills import change_of, complete
+from folio.files import remove
 
 _NEW_NAMESPACE, _PRIVATE, _READ_ONLY, _REMOUNT = 0x20000, 0x44000, 1, 32  # <sched.h>, <sys/mount.h>
 _ACTIONS = ("first", "ingest", "replace", "prune", "rebuild", "repair", "upload", "remove", "chat")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from campaign import papers
 from campaign.bench import FLAVOURS, Bench, Found
-from campaign.desk import Desk, Failed, remove
+from campaign.desk import Desk, Failed
+from folio.files import remove
 from tests.helpers.fakes import overwrite
 
 # How often each kind of file is damaged

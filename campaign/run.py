@@ -15,12 +15,13 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from campaign.bench import Bench
-from campaign.desk import Desk, Failed, end_with_parent, preload
+from campaign.desk import Desk, Failed, forked, preload
 
 # Kinds of trials, and their shares
 KINDS = {"kills": 30, "flips": 30, "pdfs": 24, "swaps": 8, "disks": 8}
@@ -83,21 +84,12 @@ class Runner:
         answer = self.work / f"{self.name}.result"
         answer.unlink(missing_ok=True)
         began, worked = monotonic(), _cpu_s()
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                end_with_parent()
-                results = self._batch(group) if kind == "pdfs" else [self._one(group[0], kind, number)]
-                answer.write_text("\n".join(json.dumps(asdict(result)) for result in results))
-                code = 0
-            except KeyboardInterrupt:
-                pass
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(code)
-        os.waitpid(child, 0)
+
+        def work() -> None:
+            results = self._batch(group) if kind == "pdfs" else [self._one(group[0], kind, number)]
+            answer.write_text("\n".join(json.dumps(asdict(result)) for result in results))
+
+        os.waitpid(forked(work), 0)
         if not answer.exists():
             seconds = monotonic() - began
             return [Result(seed, kind, False, seconds, 0, 0, "", "The trial's own process ended.") for seed in group]
@@ -182,22 +174,10 @@ def campaign(
             file.write("\n")
     prepare()
     with workplace() as work:
-        children = []
-        for job in range(jobs):
-            child = os.fork()
-            if not child:
-                code = 1
-                try:
-                    end_with_parent()
-                    _work(Runner(work, sources, f"desk-{job}"), left[job::jobs], out, end)
-                    code = 0
-                except KeyboardInterrupt:
-                    pass
-                except BaseException:
-                    traceback.print_exc()
-                finally:
-                    os._exit(code)
-            children.append(child)
+        children = [
+            forked(partial(_work, Runner(work, sources, f"desk-{job}"), left[job::jobs], out, end))
+            for job in range(jobs)
+        ]
         try:
             for child in children:
                 os.waitpid(child, 0)

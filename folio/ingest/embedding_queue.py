@@ -19,7 +19,8 @@ import numpy as np
 from folio.errors import PaperError, StoreRefused
 from folio.ingest import chunking
 from folio.protocols import Embedder
-from folio.store.library import Library, text_hash
+from folio.store.digests import text_hash
+from folio.store.library import Library
 from folio.types import NewPaper, SourceFile, Vectors
 
 # Batches given to the embedder: the current one and the next. A kill loses these only; all others have been saved.
@@ -117,11 +118,10 @@ class EmbeddingQueue:
                 wait([self._sent[0][1]])
             elif not self._complete and not (self._sent and self._sent[0][1].done()):
                 return
-            while self._sent and self._sent[0][1].done():
+            if self._sent and self._sent[0][1].done():
                 self._save_vectors()
                 self._send(allow_partial)
-                yield from self._add_complete()  # before the next batch, which may have failed
-            yield from self._add_complete()
+            yield from self._add_complete()  # before the next batch, which may have failed
 
     def finish(self) -> Iterator[Added]:
         """Add all remaining papers."""

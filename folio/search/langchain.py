@@ -93,10 +93,10 @@ def vector_store(library: Library, embedder: Embedder) -> Any:
         """Documents by chunk id, read from the library on demand."""
 
         def search(self, search: str) -> str | Document:
-            for chunk in library.chunks([int(search)]).values():
-                (paper,) = library.papers_by_id([chunk.paper_id])
-                return to_document(Hit(chunk, paper, library.text(chunk.paper_id, chunk.start, chunk.end), 0.0))
-            return f"ID {search} not found."
+            if int(search) not in library.chunks([int(search)]):
+                return f"ID {search} not found."
+            ((chunk, paper, text),) = library.read_chunks([int(search)])
+            return to_document(Hit(chunk, paper, text, 0.0))
 
     ids = {chunk_id: str(chunk_id) for chunk_id in sorted(library.chunk_ids())}
     return FAISS(

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from folio.store.library import Library, text_hash
+from folio.store.digests import text_hash
+from folio.store.library import Library
 from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, Section, Sentence
 
 

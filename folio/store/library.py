@@ -19,8 +19,7 @@ import numpy as np
 from folio.errors import IndexDamaged
 from folio.store import rows
 from folio.store.database import Database
-from folio.store.digests import pack_vector, row_digest, text_crc
-from folio.store.digests import text_hash as text_hash  # for those who use the library
+from folio.store.digests import pack_vector, row_digest, text_crc, text_hash
 from folio.store.library_check import LibraryCheck
 from folio.types import Chunk, Failure, NewPaper, Paper, Passage, SourceFile, Stamp, Vectors
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 # What Folio writes into the folder of a store
 NAMES = (
-    *("library.*", "rebuild.*", "damaged-*", "vectors*", "lexical*"),
+    *("library.*", "rebuild.*", "vectors*", "lexical*"),
     *("evaluations", "chat_history", "writer.lock"),
 )
 

@@ -15,7 +15,8 @@ import pytest
 from folio.errors import ModelError, PaperError
 from folio.ingest import embedding_queue
 from folio.ingest.embedding_queue import Added, EmbeddingQueue, PaperFile, embed_and_add
-from folio.store.library import Library, text_hash
+from folio.store.digests import text_hash
+from folio.store.library import Library
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.fakes import HashingEmbedder
 

@@ -21,7 +21,7 @@ import pytest
 
 from folio import workers
 from folio.errors import StoreMissing
-from folio.store.library import text_hash
+from folio.store.digests import text_hash
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_once
 from tests.helpers.ollama_server import OllamaStandIn

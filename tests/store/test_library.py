@@ -16,7 +16,8 @@ import pytest
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
-from folio.store.library import Library, text_hash
+from folio.store.digests import text_hash
+from folio.store.library import Library
 from folio.store.migrations import STEPS
 from folio.store.rows import SELECT_PAPERS
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
