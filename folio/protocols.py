@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from folio.types import Answer, Evidence, Hit, RejectedSentence, Sentence, Style, Tokens, Vectors
+from folio.types import Answer, Checking, Evidence, Hit, RejectedSentence, Sentence, Style, Tokens, Vectors
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -89,7 +89,7 @@ class Answerer(Protocol):
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | RejectedSentence]:
+    ) -> Iterator[Sentence | RejectedSentence | Checking]:
         """Yield the answer's sentences; a yielded sentence is final. Raises ModelError."""
         ...
 

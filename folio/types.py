@@ -274,26 +274,45 @@ class Section:
 SUMMARY, ANALYSIS = Section("Summary"), Section("Analysis")
 
 
+# quoted: the paper's words, or nearly. reworded: a model's words, to be shown with a mark and beside their quote.
+Outcome = Literal["quoted", "reworded"]
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer with its citations."""
+    """One statement of an answer with its citations; it may be a list or lines of code."""
 
     text: str
     citations: tuple[Citation, ...]
     against: tuple[Citation, ...] = ()  # quotes from other papers that disagree with it
     section: Section = Section()  # of a report
+    outcome: Outcome = "quoted"
+    verified_by: str = ""  # the verifier that agreed with a reworded statement; "" if none ran
+    instead_of: str = ""  # a model's statement that was left out, and whose place this quote takes
 
     def __post_init__(self) -> None:
         _require(bool(self.text.strip()), "a sentence has words")
         _require(bool(self.citations), "a sentence has a citation")
+        _require(
+            self.outcome == "quoted" or all(citation.support < 1 for citation in self.citations),
+            "only a quoted sentence has support 1",
+        )
+        _require(self.outcome == "quoted" or not self.instead_of, "what takes the place of a statement is a quote")
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedSentence:
-    """A sentence that a model wrote and that is not shown, because the evidence does not support it."""
+    """A statement that a model wrote and that is left out, because the evidence does not support it."""
 
     text: str
-    reason: str  # sent to the model, which gets one retry
+    reason: str  # in words; sent to the model, which gets one retry
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """So many statements are waiting for their verifier; those that pass are shown when they are through."""
+
+    count: int
 
 
 Style = Literal["plain", "report"]
@@ -310,8 +329,10 @@ class Answer:
     dropped: int = 0  # sentences of the model that no evidence supports
     notice: str = ""  # a remark to show with it, such as that it was cut short
     style: Style = "plain"
+    left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in dropped; () for an answer of an older Folio
 
     def __post_init__(self) -> None:
+        _require(len(self.left_out) in (0, self.dropped), "dropped counts the statements that are left out")
         numbers = [evidence.number for evidence in self.evidence]
         _require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
         for citation in self.citations:

@@ -24,9 +24,10 @@ from folio.answer import prompts
 from folio.answer.evidence import GatheredEvidence
 from folio.protocols import Answerer
 from folio.search.langchain import FolioRetriever, HitDocument, Search
-from folio.types import Answer, Hit, RejectedSentence, Sentence, Style
+from folio.types import Answer, Checking, Hit, RejectedSentence, Sentence, Style
 
 OnSentence = Callable[[Sentence], None]
+OnChecking = Callable[[int], None]
 Gather = Callable[[Sequence[Hit]], GatheredEvidence]
 
 
@@ -47,23 +48,39 @@ class CitedAnswer(BaseCombineDocumentsChain):
     style: Style
 
     def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
-        """The Answer to inputs["question"] from these documents. Calls inputs["on_sentence"] for each sentence."""
+        """The Answer to inputs["question"] from these documents. Calls inputs["on_sentence"] for each sentence.
+
+        inputs["on_checking"] is called with the number of statements that wait for their verifier.
+        """
         gathered = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
         on_sentence: OnSentence = inputs["on_sentence"]
+        on_checking: OnChecking = inputs["on_checking"]
         sentences: list[Sentence] = []
-        dropped = 0
-        for sentence in self.answerer.sentences(inputs["question"], gathered.evidence, self.style):
-            if isinstance(sentence, RejectedSentence):
-                dropped += 1
+        left_out: list[RejectedSentence] = []
+        for part in self.answerer.sentences(inputs["question"], gathered.evidence, self.style):
+            if isinstance(part, RejectedSentence):
+                left_out.append(part)
+            elif isinstance(part, Checking):
+                on_checking(part.count)
             else:
-                sentences.append(sentence)
-                on_sentence(sentence)
+                sentences.append(part)
+                on_sentence(part)
         notices = [_left_out_notice(gathered.left_out)] if gathered.left_out else []
         if gathered.evidence and self.answerer.notice:
             notices.append(self.answerer.notice)
         question = inputs["question"]
         notice = " ".join(notices)
-        return Answer(question, question, tuple(sentences), gathered.evidence, dropped, notice, self.style), {}
+        answer = Answer(
+            question,
+            question,
+            tuple(sentences),
+            gathered.evidence,
+            len(left_out),
+            notice,
+            self.style,
+            tuple(left_out),
+        )
+        return answer, {}
 
     async def acombine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         return self.combine_docs(docs, **inputs)
@@ -77,7 +94,7 @@ def _left_out_notice(count: int) -> str:
 def make_chain(
     search: Search, rewrite: Callable[[str], str], gather: Gather, answerer: Answerer, style: Style
 ) -> ConversationalRetrievalChain:
-    """The chain. Invoke it with question, chat_history and on_sentence; its output has an Answer under "answer"."""
+    """The chain. Its input: question, chat_history, on_sentence, on_checking. Its output has an Answer as "answer"."""
 
     def no_model(_: object) -> str:
         raise AssertionError("the question generator and the combine step call the answerer")

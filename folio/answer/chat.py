@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
+OnChecking = Callable[[int], None]
 
 # Earlier turns whose evidence is a candidate for the next question.
 REMEMBERED_EVIDENCE = 3
@@ -86,11 +87,18 @@ class Chat:
         """The embedder, the reranker and the answerer, by the names that people see."""
         return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
-    def ask(self, question: str, on_sentence: OnSentence = _ignore, on_hits: OnHits = _ignore) -> Reply:
+    def ask(
+        self,
+        question: str,
+        on_sentence: OnSentence = _ignore,
+        on_hits: OnHits = _ignore,
+        on_checking: OnChecking = _ignore,
+    ) -> Reply:
         """Answer a question from the papers.
 
         on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
-        raise ends the answer. Raises UsageError for an empty question, and ModelError. After an error the conversation
+        raise ends the answer. on_checking is called with the number of statements that wait for their verifier, each
+        time that it changes. Raises UsageError for an empty question, and ModelError. After an error the conversation
         is as it was before.
         """
         question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
@@ -104,7 +112,7 @@ class Chat:
             chain = self._loaded_chain()
             self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
-        inputs = {"question": question, "chat_history": history, "on_sentence": on_sentence}
+        inputs = {"question": question, "chat_history": history, "on_sentence": on_sentence, "on_checking": on_checking}
         output = (chain or self._loaded_chain()).invoke(inputs)
         self._clock.lap("answer")
         answer: Answer = replace(output["answer"], question=question)

@@ -15,7 +15,7 @@ from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.protocols import Answerer, Embedder
 from folio.text import estimate_tokens, tokenize
-from folio.types import Answer, Evidence, RejectedSentence, Sentence, Style
+from folio.types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style
 
 # Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
@@ -72,7 +72,7 @@ class OllamaAnswerer:
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | RejectedSentence]:
+    ) -> Iterator[Sentence | RejectedSentence | Checking]:
         """See protocols.Answerer. If nothing that the model wrote can be shown, it is asked once more.
 
         If that gives nothing either, the stand-in answers from the same evidence. Raises ModelError.
@@ -104,7 +104,7 @@ class OllamaAnswerer:
 
     def _attempt(
         self, rules: str, prompt: str, verifier: SentenceVerifier, style: Style, spare: int
-    ) -> Generator[Sentence | RejectedSentence, None, validation.ValidationResult]:
+    ) -> Generator[Sentence | RejectedSentence | Checking, None, validation.ValidationResult]:
         self._cut = False
         return (
             yield from validation.check(

@@ -8,7 +8,7 @@ from typing import Any
 
 from folio.store.digests import text_hash
 from folio.store.library import Library
-from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, Section, Sentence
+from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, RejectedSentence, Section, Sentence
 
 
 def snapshot_of(answer: Answer) -> str:
@@ -23,6 +23,9 @@ def snapshot_of(answer: Answer) -> str:
                     "section": str(sentence.section),
                     "citations": [_citation_fields(citation) for citation in sentence.citations],
                     "against": [_citation_fields(citation) for citation in sentence.against],
+                    "outcome": sentence.outcome,
+                    "verified_by": sentence.verified_by,
+                    "instead_of": sentence.instead_of,
                 }
                 for sentence in answer.sentences
             ],
@@ -30,6 +33,7 @@ def snapshot_of(answer: Answer) -> str:
             "dropped": answer.dropped,
             "notice": answer.notice,
             "style": answer.style,
+            "left_out": [[rejected.text, rejected.reason] for rejected in answer.left_out],
         }
     )
 
@@ -52,6 +56,9 @@ def restore(snapshot: str, library: Library) -> Answer | None:
                 tuple(_restore_citation(citation, evidence) for citation in kept["citations"]),
                 tuple(_restore_citation(citation, evidence) for citation in kept["against"]),
                 Section.parse(kept["section"]),
+                kept.get("outcome", "quoted"),  # an older Folio showed nothing else
+                kept.get("verified_by", ""),
+                kept.get("instead_of", ""),
             )
             for kept in answer["sentences"]
         )
@@ -65,6 +72,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
         answer["dropped"],
         answer["notice"],
         answer["style"],
+        tuple(RejectedSentence(text, reason) for text, reason in answer.get("left_out", ())),
     )
 
 

@@ -16,7 +16,7 @@ from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, 
 from folio.models.ollama import OllamaServer
 from folio.protocols import Answerer
 from folio.text import estimate_tokens
-from folio.types import REFUSAL, RejectedSentence, Sentence
+from folio.types import REFUSAL, Checking, RejectedSentence, Sentence
 from tests.helpers.factories import answer_of, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_models import LLAMA, Model
@@ -54,14 +54,15 @@ def make(ollama_server: OllamaStandIn) -> Make:
     return answerer
 
 
-def told(found: Sentence | RejectedSentence) -> tuple[str, list[tuple[int, str]]]:
+def told(found: Sentence | RejectedSentence | Checking) -> tuple[str, list[tuple[int, str]]]:
     """A sentence, and the evidence and words of each quote; none for one that is withheld."""
+    assert not isinstance(found, Checking)
     return found.text, [(c.evidence, c.quote) for c in found.citations] if isinstance(found, Sentence) else []
 
 
 def asked(
     answerer: OllamaAnswerer, *texts: str, question: str = "What?", **style: Any
-) -> list[Sentence | RejectedSentence]:
+) -> list[Sentence | RejectedSentence | Checking]:
     return list(answerer.sentences(question, evidence_on(*texts), **style))
 
 

@@ -25,6 +25,7 @@ from folio.types import (
     NewPaper,
     PageMap,
     Paper,
+    RejectedSentence,
     Section,
     Sentence,
     SourceFile,
@@ -61,9 +62,38 @@ def test_the_papers_are_those_of_the_answers(library: Library) -> None:
     assert library.papers() == [ICE_PAPER, MELT_PAPER]
 
 
-@pytest.mark.parametrize("answer", [ANSWER, REPORT, REFUSED, replace(ANSWER, dropped=3, notice="It was cut.")])
+LEFT_OUT = (RejectedSentence("The ice is blue.", "it does not say this"),)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ANSWER,
+        REPORT,
+        REFUSED,
+        replace(ANSWER, dropped=3, notice="It was cut."),
+        replace(ANSWER, dropped=1, left_out=LEFT_OUT),
+        replace(ANSWER, sentences=(replace(ANSWER.sentences[0], instead_of="The ice is blue."),)),
+    ],
+)
 def test_an_answer_is_restored_unchanged(library: Library, answer: Answer) -> None:
     assert restore(snapshot_of(answer), library) == answer
+
+
+def test_a_reworded_sentence_is_restored_as_one(library: Library) -> None:
+    (first, *_) = ANSWER.sentences
+    near = tuple(replace(citation, support=0.8) for citation in first.citations)
+    reworded = replace(first, citations=near, outcome="reworded", verified_by="llama3.1:8b")
+    answer = replace(ANSWER, sentences=(reworded,))
+    assert restore(snapshot_of(answer), library) == answer
+
+
+def test_an_answer_that_an_older_version_kept_is_restored(library: Library) -> None:
+    kept = json.loads(snapshot_of(ANSWER))
+    del kept["left_out"]
+    for sentence in kept["sentences"]:
+        del sentence["outcome"], sentence["verified_by"], sentence["instead_of"]
+    assert restore(json.dumps(kept), library) == ANSWER
 
 
 def test_a_snapshot_has_no_text_of_the_papers() -> None:
