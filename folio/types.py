@@ -367,14 +367,6 @@ Notice = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
-    """The state of the library that an index was built from. A rebuild starts a new epoch, each paper a generation."""
-
-    epoch: str
-    generation: int
-
-
-@dataclass(frozen=True, slots=True)
 class SourceFile:
     """A PDF on disk, as discovered by ingest."""
 
@@ -390,13 +382,3 @@ class Failure:
     file: SourceFile
     happened: str
     remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A chunk with its text, for the BM25 index."""
-
-    id: int
-    paper_id: str
-    title: str
-    text: str

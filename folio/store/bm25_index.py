@@ -29,9 +29,9 @@ from folio.store.checksums import (
     write_manifest,
 )
 from folio.store.engine_errors import Found, engine_errors, require_possible
+from folio.store.rows import Passage, Stamp
 from folio.temporary import temporary_folder
 from folio.text import VERSION, tokenize
-from folio.types import Passage, Stamp
 
 if TYPE_CHECKING:
     import tantivy

@@ -25,9 +25,10 @@ from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
 from folio.store.bm25_index import OkapiIndex, TantivyIndex
 from folio.store.checksums import any_damaged
 from folio.store.library import Library
+from folio.store.rows import Stamp
 from folio.store.vector_index import MANIFEST as VECTORS_MANIFEST
 from folio.store.vector_index import VectorIndex
-from folio.types import Notice, Stamp
+from folio.types import Notice
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"

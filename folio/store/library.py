@@ -21,7 +21,8 @@ from folio.store import rows
 from folio.store.database import Database
 from folio.store.digests import pack_vector, row_digest, text_crc, text_hash
 from folio.store.library_check import LibraryCheck
-from folio.types import Chunk, Failure, NewPaper, Paper, Passage, SourceFile, Stamp, Vectors
+from folio.store.rows import Passage, Stamp
+from folio.types import Chunk, Failure, NewPaper, Paper, SourceFile, Vectors
 
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
 _PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")

@@ -7,13 +7,32 @@ completes "The library is damaged: ..."; `Database.read` makes StoreDamaged of t
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
 from folio.store.digests import row_digest, vector_bytes
-from folio.types import Chunk, Failure, PageMap, Paper, SourceFile, Stamp
+from folio.types import Chunk, Failure, PageMap, Paper, SourceFile
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The state of the library that an index was built from. A rebuild starts a new epoch, each paper a generation."""
+
+    epoch: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with its text, for the BM25 index."""
+
+    id: int
+    paper_id: str
+    title: str
+    text: str
 
 
 def typed(kind: type[T], value: object, what: str) -> T:

@@ -22,7 +22,8 @@ from folio.errors import IndexDamaged
 from folio.store.checksums import Checksums, Identity, check, from_json, read_manifest, to_json, write_manifest
 from folio.store.engine_errors import engine_errors, require_possible
 from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Ids, ReadVectors, Segment, SegmentMeta, build, build_flat
-from folio.types import Stamp, Vectors
+from folio.store.rows import Stamp
+from folio.types import Vectors
 
 MANIFEST = "vectors.json"
 NAME = "vector"

@@ -12,7 +12,7 @@ from folio.errors import IndexDamaged
 from folio.store import bm25_index
 from folio.store.bm25_index import MANIFEST, OkapiIndex, TantivyIndex, rarity
 from folio.store.checksums import read_manifest, write_manifest
-from folio.types import Passage, Stamp
+from folio.store.rows import Passage, Stamp
 from tests.helpers.fakes import overwrite
 
 STAMP = Stamp("epoch", 1)

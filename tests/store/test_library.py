@@ -19,8 +19,8 @@ from folio.ingest.chunking import chunk_id
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.migrations import STEPS
-from folio.store.rows import SELECT_PAPERS
-from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Stamp, Vectors
+from folio.store.rows import SELECT_PAPERS, Stamp
+from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.paths import ROOT
 from tests.helpers.permissions import read_only
 

@@ -11,8 +11,9 @@ import pytest
 
 from folio.errors import IndexDamaged
 from folio.store.checksums import checksums, read_manifest, to_json, write_manifest
+from folio.store.rows import Stamp
 from folio.store.vector_index import MANIFEST, VectorIndex
-from folio.types import Stamp, Vectors
+from folio.types import Vectors
 from tests.helpers.fakes import overwrite
 
 STAMP = Stamp("0123456789abcdef", 3)
