@@ -1,11 +1,24 @@
-"""Protocols with more than one implementation: embedders, BM25 engines, rerankers, answerers."""
+"""Protocols with more than one implementation: embedders, BM25 engines, rerankers, answerers, verifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from folio.types import Answer, Checking, Evidence, Hit, RejectedSentence, Sentence, Style, Tokens, Vectors
+from folio.types import (
+    Answer,
+    Checking,
+    Claim,
+    Entailment,
+    Evidence,
+    Hit,
+    PromptStart,
+    RejectedSentence,
+    Sentence,
+    Style,
+    Tokens,
+    Vectors,
+)
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -95,4 +108,18 @@ class Answerer(Protocol):
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """A follow-up rewritten so that it stands alone. Raises ModelError."""
+        ...
+
+
+class Verifier(Protocol):
+    """Judges whether cited sentences entail a statement."""
+
+    name: str
+
+    def for_answer(self, start: PromptStart) -> Verifier:
+        """One that shares the beginning of an answer's prompt; a verifier without that prompt returns itself."""
+        ...
+
+    def entails(self, claims: Sequence[Claim]) -> Iterator[Entailment]:
+        """One for each claim, in order, as each is known. Raises ModelError."""
         ...
