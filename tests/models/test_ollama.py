@@ -14,8 +14,8 @@ from langchain_ollama import ChatOllama
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.models.ollama import ModelInfo, OllamaServer, base_url, client_kwargs, is_local
 from folio.models.ollama_errors import broke_off, is_transient, translate
-from tests.helpers.ollama_models import LLAMA, MINILM
-from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
+from tests.helpers.ollama_models import LLAMA, MINILM, VERSION
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 URL = "http://127.0.0.1:11434"
 

@@ -21,7 +21,7 @@ def reply(url: str, rules: str = "", shape: Json | None = None) -> str:
 def test_request_body() -> None:
     shape = {"type": "object", "properties": {"question": {"type": "string"}}}
     with OllamaStandIn(reply=lambda messages: "Because it is so.") as server:
-        assert reply(server.url, "Be brief.", shape) == "Because it is so."
+        assert reply(server.url, "Be brief.", shape) == '{"question": "Because it is so."}'
         assert reply(server.url) == "Because it is so."
         first, second = server.bodies("/api/chat")
     assert [(message["role"], message["content"]) for message in first["messages"]] == [
