@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from jsonschema import Draft202012Validator, SchemaError
+from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
 
 Json = dict[str, Any]
 

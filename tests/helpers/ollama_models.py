@@ -162,7 +162,7 @@ class OllamaModels:
         self.loaded: dict[str, Model] = {}
         self.reply = reply
         self.count_tokens = count_tokens
-        self.split = split_words
+        self.split: Callable[[str], list[str]] = split_words  # the tokenizer of what the models write
         self.version = VERSION  # an older one says less
         self.ignores_format = False  # it writes prose although a schema was given
         self.cut: list[str] = []  # texts and messages that the models did not see whole

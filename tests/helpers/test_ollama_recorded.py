@@ -95,7 +95,7 @@ def ask(server: OllamaStandIn, exchange: Json) -> httpx.Response:
     content = request if isinstance(request, str) else json.dumps(request).replace("<<LONG>>", LONG)
     # Under a schema the recorded model wrote letter by letter; in plain JSON it wrote blanks only.
     shaped = isinstance(request, dict) and "format" in request
-    server.split = list if shaped else split_words
+    server.split = (lambda text: [*text]) if shaped else split_words
     server.reply = lambda messages: "{" + 40 * "\n" if shaped and request["format"] == "json" else WRITTEN
     body = None if request is None else content.encode()
     with httpx.Client(trust_env=False, verify=False, timeout=30) as client:
