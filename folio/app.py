@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from folio.errors import StoreMissing, UsageError
+from folio.errors import OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.model_choice import ModelChoice
 from folio.offline import go_offline
@@ -147,6 +147,21 @@ class App:
             expected["embedder"] = self.settings.EMBEDDER
         indexes.require_fingerprint(library, {**made_with, **expected})
 
+    def _require_same_embedder(self, library: Library) -> None:
+        """Raise StoreMismatch if the store was made with another embedder; ModelError if its own cannot be used.
+
+        A server that does not answer now is no reason: without it nothing is known, and if no file is new, nothing is
+        embedded. A store of an earlier version, or from before the model got another parameter, is given the
+        fingerprint that it would get today. The caller holds the writer lock.
+        """
+        made_with = library.fingerprint()
+        if not made_with:
+            return
+        with suppress(OllamaError):
+            now = {**made_with, **fingerprint(self.embedder(library), self.reading)}
+            if now != made_with:
+                library.set_fingerprint(now)
+
     # Ingesting
 
     def ingest(
@@ -157,12 +172,17 @@ class App:
         jobs: int | None = None,
         retry: frozenset[str],
     ) -> Iterator[Outcome]:
-        """Bring the store up to date with these files. The caller holds the writer lock."""
+        """Bring the store up to date with these files. The caller holds the writer lock.
+
+        Raises StoreMismatch if the store was made with other settings, also when no file is new: no question could be
+        asked of it.
+        """
         from folio.ingest import pipeline
 
         library = Library(self.library_path, create=True)
         try:
             self.require_same_settings(library)
+            self._require_same_embedder(library)
             yield from pipeline.ingest(
                 library,
                 files,

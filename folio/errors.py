@@ -14,8 +14,10 @@ FolioError                 exit code 1
 ├── PaperError             1   one file could not be read; the others are not affected
 │   └── PaperLimit             a limit or the computer stopped it: a retry may succeed
 └── ModelError             1   a model cannot be used
-    ├── OllamaError            the server is down, too slow, broke off or sent something unreadable
+    ├── OllamaError            the server is down, too slow, refused the request or sent something unreadable
+    │   └── ModelFailed        the server answers, but could not run the model to the end: a retry may succeed
     ├── ModelMissing           the server, or this computer, does not have the model
+    ├── WrongModel             an embedding model that is to chat, or a chat model that is to embed
     ├── CloudModel             the model would run on someone else's computer
     └── ContextTooSmall        the prompt does not fit into the model
 """
@@ -118,7 +120,15 @@ class OllamaError(ModelError):
     pass
 
 
+class ModelFailed(OllamaError):
+    pass
+
+
 class ModelMissing(ModelError):
+    pass
+
+
+class WrongModel(ModelError):
     pass
 
 

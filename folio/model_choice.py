@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
 from folio.models.cross_encoder import CrossEncoderReranker, find_model
-from folio.models.ollama import OllamaServer, is_local, server_url
+from folio.models.ollama import Capability, OllamaServer, is_local, server_url
 from folio.models.onnx_cache import GRAPHS
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
 from folio.search.builtin_reranker import BuiltinReranker
@@ -29,6 +29,7 @@ class OllamaModel:
     """A model that the settings name."""
 
     use: str  # "embedding model", "chat model"
+    capability: Capability  # what it is used for
     name: str
     required: bool  # the settings ask for Ollama by name
     tokens: int  # of context that a request may take; 0 where that does not matter
@@ -81,8 +82,8 @@ class ModelChoice:
         """The models that the settings name for Ollama."""
         settings = self.settings
         prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
-        yield OllamaModel("embedding model", settings.EMBED_MODEL, settings.EMBEDDER == "ollama", 0)
-        yield OllamaModel("chat model", settings.LLM_MODEL, settings.LLM == "ollama", prompt)
+        yield OllamaModel("embedding model", "embedding", settings.EMBED_MODEL, settings.EMBEDDER == "ollama", 0)
+        yield OllamaModel("chat model", "completion", settings.LLM_MODEL, settings.LLM == "ollama", prompt)
 
     @property
     def chat_model(self) -> str:
@@ -96,10 +97,10 @@ class ModelChoice:
         except OllamaError:
             return []
 
-    def missing_from_ollama(self, model: str) -> str:
-        """How to make Ollama serve this model; "" if it already does. Raises CloudModel."""
+    def missing_from_ollama(self, model: str, capability: Capability) -> str:
+        """How to make Ollama serve this model; "" if it already does. Raises CloudModel, WrongModel."""
         try:
-            self.server.require_local(model)
+            self.server.require_local(model, capability)
         except ModelMissing:
             return f"run `ollama pull {model}`"
         except OllamaError:
@@ -129,7 +130,7 @@ class ModelChoice:
 
     def _ollama_embeds(self) -> bool:
         """Whether a new store can be made with Ollama."""
-        missing = self.missing_from_ollama(self.settings.EMBED_MODEL)
+        missing = self.missing_from_ollama(self.settings.EMBED_MODEL, "embedding")
         if missing:
             self._stand_ins["the embedder all-MiniLM-L6-v2"] = missing
             self.announce()
@@ -205,7 +206,7 @@ class ModelChoice:
         model = settings.LLM_MODEL if model is None else model
         extractive = ExtractiveAnswerer(self.meaning, retriever.term_weights, evidence_tokens=tokens)
         if choice == "auto":
-            missing = self.missing_from_ollama(model)
+            missing = self.missing_from_ollama(model, "completion")
             choice = "builtin" if missing else "ollama"
             if missing:
                 self._stand_ins["answers quoted from the papers"] = missing

@@ -12,7 +12,7 @@ from folio.answer.refusals import is_refusal
 from folio.errors import ContextTooSmall
 from folio.grounding.verifier import SentenceVerifier
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import ChatModel
+from folio.models.ollama_chat import STOPPED, ChatModel
 from folio.protocols import Answerer, Embedder
 from folio.text import estimate_tokens, tokenize
 from folio.types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style
@@ -54,9 +54,9 @@ class OllamaAnswerer:
 
         meaning: measures how close a sentence is to its quote. stand_in: answers where nothing that the model wrote
         can be shown. check_cancelled: called often while waiting for the model; what it raises ends the answer and
-        the server's work on it. Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel.
+        the server's work on it. Asks the server about the model. Raises as OllamaServer.require_local does.
         """
-        info = server.require_local(model)
+        info = server.require_local(model, "completion")
         self._model = ChatModel(server, info.name)
         self._largest = info.context_length or CONTEXT_SIZES[0]
         available = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
@@ -67,6 +67,7 @@ class OllamaAnswerer:
         self._check_cancelled = check_cancelled
         self._context = 0  # tokens that the model was last loaded with
         self._cut = False  # whether the last output was cut off at the limit
+        self._stopped = False  # whether the model was stopped in the last output, as it repeated itself
         self.notice = ""
         self.name = f"{self._model.name} (Ollama)"
 
@@ -105,14 +106,14 @@ class OllamaAnswerer:
     def _attempt(
         self, rules: str, prompt: str, verifier: SentenceVerifier, style: Style, spare: int
     ) -> Generator[Sentence | RejectedSentence | Checking, None, validation.ValidationResult]:
-        self._cut = False
+        self._cut = self._stopped = False
         return (
             yield from validation.check(
                 self._stream(rules, prompt, spare),
                 verifier,
                 style=style,
                 max_chars=LONGEST_TOKEN * self._answer_tokens,
-                is_complete=lambda: not self._cut,
+                is_complete=lambda: not (self._cut or self._stopped),
             )
         )
 
@@ -150,7 +151,7 @@ class OllamaAnswerer:
             yield piece
             if self._cut:
                 return
-        self._cut = done == "length"
+        self._cut, self._stopped = done == "length", done == STOPPED
 
     def _fits(self, system: str, prompt: str) -> bool:
         return _tokens(system, prompt) + self._answer_tokens <= self._largest

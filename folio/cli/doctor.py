@@ -73,7 +73,7 @@ def _ollama(models: ModelChoice) -> Iterator[Row]:
     yield Row("Ollama", f"version {version} at {server.url}", True)
     for model in wanted:
         try:
-            yield _model(model, server.require_local(model.name))
+            yield _model(model, server.require_local(model.name, model.capability))
         except FolioError as error:
             yield Row(model.use, error.happened, False, error.remedy, model.required)
 

@@ -61,7 +61,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.ingest_progress import IngestProgressBar
     from folio.console import say
-    from folio.errors import ModelError, StoreError, UsageError
+    from folio.errors import ModelError, OllamaError, StoreError, UsageError
     from folio.ingest import discovery
 
     began = perf_counter()
@@ -94,10 +94,12 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                     progress.done(outcome)
                 if arguments.prune:
                     outcomes += app.prune()
-        except (KeyboardInterrupt, ModelError):
+        except (KeyboardInterrupt, ModelError) as error:
             progress.stop()
-            count = f"Papers read so far: {progress.added}."
-            say(f"Stopped. {count} They are kept; run the same command again to continue.")
+            # A model that cannot be used was refused before anything began, and will be again.
+            if progress.added or isinstance(error, KeyboardInterrupt | OllamaError):
+                count = f"Papers read so far: {progress.added}."
+                say(f"Stopped. {count} They are kept; run the same command again to continue.")
             raise
         except StoreError:
             progress.stop()

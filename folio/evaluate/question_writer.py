@@ -81,9 +81,9 @@ class Passage:
 def ask_with(server: OllamaServer, model: str) -> Ask:
     """An Ollama chat model for `write_questions`: temperature 0, with replies constrained to the JSON schema.
 
-    Looks the model up on the server. Raises OllamaError, ModelMissing and CloudModel; a call raises ModelError.
+    Looks the model up on the server. Raises ModelError, and so does a call.
     """
-    info = server.require_local(model)
+    info = server.require_local(model, "completion")
     chat = ChatModel(server, info.name)
     context = min(CONTEXT, info.context_length or CONTEXT)
     shape = ModelReply.model_json_schema()

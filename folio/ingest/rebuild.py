@@ -16,7 +16,7 @@ from folio.ingest.progress import IngestProgress, Outcome
 from folio.protocols import Embedder
 from folio.store import salvage
 from folio.store.database import DAMAGED, set_aside
-from folio.store.fingerprint import Reading, fingerprint
+from folio.store.fingerprint import Reading, differences, fingerprint
 from folio.store.library import Library
 from folio.store.library_check import LibraryCheck
 from folio.types import Notice, SourceFile
@@ -99,7 +99,8 @@ def _open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
     """The library left by an interrupted rebuild if it is sound and can be continued, otherwise an empty one."""
     try:
         library = Library(path, create=True)
-        if library.fingerprint() in ({}, fingerprint) and not library.check():
+        made_with = library.fingerprint()
+        if not (made_with and differences(made_with, fingerprint)) and not library.check():
             return library
         library.close()
     except (StoreDamaged, StoreMismatch):

@@ -11,14 +11,23 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from folio.errors import ModelError, UsageError
-from folio.models.ollama_errors import broke_off, cloud_model, model_missing, not_listening, shorten, translate
+from folio.models.ollama_errors import (
+    broke_off,
+    cloud_model,
+    model_missing,
+    not_listening,
+    shorten,
+    translate,
+    wrong_model,
+)
 from folio.offline import is_loopback
 from folio.types import Progress
 
@@ -32,6 +41,13 @@ PROBE_S = 1.0  # to connect, when only checking whether a server is there
 PROBE_READ_S = 5.0  # a server that is loading a model is slow to answer even this
 CONNECT_S = 5.0
 METADATA_S = 30.0  # lists and descriptions do not need a loaded model
+DESCRIBED_AT_ONCE = 8  # models
+
+Capability = Literal["completion", "embedding"]
+
+# In a Modelfile: a file that the model consists of (weights, adapters, projectors), named after the SHA-256 of its
+# content. Comments, templates and licences have lines that begin with FROM too, but none that ends like this.
+_BLOB = re.compile(r'^(?:FROM|ADAPTER)\s.*sha256-([0-9a-f]{64})"?\s*$', re.MULTILINE)
 
 
 def base_url(host: str) -> str:
@@ -115,11 +131,13 @@ class ModelInfo:
     """A model as the server describes it; None for what it does not say."""
 
     name: str  # with the tag
-    digest: str  # SHA-256 in hex; changes with the weights
+    digest: str  # SHA-256 of the manifest, in hex: changes with weights, template, parameters and licence
     context_length: int | None  # tokens that the model can read
     embedding_length: int | None  # dimension of its vectors
     remote: str  # the host that runs a cloud model; "" for a local one
     num_ctx: int | None = None  # context length that its Modelfile sets, in tokens
+    weights: str = ""  # SHA-256 of each file of weights, joined by "+"; "" if the server does not say
+    capabilities: frozenset[str] | None = None  # "completion", "embedding", ...; None from servers before 0.6.4
 
 
 @dataclass(frozen=True)
@@ -128,6 +146,8 @@ class OllamaServer:
 
     url: str
     timeout_s: float = 300.0
+    # Digest of a model -> whether it can chat and runs on this server.
+    _can_chat: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
@@ -147,11 +167,31 @@ class OllamaServer:
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
     def chat_models(self) -> list[str]:
-        """The names of its chat models, judged by name: no embedding models, no cloud models.
+        """The names of its chat models, no cloud models among them, sorted. Raises OllamaError.
 
-        Raises OllamaError.
+        A model's capabilities are asked for once, several models' at a time. A server that does not tell them is an
+        old one: then models are taken for embedding models by their names.
         """
-        return sorted(name for name in self.models() if "embed" not in name.casefold() and not _is_cloud(name))
+        models = {name: digest for name, digest in self.models().items() if not _is_cloud(name)}
+        new = {digest: name for name, digest in models.items() if digest not in self._can_chat}
+        if new:
+            with ThreadPoolExecutor(min(DESCRIBED_AT_ONCE, len(new))) as pool:
+                for digest, can_chat in zip(new, pool.map(self._chats, new.values()), strict=True):
+                    if can_chat is not None:
+                        self._can_chat[digest] = can_chat
+        return sorted(
+            name for name, digest in models.items() if self._can_chat.get(digest, "embed" not in name.casefold())
+        )
+
+    def _chats(self, name: str) -> bool | None:
+        """Whether a model can chat and runs on this server; None if the server does not say."""
+        try:
+            shown = self._show(name)
+            with self._errors(name):
+                told = shown.get("capabilities")
+                return None if told is None else "completion" in told and not shown.get("remote_host")
+        except ModelError:  # the other models are still offered
+            return None
 
     def _require_listening(self) -> None:
         """Raises OllamaError if nothing listens on this computer, before importing httpx, which takes 0.1 s."""
@@ -176,9 +216,10 @@ class OllamaServer:
     def describe(self, model: str) -> ModelInfo:
         """The server's description of a model. Raises OllamaError, ModelMissing."""
         name, digest = self.resolve(model)
+        shown = self._show(name)
         with self._errors(model):
-            shown = self._json("POST", "/api/show", {"model": name})
             details: dict[str, Any] = shown.get("model_info") or {}
+            capabilities = shown.get("capabilities")
             architecture = details.get("general.architecture", "")
             num_ctx = re.search(r"^num_ctx\s+(\d+)", shown.get("parameters") or "", re.MULTILINE)
             return ModelInfo(
@@ -188,14 +229,25 @@ class OllamaServer:
                 embedding_length=details.get(f"{architecture}.embedding_length") or None,
                 remote=str(shown.get("remote_host") or ""),
                 num_ctx=int(num_ctx[1]) if num_ctx else None,
+                weights="+".join(modelfile_digests(shown.get("modelfile") or "")),
+                capabilities=None if capabilities is None else frozenset(capabilities),
             )
 
-    def require_local(self, model: str) -> ModelInfo:
-        """The description of a model that the server runs itself. Raises CloudModel, OllamaError, ModelMissing."""
+    def _show(self, name: str) -> dict[str, Any]:
+        with self._errors(name):
+            return self._json("POST", "/api/show", {"model": name})
+
+    def require_local(self, model: str, capability: Capability) -> ModelInfo:
+        """The description of a model that the server runs itself and that has this capability, as far as is known.
+
+        Raises CloudModel, WrongModel, OllamaError, ModelMissing.
+        """
         _refuse_cloud_name(model)
         info = self.describe(model)
         if info.remote:
             raise cloud_model(model, info.remote)
+        if info.capabilities is not None and capability not in info.capabilities:
+            raise wrong_model(model, capability)
         return info
 
     def pull(self, model: str, progress: Progress) -> None:
@@ -259,6 +311,11 @@ def _bad_host(host: str) -> UsageError:
         f"OLLAMA_HOST is {host!r}, which is not a server address.",
         "Set it to a host, host:port or a URL without a password, for example 127.0.0.1:11434.",
     )
+
+
+def modelfile_digests(modelfile: str) -> list[str]:
+    """The SHA-256 of each file that a model consists of, as its Modelfile names them: the weights first."""
+    return _BLOB.findall(modelfile)
 
 
 def _tagged(model: str) -> str:

@@ -40,7 +40,7 @@ class OllamaEmbedder:
     def __init__(
         self, server: OllamaServer, model: str, batch: int, retries: int = 4, first_wait_s: float = 0.5
     ) -> None:
-        """Asks the server about the model. Raises OllamaError, ModelMissing, CloudModel, ContextTooSmall.
+        """Asks the server about the model. Raises as OllamaServer.require_local does, and ContextTooSmall.
 
         batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
         before the first retry; each further wait is twice as long, up to MAX_WAIT_S.
@@ -49,7 +49,7 @@ class OllamaEmbedder:
         self._batch = batch
         self._retries = retries
         self._first_wait_s = first_wait_s
-        self._model = server.require_local(model)
+        self._model = server.require_local(model, "embedding")
         self._window = _window(self._model)
         self._part_bytes = self._window - RESERVE
         is_nomic = self._model.name.rpartition("/")[2].startswith("nomic-embed")
@@ -72,6 +72,7 @@ class OllamaEmbedder:
             "embedder": "ollama",
             "model": self._model.name,
             "digest": self._model.digest,
+            **({"weights": self._model.weights} if self._model.weights else {}),
             "dimension": str(self.dimension),
             "passage_prefix": self._passage_prefix,
             "query_prefix": self._query_prefix,

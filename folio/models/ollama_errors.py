@@ -6,10 +6,26 @@ import json
 import re
 from contextlib import suppress
 
-from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError
+from folio.errors import (
+    CloudModel,
+    ContextTooSmall,
+    ModelError,
+    ModelFailed,
+    ModelMissing,
+    OllamaError,
+    WrongModel,
+)
 
-_TRANSIENT = frozenset({429, 500, 502, 503, 504})  # 500: Ollama starts a fresh runner for the next request
+IN_STREAM = -1  # the status of an error that arrives as a line of a stream
+# 500 or a line of a stream: Ollama starts a fresh runner for the next request.
+_TRANSIENT = frozenset({IN_STREAM, 429, 500, 502, 503, 504})
+_FROM_OLLAMA = frozenset({IN_STREAM, 400, 500, 503})  # another status may be of something that is not Ollama
 _OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
+# A killed runner: "an error was encountered while running the model: unexpected EOF".
+_RUNNER_DIED = re.compile(r"\bEOF\b|while running the model", re.IGNORECASE)
+_RUNNING = re.compile(r"^an error was encountered while running the model:\s*", re.IGNORECASE)
+# A 500 that the same request always gets: a bad schema in `format`, an option of another type.
+_BAD_REQUEST = re.compile(r"^invalid (?:JSON schema|format)|must be of type", re.IGNORECASE)
 _CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
 
 
@@ -50,9 +66,9 @@ def not_listening(url: str) -> OllamaError:
     )
 
 
-def broke_off(model: str, url: str) -> OllamaError:
-    """The error for an answer that ended early. langchain-ollama says nothing when a stream ends without `done`."""
-    return OllamaError(
+def broke_off(model: str, url: str) -> ModelFailed:
+    """The error for an answer whose connection ended early."""
+    return ModelFailed(
         f"Ollama at {url} broke off in the middle of an answer from {model}.",
         "Try again; if it happens again, look at the log of the Ollama server.",
     )
@@ -61,22 +77,23 @@ def broke_off(model: str, url: str) -> OllamaError:
 def is_transient(error: Exception) -> bool:
     """Whether the same call may succeed a moment later.
 
-    True if the server is restarting, is busy, or lost its runner. False if it was silent for the whole timeout, if
-    the request is at fault, or if the answer cannot be read.
+    True if the server is restarting, is busy, or lost its runner, also in the middle of a stream. False if it was
+    silent for the whole timeout, if the request is at fault, or if the answer cannot be read.
     """
     import httpx
 
     if refusal := _refusal(error):
         status, text = refusal
-        return status in _TRANSIENT and not _CONTEXT_EXCEEDED.search(text)
+        return status in _TRANSIENT and not _CONTEXT_EXCEEDED.search(text) and not _BAD_REQUEST.search(text)
     return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ConnectTimeout | ConnectionError)
 
 
 def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
-    """status: of the HTTP response; -1 for an error in the middle of a stream."""
+    """status: of the HTTP response, or IN_STREAM."""
+    reason = shorten(_RUNNING.sub("", text))
     if _CONTEXT_EXCEEDED.search(text):
         return ContextTooSmall(
-            f"The text is longer than the context of {model}: {shorten(text)}.",
+            f"The text is longer than the context of {model}: {reason}.",
             "Set CONTEXT_TOKENS lower, or choose a model with a larger context.",
         )
     if status == 404 and "model" in text:
@@ -87,20 +104,28 @@ def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
             "Set OLLAMA_HOST to the address of the Ollama server itself.",
         )
     if status == 503:
-        return OllamaError(
+        return ModelFailed(
             f"Ollama at {url} is busy with other requests.",
             "Wait until they are done, or set OLLAMA_NUM_PARALLEL or OLLAMA_MAX_QUEUE higher on the server.",
         )
-    if status in (-1, 500) and _OUT_OF_MEMORY.search(text):
-        return OllamaError(
-            f"Ollama could not keep {model} running: {shorten(text)}.",
+    if status in (IN_STREAM, 500) and _RUNNER_DIED.search(text):
+        return ModelFailed(
+            f"Ollama stopped while it was running {model}: {reason}.",
+            "Try again; if it happens again, close other programs to free memory, or choose a smaller model.",
+        )
+    if status in (IN_STREAM, 500) and _OUT_OF_MEMORY.search(text):
+        return ModelFailed(
+            f"Ollama could not keep {model} running: {reason}.",
             "Close other programs to free memory, or choose a smaller model.",
         )
     answered = f"responded with status {status}" if status > 0 else "reported an error"
-    return OllamaError(
-        f"Ollama at {url} {answered} for {model}: {shorten(text)}.",
-        "Check that OLLAMA_HOST points to Ollama, and look at the log of the Ollama server.",
-    )
+    happened = f"Ollama at {url} {answered} for {model}: {reason}."
+    look = "look at the log of the Ollama server"
+    if status in (IN_STREAM, 500) and not _BAD_REQUEST.search(text):
+        return ModelFailed(happened, f"Try again; if it happens again, {look}.")
+    if status in _FROM_OLLAMA:
+        return OllamaError(happened, f"{look.capitalize()}, and update Ollama if it is old.")
+    return OllamaError(happened, f"Check that OLLAMA_HOST points to Ollama, and {look}.")
 
 
 def _refusal(error: Exception) -> tuple[int, str] | None:
@@ -123,6 +148,18 @@ def shorten(text: object) -> str:
 
 def model_missing(model: str, url: str) -> ModelMissing:
     return ModelMissing(f"Ollama at {url} does not have the model {model}.", f"Get it with `ollama pull {model}`.")
+
+
+def wrong_model(model: str, capability: str) -> WrongModel:
+    if capability == "embedding":
+        return WrongModel(
+            f"{model} is not an embedding model, so its vectors would not say what a text is about.",
+            "Set EMBED_MODEL to an embedding model, for example nomic-embed-text.",
+        )
+    return WrongModel(
+        f"{model} cannot write text, so it cannot answer.",
+        "Choose a chat model for LLM_MODEL, for example llama3.1:8b.",
+    )
 
 
 def cloud_model(model: str, host: str) -> CloudModel:

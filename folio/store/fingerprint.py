@@ -5,6 +5,7 @@ Parser modules are represented by version numbers, so that answering a question 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,21 @@ class Reading:
 def fingerprint(embedder: Embedder, reading: Reading) -> dict[str, str]:
     """Everything that a store's vectors depend on: a store can be searched only if its fingerprint is the same."""
     return {**embedder.identity(), **reading_fingerprint(reading)}
+
+
+def differences(made_with: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
+    """The fields, sorted, in which a store's fingerprint differs from the expected one so that its vectors would too.
+
+    A model on Ollama has two digests. "weights" is of its files, and decides wherever both sides have it: a changed
+    parameter or template gives the same vectors. "digest" is of the manifest, which names the weights and everything
+    else. It is all that stores of earlier versions have, and all that some servers tell. The same manifest means the
+    same weights. From another manifest nothing follows: neither side says which weights the old one named, and it is
+    gone from the server. Then the weights may have changed, and the store is refused. What changes the vectors besides
+    the weights (the prefixes, and the parameter num_ctx by way of part_bytes) has fields of its own.
+    """
+    decides = "weights" if "weights" in made_with and "weights" in expected else "digest"
+    fields = (made_with.keys() | expected.keys()) - ({"digest", "weights"} - {decides})
+    return sorted(field for field in fields if made_with.get(field) != expected.get(field))
 
 
 def reading_fingerprint(reading: Reading) -> dict[str, str]:

@@ -24,6 +24,7 @@ from folio.store import bm25_index, checksums, vector_index
 from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
 from folio.store.bm25_index import OkapiIndex, TantivyIndex
 from folio.store.checksums import any_damaged
+from folio.store.fingerprint import differences
 from folio.store.library import Library
 from folio.store.rows import Stamp
 from folio.store.vector_index import MANIFEST as VECTORS_MANIFEST
@@ -81,11 +82,9 @@ def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
     made_with = library.fingerprint()
     if not made_with:
         return
-    fields = sorted(made_with.keys() | expected.keys())
     differ = [
         f"{field} is {made_with.get(field, 'unknown')} in the index and {expected.get(field, 'unknown')} now"
-        for field in fields
-        if made_with.get(field) != expected.get(field)
+        for field in differences(made_with, expected)
     ]
     if differ:
         raise StoreMismatch(

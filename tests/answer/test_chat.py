@@ -14,6 +14,7 @@ from langchain_classic.chains import ConversationalRetrievalChain
 from folio import workers
 from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
 from folio.errors import ModelError, OllamaError, UsageError
+from folio.models.ollama_chat import TRIES
 from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.types import REFUSAL, Evidence, Sentence, Style
@@ -435,7 +436,7 @@ def test_a_failure_leaves_the_conversation_as_it_was(
     chat.ask(LENGTH)
     before = list(chat._turns)
     if where == "rewriting":
-        ollama_server.faults.fails = 1
+        ollama_server.faults.fails = TRIES
     elif where == "answering":
         ollama_server.faults.error_after = 30  # the rewritten question is shorter, an answer is not
     said = {"rewriting": [], "answering": [THICK, IS_THICK * 9], "answering again": [THICK, "Paris is in France [1]."]}
@@ -453,7 +454,7 @@ def test_a_failure_leaves_the_conversation_as_it_was(
 
 def test_a_server_that_went_away_is_told_and_may_come_back(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     chat = with_ollama()
-    ollama_server.faults.dropped = 1
+    ollama_server.faults.dropped = TRIES
     with pytest.raises(OllamaError, match="broke off"):
         chat.ask(LENGTH)
     assert not chat.ask(LENGTH).answer.refused

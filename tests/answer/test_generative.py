@@ -12,8 +12,9 @@ import pytest
 from folio.answer import prompts
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.generative import CONTEXT_SIZES, LONGEST_TOKEN, RETRY_TOKENS, TEMPLATE_TOKENS, OllamaAnswerer
-from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelFailed, ModelMissing, OllamaError, WrongModel
 from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import TRIES
 from folio.protocols import Answerer
 from folio.text import estimate_tokens
 from folio.types import REFUSAL, Checking, RejectedSentence, Sentence
@@ -320,10 +321,10 @@ def test_a_server_that_fails_at_the_second_try_is_told(
     ollama_server.reply = [f"{PARIS} [1]"]
     answer = make().sentences("What?", evidence_on(FLOAT))
     assert told(next(answer)) == (PARIS, [])
-    setattr(ollama_server.faults, fault, 1)
-    with pytest.raises(OllamaError, match=happened):
+    setattr(ollama_server.faults, fault, TRIES)
+    with pytest.raises(ModelFailed, match=happened):
         next(answer)
-    assert len(ollama_server.bodies(CHAT)) == 2
+    assert len(ollama_server.bodies(CHAT)) == 1 + TRIES
 
 
 # Evidence that gives orders
@@ -591,12 +592,11 @@ def test_a_slow_server_is_waited_for(ollama_server: OllamaStandIn, make: Make) -
     [
         ({"first_byte_s": 3}, OllamaError, "silent for too long", "OLLAMA_TIMEOUT_S"),
         ({"between_pieces_s": 3}, OllamaError, "silent for too long", "OLLAMA_TIMEOUT_S"),
-        ({"busy": 1}, OllamaError, "busy", "OLLAMA_NUM_PARALLEL"),
-        ({"fails": 1}, OllamaError, "could not keep llama3.1:8b running", "smaller model"),
-        ({"dropped": 1}, OllamaError, "broke off", "log of the Ollama server"),
-        ({"break_after": 2}, OllamaError, "broke off", "log of the Ollama server"),
-        ({"end_after": 2}, OllamaError, "broke off", "log of the Ollama server"),
-        ({"error_after": 2}, OllamaError, "could not keep llama3.1:8b running", "smaller model"),
+        ({"busy": TRIES}, ModelFailed, "busy", "OLLAMA_NUM_PARALLEL"),
+        ({"fails": TRIES}, ModelFailed, "could not keep llama3.1:8b running", "smaller model"),
+        ({"dropped": TRIES}, ModelFailed, "broke off", "log of the Ollama server"),
+        ({"break_after": 2}, ModelFailed, "broke off", "log of the Ollama server"),
+        ({"error_after": 2}, ModelFailed, "could not keep llama3.1:8b running", "smaller model"),
         ({"garbage": "html"}, OllamaError, "did not answer like an Ollama server", "OLLAMA_HOST"),
         ({"garbage": "json"}, OllamaError, "did not answer like an Ollama server", "OLLAMA_HOST"),
         ({"garbage": "list"}, OllamaError, "did not answer like an Ollama server", "OLLAMA_HOST"),
@@ -621,10 +621,18 @@ def test_faults(
     assert type(caught.value) is error
     assert happened in caught.value.happened
     assert remedy in caught.value.remedy
-    assert len(ollama_server.bodies(CHAT)) == 1  # an answer is not asked for twice behind one's back
+    tries = TRIES if fault.keys() <= {"busy", "fails", "dropped"} else 1  # what has begun is not asked for twice
+    assert len(ollama_server.bodies(CHAT)) == tries
     setattr(ollama_server.faults, *next(iter(fault.items())))
     with pytest.raises(error):
         answerer.standalone("And they?", [answer_of("What?", "So.")])
+
+
+def test_a_model_that_is_stopped_is_no_error(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.reply = [f"{FLOAT} [1] They eat" + " -" * 50]
+    answerer = make()
+    assert [told(s) for s in asked(answerer, f"{FLOAT} {EAT}")] == [(FLOAT, [(1, FLOAT)])]  # the rest is no sentence
+    assert answerer.notice == ""
 
 
 def test_sentences_before_the_break_are_told(ollama_server: OllamaStandIn, make: Make) -> None:
@@ -658,8 +666,8 @@ def test_a_model_that_is_not_there_or_was_removed(ollama_server: OllamaStandIn, 
 
 
 def test_a_model_that_cannot_chat(make: Make) -> None:
-    with pytest.raises(OllamaError, match="does not support chat"):
-        asked(make("nomic-embed-text"), FLOAT)
+    with pytest.raises(WrongModel, match="nomic-embed-text cannot write text"):
+        make("nomic-embed-text")
 
 
 def test_a_cloud_model_is_refused(ollama_server: OllamaStandIn, make: Make) -> None:

@@ -10,11 +10,12 @@ import sys
 import pytest
 
 from config import Settings
+from folio.models.ollama_chat import TRIES
 from folio.pdf import ocr
 from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
-from tests.helpers.ollama_models import LLAMA, NOMIC
+from tests.helpers.ollama_models import LLAMA, NOMIC, VERSION
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT, SAMPLE
 
@@ -337,7 +338,7 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
 
 def test_a_chat_goes_on_after_an_error(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
-    ollama_server.faults.fails = 1
+    ollama_server.faults.fails = TRIES
     ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
     ran = ready.query(typed=f"{LENGTH}\n{LENGTH}\n")
     assert ran.code == 0
@@ -502,7 +503,7 @@ def test_the_doctor_with_ollama(with_ollama: CliRunner, ollama_server: OllamaSta
     assert all(
         rows[name] for name in ("Ollama", "embedding model", "chat model", "index", "built with", "FAISS and BM25")
     )
-    assert f"version 0.12.0 at {ollama_server.url}" in text
+    assert f"version {VERSION} at {ollama_server.url}" in text
     assert "nomic-embed-text:latest, context of 2,048 tokens" in text
     assert "llama3.1:8b, context of 131,072 tokens" in text
     del ollama_server.models[LLAMA.name]

@@ -331,10 +331,10 @@ def test_a_model_that_is_missing_or_runs_elsewhere_is_refused(ollama_server: Oll
 
 def test_what_goes_wrong_on_the_way_is_told(ollama_server: OllamaStandIn) -> None:
     ask = question_writer.ask_with(OllamaServer(ollama_server.url), LLAMA.name)
-    ollama_server.faults.end_after = 1
+    ollama_server.faults.break_after = 1
     with pytest.raises(OllamaError, match="broke off"):
         ask("rules", "prompt of several words")
-    ollama_server.faults.end_after = None
+    ollama_server.faults.break_after = None
     ollama_server.faults.fails = 9
     with pytest.raises(OllamaError, match="could not keep"):
         ask("rules", "prompt")

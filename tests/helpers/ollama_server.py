@@ -4,6 +4,7 @@ As the fixture `ollama_server`, or:
 
     with OllamaStandIn(dimension=64) as server:
         server.faults.busy = 2  # the next two model calls get 503, then all is well
+        server.reply = ["first answer", Scripted("no", (("no", -0.1), ("yes", -2.4))), Scripted("The", ending="cut")]
         ... ask server.url ...
         assert server.embedded() == ["search_document: text"]
 """
@@ -22,9 +23,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tests.helpers.ollama_models import NOMIC, Json, OllamaModels, RefusedError, Reply, answer_from_evidence, words_of
+from tests.helpers import ollama_other
+from tests.helpers.ollama_models import (
+    NOMIC,
+    CutError,
+    Json,
+    OllamaModels,
+    RefusedError,
+    Reply,
+    answer_from_evidence,
+    words_of,
+)
 
-VERSION = "0.12.0"
 STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error"
 
 
@@ -43,7 +53,8 @@ class Faults:
     error_after: int | None = None  # pieces after which a line {"error": ...} comes
     garbage: Literal["", "html", "json", "list", "count", "dimension", "nan", "zero"] = ""
     redirect_to: str = ""  # a URL
-    endless: Literal["", "words", "nothing"] = ""  # what comes after an answer without end, whatever num_predict is
+    error: str = STOPPED  # the words of that line, and of a 500
+    endless: Literal["", "words", "blanks", "nothing"] = ""  # what follows an answer for ever, whatever num_predict is
     ignores_truncate: bool = False  # an old server: it cuts in silence even when asked not to
 
 
@@ -146,9 +157,12 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = json.loads(raw)
         except ValueError:
-            self._send(400, {"error": "invalid request body"})
+            self._send(400, {"error": "unexpected EOF"})
         else:
             self._serve(body)
+
+    def do_HEAD(self) -> None:
+        self._serve({})
 
     def log_message(self, format: str, *args: object) -> None:
         """Keeps the tests' output free of a line for each request."""
@@ -168,7 +182,16 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._route(body)
         except RefusedError as refused:
-            self._send(refused.status, {"error": str(refused)})
+            self._refuse(refused)
+        except CutError:
+            self.close_connection = True
+
+    def _refuse(self, refused: RefusedError) -> None:
+        error: object = str(refused)
+        if self.path.startswith("/v1/"):
+            kind = "not_found_error" if refused.status == 404 else "api_error"
+            error = {"message": error, "type": kind, "param": None, "code": None}
+        self._send(refused.status, {"error": error})
 
     def _spoilt(self) -> bool:
         """Whether a fault has taken the place of the answer."""
@@ -176,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.stand_in.take("busy"):
             self._send(503, {"error": "server busy, please try again.  maximum pending requests exceeded"})
         elif self.server.stand_in.take("fails"):
-            self._send(500, {"error": STOPPED})
+            self._send(500, {"error": faults.error})
         elif faults.redirect_to:
             self._send(307, "", {"Location": faults.redirect_to + self.path})
         elif faults.garbage == "html":
@@ -190,10 +213,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self, body: Json) -> None:
         stand_in = self.server.stand_in
         match self.command, self.path:
-            case "GET", "/":
+            case "GET" | "HEAD", "/":
                 self._send(200, "Ollama is running", {"Content-Type": "text/plain; charset=utf-8"})
             case "GET", "/api/version":
-                self._send(200, {"version": VERSION})
+                self._send(200, {"version": stand_in.version})
             case "GET", "/api/tags":
                 self._send(200, stand_in.tags())
             case "POST", "/api/show":
@@ -204,46 +227,73 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(stand_in.chat(body), body)
             case "POST", "/api/pull":
                 self._answer(stand_in.pull(body), body)
+            case "POST", "/api/generate":
+                self._answer(ollama_other.generate(stand_in, body), body)
+            case "GET", "/api/ps":
+                self._send(200, ollama_other.running(stand_in))
+            case "GET", "/v1/models":
+                self._send(200, ollama_other.openai_models(stand_in))
+            case "POST", "/v1/embeddings":
+                self._send(200, ollama_other.openai_embeddings(stand_in, body))
+            case "POST", "/v1/chat/completions":
+                stand_in.find(body)  # refused here, before a stream begins
+                parts = ollama_other.openai_chat(stand_in, body)
+                if body.get("stream"):
+                    self._stream(parts, events=True)
+                else:
+                    self._send(200, next(parts))
+            case "GET", "/api/chat" | "/api/embed" | "/api/show" | "/api/pull" | "/api/generate":
+                self._send(405, "405 method not allowed", {"Content-Type": "text/plain", "Allow": "POST"})
             case _:
                 self._send(404, "404 page not found", {"Content-Type": "text/plain"})
 
     def _answer(self, parts: Iterator[Json], body: Json) -> None:
-        if body.get("stream") is not False:
+        first = next(parts, None)
+        parts = itertools.chain([first] if first else [], parts)
+        # Loading a model is answered with one object, whether a stream was asked for or not.
+        if body.get("stream") is not False and not (first and first.get("done_reason") in ("load", "unload")):
             self._stream(parts)
             return
-        *pieces, last = parts
+        every = list(parts)
+        last = every[-1]
         if "error" in last:
             raise RefusedError(500, last["error"])
         if "message" in last:
-            text = "".join(part["message"]["content"] for part in pieces)
+            text = "".join(part["message"]["content"] for part in every)
             last = {**last, "message": {"role": "assistant", "content": text}}
+        if "response" in last:
+            last = {**last, "response": "".join(part["response"] for part in every)}
+        if logprobs := [each for part in every for each in part.get("logprobs", [])]:
+            last = {**last, "logprobs": logprobs}
         self._send(200, last)
 
-    def _stream(self, parts: Iterator[Json]) -> None:
+    def _stream(self, parts: Iterator[Json], *, events: bool = False) -> None:
+        """Send the parts as they come. events: as server-sent events. Raises CutError to close the connection."""
         stand_in = self.server.stand_in
         # One copy: a test may set the faults of the next request while this one is still going.
         faults = replace(stand_in.faults) if self.path in stand_in.faults.paths else Faults()
         self.send_response(200)
-        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Content-Type", "text/event-stream" if events else "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if faults.endless:
-            parts = _without_end(parts, faults.endless == "words", stand_in.stopping)
+            parts = _without_end(parts, faults.endless, stand_in.stopping)
         for sent, part in enumerate(parts):
             if sent == faults.break_after:
-                self.close_connection = True
-                return
+                raise CutError
             if sent == faults.end_after:
                 break
             if sent == faults.error_after:
-                self._chunk({"error": STOPPED})
+                self._chunk(json.dumps({"error": faults.error}))
                 break
             stand_in.wait(faults.between_pieces_s if sent else 0)
-            self._chunk(part)
+            self._chunk(f"data: {json.dumps(part)}\n" if events else json.dumps(part))
+        if events:
+            self._chunk("data: [DONE]\n")
         self.wfile.write(b"0\r\n\r\n")
 
-    def _chunk(self, part: Json) -> None:
-        line = json.dumps(part).encode() + b"\n"
+    def _chunk(self, text: str) -> None:
+        line = f"{text}\n".encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
 
     def _send(self, status: int, body: Json | str, headers: dict[str, str] | None = None) -> None:
@@ -253,17 +303,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
 
-def _without_end(parts: Iterator[Json], words: bool, stopping: threading.Event) -> Iterator[Json]:
-    """The pieces of an answer, then pieces for ever: a word each that was not said before, or nothing in them."""
+def _without_end(parts: Iterator[Json], kind: str, stopping: threading.Event) -> Iterator[Json]:
+    """The pieces of an answer, then pieces for ever: a word each that was not said before, a blank, or nothing."""
     *pieces, last = parts
     yield from pieces
     for number in itertools.count(10_000):
         if stopping.is_set():
             return
-        said = {"role": "assistant", "content": f"word{number} " if words else ""}
+        said = {"role": "assistant", "content": {"words": f"word{number} ", "blanks": "\n"}.get(kind, "")}
         yield {"model": last["model"], "created_at": last["created_at"], "message": said, "done": False}
 
 

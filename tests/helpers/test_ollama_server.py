@@ -12,8 +12,8 @@ import pytest
 from langchain_ollama import ChatOllama, OllamaEmbeddings
 
 from folio.models.ollama import client_kwargs
-from tests.helpers.ollama_models import hash_embedding
-from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
+from tests.helpers.ollama_models import KILLED, VERSION, Scripted, hash_embedding
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 EVIDENCE = """Answer from the evidence.
 
@@ -163,7 +163,7 @@ def test_no_messages_only_load_the_model(client: ollama.Client) -> None:
 
 
 def test_pull_adds_the_model(client: ollama.Client) -> None:
-    with pytest.raises(ollama.ResponseError, match="model 'all-minilm' not found") as caught:
+    with pytest.raises(ollama.ResponseError, match='model "all-minilm" not found, try pulling it first') as caught:
         client.embed("all-minilm", "text")
     assert caught.value.status_code == 404
     statuses = [part.status for part in client.pull("all-minilm", stream=True)]
@@ -243,3 +243,74 @@ def test_what_makes_no_sense_is_refused(ollama_server: OllamaStandIn, client: ol
         for path, content in [("/api/embed", "{}"), ("/api/embed", "{"), ("/api/embed/", "{}")]
     ]
     assert [answer.status_code for answer in answers] == [400, 400, 404]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "statements": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "support": {"type": "array", "minItems": 1, "items": {"type": "integer", "enum": [27, 28]}},
+                    "statement": {"type": "string", "maxLength": 20},
+                },
+            },
+        },
+        "answered": {"type": "boolean"},
+    },
+}
+
+
+def test_a_format_makes_json_of_prose_and_leaves_json_alone(
+    ollama_server: OllamaStandIn, client: ollama.Client
+) -> None:
+    ollama_server.reply = ["The ocean warmed a lot.", '{"statements": [ ', "plain", "The ocean warmed."]
+    said = client.chat("llama3.1:8b", user("?"), format=SCHEMA).message.content
+    assert said == '{"statements": [{"support": [27], "statement": "The ocean warmed a l"}], "answered": true}'
+    assert client.chat("llama3.1:8b", user("?"), format=SCHEMA).message.content == '{"statements": [ '
+    assert client.chat("llama3.1:8b", user("?"), format="json").message.content == '{"text": "plain"}'
+    ollama_server.ignores_format = True
+    assert client.chat("llama3.1:8b", user("?"), format=SCHEMA).message.content == "The ocean warmed."
+
+
+def test_the_first_token_has_scripted_alternatives(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
+    ollama_server.reply = lambda messages: Scripted("Yes, it is", (("No", -2.4), ("Yes, ", -0.1), ("Maybe", -5.0)))
+    answer = client.chat("llama3.1:8b", user("?"), logprobs=True, top_logprobs=2, options={"num_predict": 1})
+    assert answer.message.content == "Yes, "
+    (first,) = answer.logprobs or []
+    assert (first.token, first.logprob) == ("Yes, ", -0.1)
+    assert [(each.token, each.logprob) for each in first.top_logprobs or []] == [("Yes, ", -0.1), ("No", -2.4)]
+    assert client.chat("llama3.1:8b", user("?")).logprobs is None
+    ollama_server.version = "0.12.10"
+    assert client.chat("llama3.1:8b", user("?"), logprobs=True, top_logprobs=2).logprobs is None
+
+
+def test_an_old_server_tells_no_capabilities(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
+    ollama_server.version = "0.6.3"
+    assert client.show("llama3.1:8b").capabilities is None
+
+
+def test_scripted_replies_end_in_four_ways(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
+    ollama_server.reply = [
+        Scripted("one two", ending="stopped"),
+        Scripted("one two", ending="error"),
+        Scripted("one two", ending="cut"),
+        Scripted(refused=503, error="server busy"),
+        "- " * 50,
+    ]
+
+    def listen() -> tuple[str, object]:
+        *pieces, last = client.chat("llama3.1:8b", user("?"), stream=True)
+        return "".join(piece.message.content or "" for piece in [*pieces, last]), last.done
+
+    assert listen() == ("one two", False)
+    with pytest.raises(ollama.ResponseError, match=KILLED):
+        listen()
+    with pytest.raises(httpx.RemoteProtocolError):
+        listen()
+    with pytest.raises(ollama.ResponseError, match="server busy") as caught:
+        listen()
+    assert caught.value.status_code == 503
+    assert listen() == ("- " * 31, False)  # a model that repeats itself is stopped

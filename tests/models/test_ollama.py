@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 
 import httpx
 import ollama
 import pytest
 from langchain_ollama import ChatOllama
 
-from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
-from folio.models.ollama import ModelInfo, OllamaServer, base_url, client_kwargs, is_local
+from folio.errors import (
+    CloudModel,
+    ContextTooSmall,
+    ModelError,
+    ModelFailed,
+    ModelMissing,
+    OllamaError,
+    UsageError,
+    WrongModel,
+)
+from folio.models.ollama import (
+    Capability,
+    ModelInfo,
+    OllamaServer,
+    base_url,
+    client_kwargs,
+    is_local,
+    modelfile_digests,
+)
 from folio.models.ollama_errors import broke_off, is_transient, translate
-from tests.helpers.ollama_models import LLAMA, MINILM
-from tests.helpers.ollama_server import VERSION, OllamaStandIn, closed_url
+from tests.helpers.ollama_models import KILLED, LLAMA, MINILM, NOMIC, VERSION, Model
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 URL = "http://127.0.0.1:11434"
 
@@ -105,27 +124,125 @@ def test_models_and_their_full_names(ollama_server: OllamaStandIn) -> None:
     assert "LLM=builtin" in down.value.remedy
 
 
-def test_models_that_write_are_told_by_their_names(ollama_server: OllamaStandIn) -> None:
+BGE = replace(MINILM, name="bge-m3:latest", weights=("bge",))
+FAR = replace(LLAMA, name="helper:latest", remote_host="https://far.example")
+
+
+def test_chat_models_are_those_that_can_complete(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models |= {model.name: model for model in (BGE, MINILM, FAR)}
+    for number in range(30):
+        ollama_server.models[f"m{number:02}:latest"] = replace(LLAMA, name=f"m{number:02}:latest")
     server = OllamaServer(ollama_server.url)
-    assert {"llama3.1:8b", "nomic-embed-text:latest"} < set(server.models())
-    assert server.chat_models() == sorted(server.chat_models())
-    assert "llama3.1:8b" in server.chat_models()
-    assert not [name for name in server.chat_models() if "embed" in name or "cloud" in name]
+    offered = ["llama3.1:8b", *[f"m{number:02}:latest" for number in range(30)]]
+    assert server.chat_models() == offered
+    assert len(ollama_server.bodies("/api/show")) == 35  # no cloud model is asked about
+    assert server.chat_models() == offered
+    assert len(ollama_server.bodies("/api/show")) == 35  # what is known of a digest stays so
+    ollama_server.models["m00:latest"] = replace(MINILM, name="m00:latest")
+    assert server.chat_models() == [name for name in offered if name != "m00:latest"]
+    assert len(ollama_server.bodies("/api/show")) == 36
+
+
+def test_many_chat_models_are_asked_about_at_once(ollama_server: OllamaStandIn) -> None:
+    for number in range(30):
+        ollama_server.models[f"m{number:02}:latest"] = replace(LLAMA, name=f"m{number:02}:latest")
+    ollama_server.faults.paths, ollama_server.faults.first_byte_s = ("/api/show",), 0.2
+    began = monotonic()
+    assert len(OllamaServer(ollama_server.url).chat_models()) == 31
+    assert monotonic() - began < 0.2 * 32 / 2  # one after the other would take all of that
+
+
+def test_chat_models_of_an_old_server_are_told_by_their_names(ollama_server: OllamaStandIn) -> None:
+    ollama_server.version = "0.6.3"
+    server = OllamaServer(ollama_server.url)
+    assert server.chat_models() == ["llama3.1:8b"]
+    ollama_server.models[BGE.name] = BGE
+    assert server.chat_models() == ["bge-m3:latest", "llama3.1:8b"]
+    ollama_server.version = VERSION  # the server is updated
+    assert server.chat_models() == ["llama3.1:8b"]
+
+
+def test_a_model_whose_description_fails_hides_no_other(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models[BGE.name] = BGE
+    ollama_server.faults.paths, ollama_server.faults.fails = ("/api/show",), 3
+    server = OllamaServer(ollama_server.url)
+    assert server.chat_models() == ["bge-m3:latest", "llama3.1:8b"]  # by their names
+    assert server.chat_models() == ["llama3.1:8b"]
 
 
 def test_describe(ollama_server: OllamaStandIn) -> None:
     server = OllamaServer(ollama_server.url)
     ollama_server.models[MINILM.name] = MINILM
-    assert server.describe("llama3.1:8b") == ModelInfo("llama3.1:8b", LLAMA.digest, 131072, 4096, "", None)
-    assert server.describe("all-minilm") == ModelInfo("all-minilm:latest", MINILM.digest, 512, 384, "", 256)
+    chats, embeds = frozenset({"completion", "tools"}), frozenset({"embedding"})
+    assert server.describe("llama3.1:8b") == ModelInfo(
+        "llama3.1:8b", LLAMA.digest, 131072, 4096, "", None, LLAMA.blobs[0], chats
+    )
+    assert server.describe("all-minilm") == ModelInfo(
+        "all-minilm:latest", MINILM.digest, 512, 384, "", 256, MINILM.blobs[0], embeds
+    )
     assert server.describe("gpt-oss:120b-cloud").remote == "https://ollama.com:443"
+    ollama_server.version = "0.6.3"
+    assert server.describe("llama3.1:8b").capabilities is None
+
+
+def test_the_weights_are_told_by_their_own_digests(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url)
+
+    def described(model: Model) -> tuple[str, str]:
+        ollama_server.models["m:latest"] = replace(model, name="m:latest")
+        found = server.describe("m")
+        return found.digest, found.weights
+
+    digest, weights = described(NOMIC)
+    assert re.fullmatch("[0-9a-f]{64}", weights)
+    other_digest, same_weights = described(replace(NOMIC, parameters="num_ctx 512"))
+    assert (other_digest != digest, same_weights) == (True, weights)
+    assert described(replace(NOMIC, weights=("v2",)))[1] != weights
+    with_adapter = described(replace(NOMIC, weights=("v1", "adapter")))[1]
+    assert with_adapter.split("+")[0] == weights
+    assert len(with_adapter.split("+")) == 2
+
+
+@pytest.mark.parametrize(
+    ("modelfile", "weights"),
+    [
+        ("", []),
+        ("# FROM /models/blobs/sha256-{0}\nFROM llama3.1:8b\n", []),
+        ("FROM /models/blobs/sha256-{0}\nFROM /models/blobs/sha256-{1}\nTEMPLATE x\n", [0, 1]),
+        ("FROM /models/blobs/sha256-{0}\r\nADAPTER /models/blobs/sha256-{1}\r\n", [0, 1]),
+        ('FROM "C:\\Users\\A B\\.ollama\\models\\blobs\\sha256-{0}"\n', [0]),
+        ('FROM /m/sha256-{0}\nLICENSE """\nFROM the sha256-{1} of\nFROM NOW ON\n"""\n', [0]),
+    ],
+)
+def test_weights_in_a_modelfile(modelfile: str, weights: list[int]) -> None:
+    digests = ["a" * 64, "b" * 64]
+    assert modelfile_digests(modelfile.format(*digests)) == [digests[number] for number in weights]
+
+
+@pytest.mark.parametrize(
+    ("model", "capability", "happened", "remedy"),
+    [
+        ("llama3.1:8b", "embedding", "llama3.1:8b is not an embedding model", "nomic-embed-text"),
+        ("nomic-embed-text", "completion", "nomic-embed-text cannot write text", "llama3.1:8b"),
+    ],
+)
+def test_a_model_for_something_else_is_refused(
+    ollama_server: OllamaStandIn, model: str, capability: Capability, happened: str, remedy: str
+) -> None:
+    server = OllamaServer(ollama_server.url)
+    with pytest.raises(WrongModel) as caught:
+        server.require_local(model, capability)
+    assert caught.value.happened.startswith(happened)
+    assert remedy in caught.value.remedy
+    ollama_server.version = "0.6.3"
+    assert server.require_local(model, capability).name.startswith(model)
 
 
 def test_a_cloud_model_is_refused_by_name_without_a_request(ollama_server: OllamaStandIn) -> None:
     server = OllamaServer(ollama_server.url)
     for name in ("gpt-oss:120b-cloud", "glm-4.6:cloud", "GLM-4.6:Cloud", "some-cloud", "some-cloud:latest"):
         with pytest.raises(CloudModel, match="would send the papers' text to another computer"):
-            server.require_local(name)
+            server.require_local(name, "completion")
         with pytest.raises(CloudModel):
             server.pull(name, lambda *_: None)
     assert ollama_server.requests == []
@@ -135,8 +252,8 @@ def test_a_cloud_model_under_another_name_is_refused(ollama_server: OllamaStandI
     ollama_server.models["helper:latest"] = replace(LLAMA, name="helper:latest", remote_host="https://far.example")
     server = OllamaServer(ollama_server.url)
     with pytest.raises(CloudModel, match=r"https://far\.example"):
-        server.require_local("helper")
-    assert server.require_local("llama3.1:8b").name == "llama3.1:8b"
+        server.require_local("helper", "completion")
+    assert server.require_local("llama3.1:8b", "completion").name == "llama3.1:8b"
 
 
 def test_pull(ollama_server: OllamaStandIn) -> None:
@@ -200,9 +317,9 @@ def ask(url: str, stream: bool = True, timeout_s: float = 60) -> Exception:
 
 Break = Callable[[OllamaStandIn], object]
 CASES: list[tuple[str, Break, type[ModelError], str, bool]] = [
-    ("busy", lambda s: setattr(s.faults, "busy", 1), OllamaError, "is busy with other requests", True),
-    ("runner died", lambda s: setattr(s.faults, "fails", 1), OllamaError, "could not keep llama3.1:8b running", True),
-    ("dropped", lambda s: setattr(s.faults, "dropped", 1), OllamaError, "broke off in the middle", True),
+    ("busy", lambda s: setattr(s.faults, "busy", 1), ModelFailed, "is busy with other requests", True),
+    ("runner died", lambda s: setattr(s.faults, "fails", 1), ModelFailed, "could not keep llama3.1:8b running", True),
+    ("dropped", lambda s: setattr(s.faults, "dropped", 1), ModelFailed, "broke off in the middle", True),
     ("slow", lambda s: setattr(s.faults, "first_byte_s", 5), OllamaError, "was silent for too long", False),
     ("missing", lambda s: s.models.clear(), ModelMissing, "does not have the model llama3.1:8b", False),
     ("html", lambda s: setattr(s.faults, "garbage", "html"), OllamaError, "did not answer like an Ollama", False),
@@ -241,7 +358,7 @@ def test_a_stream_that_breaks(ollama_server: OllamaStandIn) -> None:
     ollama_server.faults.error_after = 1
     error = ask(ollama_server.url)
     assert "could not keep m running" in translate(error, "m", URL).happened
-    assert not is_transient(error)
+    assert is_transient(error)
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -268,11 +385,16 @@ def test_a_server_that_is_down(stream: bool) -> None:
             "responded with status 404 for m: 404",
             False,
         ),
-        (ollama.ResponseError("strange", -1), OllamaError, "reported an error for m: strange.", False),
+        (ollama.ResponseError("strange", -1), ModelFailed, "reported an error for m: strange.", True),
+        (ollama.ResponseError("strange", 500), ModelFailed, "responded with status 500 for m: strange.", True),
+        (ollama.ResponseError(KILLED, -1), ModelFailed, "stopped while it was running m: unexpected EOF.", True),
+        (ollama.ResponseError("unexpected EOF", 500), ModelFailed, "stopped while it was running m: un", True),
+        (ollama.ResponseError("invalid JSON schema in format", 500), OllamaError, "invalid JSON schema", False),
+        (ollama.ResponseError('option "num_ctx" must be of type integer', 500), OllamaError, "num_ctx", False),
         (ollama.ResponseError("", 502), OllamaError, "responded with status 502 for m: no reason given.", True),
         (ollama.ResponseError("x\n" * 500, 418), OllamaError, "x x x…", False),
         (httpx.ConnectTimeout("slow"), OllamaError, "No Ollama server answers", True),
-        (ConnectionResetError("reset"), OllamaError, "broke off", True),
+        (ConnectionResetError("reset"), ModelFailed, "broke off", True),
         (RuntimeError("odd"), OllamaError, "failed: RuntimeError: odd.", False),
         (CloudModel("a", "b"), CloudModel, "a", False),
     ],
@@ -281,4 +403,7 @@ def test_other_errors(error: Exception, kind: type[ModelError], happened: str, p
     translated = translate(error, "m", URL)
     assert type(translated) is kind
     assert happened in translated.happened
+    # Where Ollama itself has answered, its address is right.
+    answered = isinstance(error, ollama.ResponseError) and error.status_code in (-1, 400, 500, 503)
+    assert not (answered and "OLLAMA_HOST" in translated.remedy)
     assert is_transient(error) is passes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError
+from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError, WrongModel
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_embedder import OllamaEmbedder, _parts
 from folio.protocols import Embedder
@@ -64,6 +64,7 @@ def test_identity(ollama_server: OllamaStandIn, make: Make) -> None:
         "embedder": "ollama",
         "model": "nomic-embed-text:latest",
         "digest": ollama_server.models["nomic-embed-text:latest"].digest,
+        "weights": NOMIC.blobs[0],
         "dimension": "64",
         "passage_prefix": "search_document: ",
         "query_prefix": "search_query: ",
@@ -233,9 +234,11 @@ def test_a_redirect_is_not_followed(ollama_server: OllamaStandIn, make: Make) ->
         assert other.requests == []
 
 
-def test_a_missing_or_a_cloud_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_a_missing_a_cloud_or_a_chat_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
     with pytest.raises(ModelMissing, match="all-minilm"):
         make("all-minilm")
+    with pytest.raises(WrongModel, match=r"llama3\.1:8b is not an embedding model"):
+        make("llama3.1:8b")
     ollama_server.models["far:latest"] = replace(LLAMA, name="far:latest", remote_host="https://far.example")
     with pytest.raises(CloudModel, match="far is a cloud model"):
         make("far")

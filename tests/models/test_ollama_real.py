@@ -25,8 +25,8 @@ def missing() -> str:
         server = OllamaServer(server_url(settings.OLLAMA_HOST, allow_remote=False), settings.OLLAMA_TIMEOUT_S)
         if server.version() is None:
             return f"no Ollama server answers at {server.url}"
-        server.require_local(settings.EMBED_MODEL)
-        server.require_local(settings.LLM_MODEL)
+        server.require_local(settings.EMBED_MODEL, "embedding")
+        server.require_local(settings.LLM_MODEL, "completion")
     except FolioError as error:
         return error.happened
     return ""
