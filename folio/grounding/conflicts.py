@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from folio.grounding.entities import entities, measured
-from folio.grounding.negation import DENIALS, opposes
-from folio.grounding.quantities import UNITS, Quantity, key, plain_text
+from folio.grounding.names import identifiers, key, names
+from folio.grounding.negation import DENIALS, denies, opposes
+from folio.grounding.quantities import Quantity, quantities
+from folio.grounding.sentences import EvidenceSentence, citation
+from folio.grounding.words import share, telling, tokens_of
 from folio.text import tokenize
+from folio.types import Citation
+
+# Passages shown to disagree with a statement, at most.
+MOST_AGAINST = 2
+# A passage with less than this share of a statement's words is about something else, and cannot disagree with it.
+LEAST_SHARED = 0.4
+# Two sentences with this Dice coefficient are about the same thing; denials need the higher one.
+SAME_TOPIC, SAME_CLAIM = 0.6, 0.7
 
 
-def conflict(sentence: str, other: str) -> bool:
+def against(
+    statement: str, citations: Sequence[Citation], sentences: Sequence[EvidenceSentence]
+) -> tuple[Citation, ...]:
+    """What other papers than those cited say to the contrary, or with another number for the same thing."""
+    cited = {quote.paper.id for quote in citations}
+    words = telling(statement)
+
+    def found() -> Iterator[Citation]:
+        for sentence in sentences:
+            if sentence.evidence.paper.id not in cited:
+                shared = share(words, tokens_of(sentence.text))
+                if shared >= LEAST_SHARED and conflict(statement, sentence.text):
+                    yield citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared)))
+
+    return tuple(sorted(found(), key=lambda quote: -quote.support)[:MOST_AGAINST])
+
+
+def conflict(statement: str, other: str) -> bool:
     """Whether two sentences are about the same thing, but give another number or say the opposite.
 
     Two numbers are of the same thing where both sentences name it and no word distinguishes it.
     """
-    topic, other_topic = _topic(sentence), _topic(other)
+    topic, other_topic = _topic(statement), _topic(other)
     similarity = _dice(topic, other_topic)
-    if similarity < 0.6 or _names(sentence) != _names(other):
+    if similarity < SAME_TOPIC or _named(statement) != _named(other):
         return False
-    first, second = measured(sentence), measured(other)
-    if first == second:
-        return similarity >= 0.7 and (opposes(sentence, other) or opposes(other, sentence))
-    if not _names(sentence) or (topic - other_topic and other_topic - topic):
+    ones, others = _numbers(statement), _numbers(other)
+    first = [number for number in ones if not number.is_among(others)]
+    second = [number for number in others if not number.is_among(ones)]
+    if not first and not second:
+        return similarity >= SAME_CLAIM and (denies(statement, other) or opposes(statement, other))
+    if not _named(statement) or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
         return False
-    ones, others = first - second, second - first
-    if len(ones) != 1 or len(others) != 1:
+    one, another = first[0], second[0]
+    if one.unit != another.unit or another.is_among([one]):
         return False
-    one, another = next(iter(ones)), next(iter(others))
-    if one.unit != another.unit or _rounded_alike(Decimal(one.value), Decimal(another.value)):
-        return False
-    return len(first) == 1 or not (_is_year(one) and _is_year(another))
+    return len(ones) == 1 or not (_is_year(one) and _is_year(another))
 
 
 @lru_cache(maxsize=4096)
 def _topic(text: str) -> frozenset[str]:
     """The words that say what a text is about: no numbers, negations or units."""
-    return frozenset(
-        token
-        for token in tokenize(plain_text(text))
-        if token not in DENIALS and token not in UNITS and not any(char.isdigit() for char in token)
-    )
+    written = " ".join(number.with_unit for number in quantities(text))
+    left_out = frozenset(tokenize(written)) | DENIALS
+    return frozenset(t for t in tokenize(text) if t not in left_out and not any(char.isdigit() for char in t))
 
 
 def _dice(words: frozenset[str], others: frozenset[str]) -> float:
@@ -49,16 +73,13 @@ def _dice(words: frozenset[str], others: frozenset[str]) -> float:
     return 2 * len(words & others) / (len(words) + len(others)) if min(len(words), len(others)) > 2 else 0.0
 
 
-def _names(text: str) -> frozenset[str]:
-    found = entities(text)
-    return frozenset(key(name) for name in found.names | found.identifiers)
+def _named(text: str) -> frozenset[str]:
+    return frozenset(key(name) for name in names(text) | identifiers(text))
 
 
-def _rounded_alike(one: Decimal, other: Decimal) -> bool:
-    """Whether one number is the other one rounded."""
-    places = [int(number.as_tuple().exponent) for number in (one, other)]
-    return places[0] != places[1] and abs(one - other) <= Decimal("0.5").scaleb(max(places))
+def _numbers(text: str) -> tuple[Quantity, ...]:
+    return tuple(number for number in quantities(text) if not number.refers)
 
 
-def _is_year(quantity: Quantity) -> bool:
-    return not quantity.unit and len(quantity.value) == 4 and "1800" <= quantity.value <= "2100"
+def _is_year(number: Quantity) -> bool:
+    return not number.unit and 1800 <= number.value <= 2100 and number.value == int(number.value)

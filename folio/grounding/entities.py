@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from folio.grounding.quantities import (
+from folio.grounding.quantities_old import (
     REFERRING,
     SOFT_UNITS,
     UNIT_WORD,

@@ -1,328 +1,177 @@
-"""Numbers with their units, normalised to one form. Pure."""
+"""The numbers in a text, with their units as Pint reads them (https://pint.readthedocs.io). Pure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import lru_cache
-from itertools import product
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from folio.text import tokenize
+
+if TYPE_CHECKING:
+    import pint
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in its simplest form ("155000", "0.5") with its unit ("km", "%"; "" for none).
+    """A number in a text.
 
-    For a reference, the unit says what it refers to: "ta" for Table 3, "[" for [12].
+    number: the digits alone. value: with its scale ("1.2 million" is 1,200,000), in base units: 5 km are 5,000. unit:
+    the base unit,
+    such as "meter"; "%" or a currency's sign; "" for none or an unknown one. step: what one more in its last digit
+    would add to the value.
     """
 
-    value: str
+    number: float
+    value: float
     unit: str = ""
+    step: float = 0.0
+    of: frozenset[str] = frozenset()  # the next two words, if they are no unit: "12 short exercises"
+    is_spelled: bool = False  # "twelve"
+    written: str = ""  # as it stands in the text
+    with_unit: str = ""  # the same with its unit
+    refers: bool = False  # "Table 3", "[12]"
+
+    def is_among(self, others: Iterable[Quantity]) -> bool:
+        """Whether one of the others is this number, or this number rounded, and has no other unit.
+
+        A table may give a number without its unit or scale, and a share as a percentage or as a fraction of 1.
+        """
+        return any(self._is(other) for other in others)
+
+    def _is(self, other: Quantity) -> bool:
+        if self.unit == other.unit and _near(abs(self.value), self.step, abs(other.value), other.step):
+            return True
+        if self.unit == "%" and not other.unit:
+            return self._is_bare(other) or _near(self.value / 100, self.step / 100, other.value, other.step)
+        if other.unit == "%" and not self.unit:
+            return self._is_bare(other) or _near(self.value * 100, self.step * 100, other.value, other.step)
+        counts = (self.of and other.unit) or (other.of and self.unit)
+        return not ((self.unit and other.unit) or counts) and self._is_bare(other)
+
+    def _is_bare(self, other: Quantity) -> bool:
+        scale = self.number / self.value if self.value else 1.0
+        return self.number == other.number or _near(self.number, self.step * scale, other.number, other.step)
 
 
-_ONES = dict(zip("one two three four five six seven eight nine".split(), range(1, 10), strict=True))
-_TEENS_WORDS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-_TEENS = dict(zip(_TEENS_WORDS.split(), range(10, 20), strict=True))
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
-_NUMBER_WORDS = _ONES | _TEENS | _TENS
-_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES)}))?|{'|'.join(_TEENS)}|{'|'.join(_ONES)})"
-_SPELLED = re.compile(
-    rf"\b(?:(?:(?P<hundreds>{_BELOW_100}|a)[- ])hundred(?:(?: and)?[- ](?P<rest>{_BELOW_100}))?"
-    rf"|(?P<small>{_BELOW_100}))(?=fold\b|\b)",
-    re.I,
-)
-_EXACTLY = "".join(f"(?<!{word} )" for word in "about nearly almost roughly around over than approximately some first"
-                   " second last other latter former and a one every".split())  # fmt: skip
-_WORDING = (
-    (re.compile(rf"\b{_EXACTLY}(?:(?:one|a) )?half of\b", re.I), "0.5 of"),
-    (re.compile(rf"\b{_EXACTLY}(?:one|a) quarter of\b", re.I), "0.25 of"),
-    (re.compile(rf"\b{_EXACTLY}3[ -]quarters of\b", re.I), "0.75 of"),
-    (re.compile(r"\b(?:a|one)[ -](?=(?:thousand|million|billion|trillion)\b)", re.I), "1 "),
-    (re.compile(r"\bper cent\b", re.I), "percent"),
-    (re.compile(r"\bpercentage[- ]points?\b|\bpercent[- ]points?\b", re.I), "pp"),
-    (re.compile(r"\bdegrees? (?:Celsius|centigrade)\b|℃", re.I), "°C"),
-    (re.compile(r"\bdegrees? Fahrenheit\b|℉", re.I), "°F"),
-    (re.compile(r"\bframes per second\b", re.I), "fps"),
-    (re.compile(r"\b(?:square|sq\.?) (\w*(?:met(?:re|er)|mile)s?|[kc]?m)\b", re.I), r"\1^2"),
-    (re.compile(r"\bcubic (\w*met(?:re|er)s?|[kc]?m)\b", re.I), r"\1^3"),
-    (re.compile(r"(?<=\d)\s?x\s?(?=\d)"), "×"),
-    (re.compile(r"\bminus (?=\d)", re.I), "-"),
-    (re.compile(r"(?<=\d)·(?=\d)(?!10 ?\^)"), "."),
-    (re.compile(r"(?<=\d), (?=0\d\d\b)"), ","),
-)  # fmt: skip
-_SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_SIGNS = str.maketrans({"−": "-", "‐": "-", "‑": "-", "\xa0": " ", "\u2009": " ", "\u202f": " ", "\u2007": " "}
-                       | {chr(0x2080 + digit): str(digit) for digit in range(10)})  # fmt: skip
-_DASH_IN_WORD = re.compile(r"(?<=[^\W\d_])[–—](?=\w)")
+def _near(value: float, step: float, other: float, other_step: float) -> bool:
+    """Whether two values are equal, or the first is the other one rounded to its last digit."""
+    apart = abs(value - other)
+    return apart <= 1e-9 * abs(value) or (other_step < step and apart <= 0.501 * step)
 
 
-@lru_cache(maxsize=256)
-def plain_text(text: str) -> str:
-    """The text with its numbers and units in a normal form."""
-    if not text.isascii():
-        text = _SUPERSCRIPT.sub(lambda match: "^" + match.group().translate(_SUPERSCRIPTS), text).translate(_SIGNS)
-        text = _DASH_IN_WORD.sub("-", text)
-        text = re.sub(r"[^\D0-9]", lambda match: str(unicodedata.decimal(match.group())), text)
-    text = _SPELLED.sub(_as_digits, " ".join(text.split()))
-    for pattern, replacement in _WORDING:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def _as_digits(match: re.Match[str]) -> str:
-    """A number word as digits; "one" by itself stays, as it is often a pronoun."""
-
-    def below_100(words: str | None) -> int:
-        return sum(_NUMBER_WORDS.get(word, 0) for word in re.split("[- ]", (words or "").lower()))
-
-    if match["small"]:
-        return match.group() if match["small"].lower() == "one" else str(below_100(match["small"])) + _space(match)
-    return str((below_100(match["hundreds"]) or 1) * 100 + below_100(match["rest"])) + _space(match)
-
-
-def _space(match: re.Match[str]) -> str:
-    return " " if match.string.startswith("fold", match.end()) else ""
-
-
-@lru_cache(maxsize=256)
-def key(text: str) -> str:
-    """The words and numbers of a text in lower case, without accents and punctuation, each between spaces.
-
-    >>> key("the ML-KEM-768, v1.2")
-    ' the ml kem 768 v 1.2 '
-    """
-    folded = unicodedata.normalize("NFKD", text.casefold()).translate(_GREEK)
-    return f" {' '.join(_PIECE.findall(_MARKS.sub('', folded)))} "
-
-
-_PIECE = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
-# IFN-γ is also written IFN-gamma.
-_GREEK = {ord(letter): f" {unicodedata.name(letter).split()[-1].lower()} " for letter in "αβγδεζηθικλμνξοπρστυφχψω"} | {
-    ord("ς"): " sigma "
+_ONES = "one two three four five six seven eight nine"
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SPELLED = {word: number for number, word in enumerate(f"{_ONES} {_TEENS}".split(), 1)} | {
+    word: 10 * number for number, word in enumerate(_TENS.split(), 2)
 }
-_MARKS = re.compile("[\u0300-\u036f\xad]")
-
-
+_ANY = "|".join(_SPELLED)
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6}
+_SCALES |= {"b": 1e9, "bn": 1e9}
 _NUMBER = re.compile(
-    r"(?:\b(?P<kind>tables?|tab|figures?|figs?|sections?|secs?|sects?|equations?|eqs?|chapters?|appendix|theorem|lemma"
-    r"|algorithms?|listing|definition|refs?|pages?|pp?)(?:\.|\b)\s?\(?|§\s?)?"
-    r"(?:(?P<sign>(?<![\w)\]%])[-–])|(?<!\w))"
-    r"(?:(?P<grouped>[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)(?:\.\d+)?)"
-    r"|(?P<spaced>[1-9]\d{0,2}(?: \d{3})+(?![\d]|[.,]\d{3})(?:[.,]\d+)?)"
-    r"|(?P<comma>(?<!\d,)\d+,\d+(?!,?\d))|(?P<digits>\d+(?:\.\d+)?|(?<!\.)\.\d+))"
-    r"(?:\s?[×*·⋅x]\s?10\s?(?=[\^–-])\^?[{(]?(?P<power>[-–+]?\d{1,3})[})]?|[eE](?P<e>[-–+]?\d{1,3})(?!\w)"
-    r"|\^[{(]?(?P<raised>[-–+]?\d{1,3})[})]?)?"
-    r"(?:[\s-]?(?P<times>hundred|thousand|million|billion|trillion|millionen|milliarden)\b|(?-i:(?P<short>[kKMBT]))(?!\w))?",
+    r"(?<![\w/])(?<![A-Z_]-)(?P<sign>(?<![\w)%] )-(?=[\d.]))?"
+    rf"(?:(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?![\d,]*\d)|\d{{1,3}}(?: \d{{3}})+(?!\d)|\d+(?:\.\d+)?|\.\d+)"
+    rf"|(?P<word>(?:{_TENS.replace(' ', '|')})[- ](?:{_ONES.replace(' ', '|')})\b|(?:{_ANY})\b))"
+    r"(?: ?[×x·*⋅] ?10 ?\^? ?[({]?(?P<power>-?\d{1,3})[)}]?|e(?P<e>[-+]?\d{1,3})(?!\w)|\^[({]?(?P<raised>-?\d{1,2})[)}]?)?"
+    r"(?:[ -]?(?P<scale>hundred|thousand|million|billion|trillion|bn\b|[kmb](?=[ .,;:)]|$)))?",
     re.I,
 )
-_TIMES = {"hundred": 2, "thousand": 3, "million": 6, "millionen": 6, "billion": 9, "milliarden": 9, "trillion": 12}
-_SHORT = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
-_KINDS = {"p": "pa", "pp": "pa"}
-REFERRING = frozenset("ta fi se eq ch ap th le al li de re pa [".split())
-_CITED = re.compile(r"\[[1-9]\d{0,2}(?:\s?[,;–-]\s?[1-9]\d{0,2})*\]")
-_EACH = re.compile(r"\s(?:each|every)\s")
-_RANGE = frozenset(("-", "–", "—", "to", "±", "+/-", "×", "through", "bis"))
-_LIST = _RANGE | {"and", "or", ",", "&", ", and", "und"}
-_CURRENCY_BEFORE = re.compile(r"(?:[$€£¥]|USD|EUR|GBP)\s?$")
-_NAME_BEFORE = re.compile(r"[^\W\d_][\w+-]*[ -]$")
-# Words that may mean a number in the evidence, but need not.
-_LOOSE = {
-    word: value
-    for value, words in {
-        "0.5": "half halves halved", "0.25": "quarter", "0.75": "quarters",
-        "1": "one single first once", "2": "second twice double doubles doubled both pair",
-        "3": "third triple tripled", "4": "fourth", "5": "fifth",
-        "100": "hundred", "1000": "thousand", "1000000": "million",
-    }.items()
-    for word in words.split()
-}  # fmt: skip
-_LOOSE_WORD = re.compile(rf"\b(?:{'|'.join(_LOOSE)})\b", re.I)
-
-
-def canonical(number: Decimal) -> str:
-    if not number:
-        return "0"
-    if abs(number.adjusted()) > 1000 or abs(int(number.as_tuple().exponent)) > 1000:
-        return str(number.normalize())
-    digits = f"{number:f}"  # not normalize() for all: it rounds
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits
-
-
-def numbers(text: str, whole: str) -> tuple[list[Quantity], set[Quantity], set[tuple[Quantity, str]]]:
-    """The quantities of a plain text in order, their other possible readings, and those after a name.
-
-    text: has the identifiers blanked out. whole: the same text with them.
-    """
-    cited = {place for match in _CITED.finditer(text) for place in range(match.start() + 1, match.end())}
-    quantities: list[Quantity] = []
-    loose = {_LOOSE[word.lower()] for word in _LOOSE_WORD.findall(text)}
-    others = {Quantity(value, unit) for value in loose for unit in ("", "fold")}
-    labelled: set[tuple[Quantity, str]] = set()
-    last, plural, last_start, label = -1, False, 0, ""
-    for match in _NUMBER.finditer(text):
-        start, end = match.span()
-        if start < last:
-            continue  # the power of a unit, km^2
-        value, more = _value(match)
-        unit, end = unit_at(text, end)
-        gap = text[last:start].strip().lower() if 0 <= last <= start else "?"
-        kind = re.sub(r"[^a-z§]", "", (match["kind"] or match.group()[:1]).lower())
-        if start in cited:
-            unit = "["
-        elif match["kind"] or kind == "§":
-            unit, plural = _KINDS.get(kind, "se" if kind == "§" else kind[:2]), kind.endswith("s")
-        elif gap in _LIST and plural and quantities[-1].unit in REFERRING:
-            unit = quantities[-1].unit
-        elif not unit and (currency := _CURRENCY_BEFORE.search(text, max(0, start - 5), start)):
-            unit = unit_of(currency.group().strip()) if text[end : end + 1] != "$" else ""
-        elif unit and quantities and not quantities[-1].unit:
-            between = gap == "and" and text[max(0, last_start - 9) : last_start].strip().lower().endswith("between")
-            if gap in _RANGE or between:  # the unit after a range belongs to both ends
-                others.add(quantities[-1])
-                quantities[-1] = Quantity(quantities[-1].value, unit)
-        if "/" in unit and _EACH.search(text, match.end(), end):  # 40 m each year are 40 m, and 40 m per year
-            others.add(Quantity(canonical(value), unit))
-            unit = unit.split("/")[0]
-        quantity = Quantity(canonical(value), unit)
-        others.update(Quantity(canonical(other), unit) for other in more)
-        if match["short"] and not unit:
-            others.add(Quantity(canonical(_decimal(match)), match["short"]))
-        elif unit in _SHORT:
-            others.add(Quantity(canonical(value.scaleb(_SHORT[unit]))))
-        if quantities and gap in ("-", "–") and quantities[-1].value == "10" and abs(value) < 100:
-            others.add(Quantity(canonical(Decimal(10) ** -int(value)), unit))
-        elif quantities and gap == "×" and match["digits"] and re.fullmatch(r"10\d{1,2}", match["digits"]):
-            others.add(Quantity(canonical(Decimal(quantities[-1].value).scaleb(int(match["digits"][2:]))), unit))
-        if match["sign"] and re.search(r"\d\s$", text[max(0, start - 2) : start]):
-            others.add(Quantity(canonical(value.copy_abs()), unit))
-        if name := _NAME_BEFORE.search(whole, max(0, start - 40), start):
-            label = name.group() + match.group()
-        else:  # the 207 of SP 800-207
-            label = f"{label}-{match.group()}" if label and gap == "-" else ""
-        if label and not label.islower() and not unit:
-            labelled.add((quantity, key(label)))
-        quantities.append(quantity)
-        last, last_start = end, start
-    return quantities, others, labelled
-
-
-def _decimal(match: re.Match[str]) -> Decimal:
-    digits = match["grouped"] or match["spaced"] or match["comma"] or match["digits"]
-    digits = digits.replace(" ", "")
-    digits = digits.replace(",", "") if match["grouped"] else digits.replace(",", ".")
-    return Decimal(f"-{digits}" if match["sign"] else digits)
-
-
-def _value(match: re.Match[str]) -> tuple[Decimal, list[Decimal]]:
-    """The value of a number, and other values it may have."""
-    value, others = _decimal(match), list[Decimal]()
-    power = (match["power"] or match["e"] or match["raised"] or "").replace("–", "-")
-    if match["comma"] and not match["comma"].startswith("0"):
-        others = [Decimal(part) for part in match["comma"].split(",")]
-    elif match["spaced"]:
-        others = [Decimal(part.replace(",", ".")) for part in match["spaced"].split(" ")]
-    elif (digits := match["digits"]) and (lost := re.fullmatch(r"(10|2)(\d{1,3})", digits)):
-        others = [Decimal(lost[1]) ** int(lost[2])]  # 10⁶ that lost its superscript: 106
-    if match["raised"]:
-        others = [abs(value), Decimal(power), Decimal(f"{abs(value)}{power.lstrip('+-')}")]
-        if value and abs(value.adjusted() * int(power)) < 1000:
-            value = Decimal(-1 if match["sign"] else 1) * abs(value) ** int(power)
-    elif power:
-        value = value.scaleb(int(power))
-    scale = _TIMES[match["times"].lower()] if match["times"] else _SHORT.get(match["short"] or "", 0)
-    return value.scaleb(scale) if scale else value, others
-
-
-# Units
-
-
-def _unit_names() -> dict[str, str]:
-    """Symbols, and spelled-out forms in lower case, to the unit as this module writes it."""
-    units: dict[str, str] = {}
-    large, small = "kMGT", "nµmck"
-    for symbols, prefixes in (
-        ("m g", small), ("s M", "nµm"), ("V A W J L mol", "nµmkMG"), ("Pa eV", "mkMGT"), ("Hz W Wh B bit", large),
-    ):  # fmt: skip
-        for symbol in symbols.split():
-            units.update((prefix + symbol, prefix + symbol) for prefix in ("", *prefixes))
-    units.update({f"{p}b": f"{p}bit" for p in large} | {f"{p}bps": f"{p}bit/s" for p in ("", *large)})
-    units.update({f"{p}l": f"{p}L" for p in ("m", "µ", "")} | {f"{p}iB": f"{p}iB" for p in "KMGT"})
-    units.update({"KB": "kB", "Kb": "kbit", "Kbit": "kbit", "Kbps": "kbit/s"})
-    spelled = dict(zip(
-        "metre meter gram second hertz volt ampere watt joule pascal byte bit litre liter mole electronvolt".split(),
-        "m m g s Hz V A W J Pa B bit L L mol eV".split(),
-        strict=True,
-    ))  # fmt: skip
-    prefixes_spelled = {"": "", "nano": "n", "micro": "µ", "milli": "m", "centi": "c", "kilo": "k", "mega": "M",
-                        "giga": "G", "tera": "T"}  # fmt: skip
-    for (prefix, short), (word, symbol) in product(prefixes_spelled.items(), spelled.items()):
-        units[prefix + word] = units[f"{prefix}{word}s"] = short + symbol
-    for unit, forms in {
-        "%": "% percent pct", "pp": "pp", "‰": "‰", "min": "min mins minute minutes", "h": "h hr hrs hour hours",
-        "s": "sec secs", "d": "day days", "wk": "week weeks", "mo": "month months", "yr": "yr yrs year years",
-        "°C": "°C", "°F": "°F", "°": "° degree degrees", "K": "K kelvin kelvins", "dB": "dB decibel decibels",
-        "ppm": "ppm", "ppb": "ppb", "px": "px pixel pixels", "fps": "fps", "rpm": "rpm", "$": "$ USD dollar dollars",
-        "€": "€ EUR euro euros", "£": "£ GBP", "¥": "¥ JPY yen", "fold": "x × fold times", "mi": "mile miles",
-        "mph": "mph", "ft": "ft foot feet", "inch": "inch inches", "ha": "ha hectare hectares",
-        "D": "D dimensional dimension dimensions", "km/h": "kmh kph",
-    }.items():  # fmt: skip
-        units.update(dict.fromkeys(forms.split(), unit))
-    units.update({form.replace("µ", micro): unit for form, unit in tuple(units.items()) for micro in "uμ"})
-    return units
-
-
-UNITS = _unit_names()
-# A unit in other capitals, "KM" or "hz", where that is unambiguous.
-_FOLDED: dict[str, set[str]] = {}
-for _form, _symbol in UNITS.items():
-    _FOLDED.setdefault(_form.casefold(), set()).add(_symbol)
-# A factor needs no "times" in the evidence.
-SOFT_UNITS = frozenset({"fold", "D"})
 _UNIT = re.compile(
-    r"[\s-]?(?P<unit>%-points?|[%‰$€£¥]|×(?!\s?\d)|°\s?[CF]?|[A-Za-zµμ]+)(?P<power>\^?[23](?!\w|\.\d))?"
-    r"(?:(?:\s?/\s?|\s+(?:per|an?|each|every)\s+)(?P<per>[A-Za-zµμ]+)(?P<per_power>\^?[23](?!\w|\.\d))?)?(?!\w)"
+    r"[ -]?(?P<unit>[%‰$€£¥°℃℉]|° ?[CF]\b|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
 )
-# A single capital after a space is an article or a label: "in 2019 A", "Table 5 B".
-_AMBIGUOUS = frozenset("ABDVWJML")
-_WORD_BEHIND = re.compile(r"\s+[a-z]")
-UNIT_WORD = re.compile(
-    r"[%‰$€£¥]|°\s?[CF]?|(?<![\w/])(?:[A-Za-zµμ]+\^?[23](?!\w|\.\d)|[A-Za-zµμ]{2,})(?:/[A-Za-z]+)?"
-    r"|(?<=[\s(\[/,][(\[/,])[A-Za-z](?=[)\],])"
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|s)\b")
+_COUNTED = re.compile(
+    r"[ -](?!and|or|to|in|of|for|with|per|by|is|was|from|on|at|as|points?\b)[^\W\d_]{3,}(?:[ -][^\W\d_]+)?"
 )
+_REFERS = re.compile(
+    r"(?:\[|§ ?|\b(?:table|tab|figure|fig|section|sec|equation|eq|chapter|appendix|theorem|lemma|algorithm|page|pp?|ref)"
+    r"s?\.? ?\(?)$",
+    re.I,
+)
+_CURRENCY = re.compile(r"(?:US)?([$€£¥]) ?$")
+_SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
+_SIGNS = str.maketrans(
+    {"−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "µ": "μ", "\xa0": " ", "\u202f": " ", "\u2009": " "}
+)
+# Words that Pint takes for units, but that are hardly ever one behind a number in a paper.
+_NO_UNITS = frozenset(
+    "a are as at bar bars barn barns beat beats bit count counts cycle cycles degree dot dots drop drops h hand hands"
+    " in last link links m pace per perch pica point points pole poles rad rod rods scaled slug stone t table us x d b k"
+    " turn turns fps tokens u f e n s c l j g v w y z q p o i r".split()
+)
+_WORDS = {"percent": "%", "pct": "%", "percentage": "%", "percentages": "%", "euro": "€", "euros": "€", "eur": "€",
+          "dollar": "$", "dollars": "$", "usd": "$", "pounds": "£", "gbp": "£", "yen": "¥", "℃": "°C", "℉": "°F"}  # fmt: skip
 
 
-def unit_of(form: str) -> str:
-    """The unit for a written form; "" if it is no unit."""
-    form = form.replace(" ", "")
-    if form.startswith("%-"):
-        return "pp"
-    folded = _FOLDED.get(form.casefold(), set()) if len(form) > 1 else set()
-    return UNITS.get(form) or UNITS.get(form.casefold() if len(form) > 2 else form) or (
-        next(iter(folded)) if len(folded) == 1 else ""
-    )  # fmt: skip
+@lru_cache(maxsize=4096)
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """The numbers of a text, in order. Words such as "one" and ordinals such as "2nd" are none."""
+    return tuple(_read(normal(text)))
 
 
-def unit_of_power(form: str) -> str:
-    """The same for a form that may have a power: "km2"."""
-    plain = form.rstrip("23").rstrip("^")
-    unit = unit_of(plain)
-    return f"{unit}^{form[-1]}" if unit and plain != form else unit
+@lru_cache(maxsize=1024)
+def normal(text: str) -> str:
+    """The text on one line with one form of dashes, digits and exponents."""
+    if not text.isascii():
+        text = _SUPERSCRIPT.sub(
+            lambda found: "^" + unicodedata.normalize("NFKC", found.group()).replace("−", "-"), text
+        )
+        text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit.group())), text.translate(_SIGNS))
+    return " ".join(text.split()).replace("per cent", "percent")
 
 
-def unit_at(text: str, end: int) -> tuple[str, int]:
-    """The unit at this offset after a number, and the offset where it ends; "" and the same offset if there is none."""
-    match = _UNIT.match(text, end)
-    if match is None:
-        return "", end
-    form, spaced = match["unit"], text[end].isspace()
-    unit = unit_of(form)
-    lone = form in _AMBIGUOUS and spaced and _WORD_BEHIND.match(text, match.end("unit"))
-    decade = form == "s" and not spaced and re.search(r"\d{3}0$", text[max(0, end - 4) : end])
-    if not unit or lone or decade:
-        return "", end
-    unit += "^" + match["power"][-1] if match["power"] else ""
-    if not match["per"] or not (per := unit_of(match["per"])):
-        return unit, match.end("power") if match["power"] else match.end("unit")
-    return f"{unit}/{per}" + ("^" + match["per_power"][-1] if match["per_power"] else ""), match.end()
+def _read(text: str) -> Iterator[Quantity]:
+    for match in _NUMBER.finditer(text):
+        word = (match["word"] or "").lower()
+        if word == "one" or _ORDINAL.match(text, match.end()):
+            continue
+        digits = (match["digits"] or "").replace(",", "").replace(" ", "")
+        value = float(digits) if digits else float(sum(_SPELLED[part] for part in re.split("[- ]", word)))
+        if match["raised"]:
+            value **= int(match["raised"])
+        scale = 10.0 ** int(match["power"] or match["e"] or 0) * _SCALES.get((match["scale"] or "").lower(), 1.0)
+        if match["sign"]:
+            value = -value
+        unit, factor, offset, end = "", 1.0, 0.0, match.end()
+        if before := _CURRENCY.search(text, max(0, match.start() - 4), match.start()):
+            unit = before[1]
+        elif found := _UNIT.match(text, match.end()):
+            alone = len(found["unit"]) == 1 and found["unit"].isalpha() and text[match.end()].isspace()
+            if not (alone and re.match(r" \w", text[found.end() :])):  # "in 2019 A model"
+                unit, factor, offset = _base(found["unit"])
+                end = found.end() if unit else end
+        step = scale * factor * 10.0 ** -len(digits.partition(".")[2])
+        if "." not in digits and len(significant := digits.rstrip("0")) > 1:  # 155,000 may be rounded, 10 is not
+            step *= 10.0 ** (len(digits) - len(significant))
+        behind = _COUNTED.match(text, match.end()) if not unit else None
+        of = frozenset(tokenize(behind.group())) if behind else frozenset[str]()
+        refers = bool(_REFERS.search(text, max(0, match.start() - 14), match.start()))
+        whole, written = value * scale * factor + offset, match.group().strip()
+        yield Quantity(value, whole, unit, step, of, bool(word), written, text[match.start() : end].strip(), refers)
+
+
+@lru_cache(maxsize=4096)
+def _base(form: str) -> tuple[str, float, float]:
+    """The base unit of a written unit, and what turns a value into it; "" for a word that is no unit."""
+    if (sign := _WORDS.get(form.lower(), form)) in ("%", "‰", "$", "€", "£", "¥"):
+        return sign, 1.0, 0.0
+    if form.lower() in _NO_UNITS and form not in ("K", "V", "W", "J", "h", "s", "m", "g", "L", "A"):
+        return "", 1.0, 0.0
+    try:
+        unit = _registry().Quantity(1.0, sign.replace(" per ", "/").replace("° ", "°"))
+        zero = _registry().Quantity(0.0, unit.units).to_base_units()
+        one = unit.to_base_units()
+    except Exception:  # whatever Pint does not know is no unit; each kind of nonsense has its own error
+        return ("", 1.0, 0.0) if "/" not in form and " " not in form else _base(re.split(r"[ /]", form)[0])
+    return str(one.units), one.magnitude - zero.magnitude, zero.magnitude
+
+
+@cache
+def _registry() -> pint.UnitRegistry:
+    import pint
+
+    return pint.UnitRegistry(autoconvert_offset_to_baseunit=True)

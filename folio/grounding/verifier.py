@@ -14,7 +14,7 @@ from itertools import chain
 from folio.grounding.conflicts import conflict
 from folio.grounding.entities import missing, values_of
 from folio.grounding.entity_binding import gives_another, unbound
-from folio.grounding.negation import contradicts
+from folio.grounding.negation_old import contradicts
 from folio.grounding.overlap import dice, held_of, share, telling, tokens_of, unsaid, wording, words_of
 from folio.protocols import Embedder
 from folio.text import sentence_spans, stripped, tokenize

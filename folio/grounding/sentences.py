@@ -1,0 +1,82 @@
+"""Evidence -> its sentences, numbered from 1, and citations of them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from folio.text import sentence_spans, stripped
+from folio.types import Citation, Evidence
+
+# Two spaces within a line separate table cells (pdf/reading_order.py).
+_CELLS_APART = re.compile(r"\S {2,}\S")
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSentence:
+    """A sentence or table row of the evidence, or the part of it that is on one page."""
+
+    number: int  # from 1, over all evidence of an answer
+    evidence: Evidence
+    start: int  # in the evidence's text
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.evidence.text[self.start : self.end]
+
+
+def number_sentences(evidence: Sequence[Evidence]) -> tuple[EvidenceSentence, ...]:
+    """All sentences of the evidence, in its order."""
+    found = ((piece, start, end) for piece in evidence for start, end in _spans(piece))
+    return tuple(EvidenceSentence(number, *place) for number, place in enumerate(found, 1))
+
+
+def neighbours(of: Iterable[EvidenceSentence], among: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
+    """These sentences with the one before and the one after each, in order. among: from `number_sentences`."""
+    near: set[int] = set()
+    for sentence in of:
+        around = among[max(0, sentence.number - 2) : sentence.number + 1]
+        near.update(other.number for other in around if other.evidence is sentence.evidence)
+    return [among[number - 1] for number in sorted(near)]
+
+
+def citation(evidence: Evidence, start: int, end: int, support: float) -> Citation:
+    """The citation of the span [start, end) of the evidence's text, cut to its longest part on one page.
+
+    Raises ValueError for a span without words.
+    """
+    parts = _page_parts(evidence, start, end)
+    first, last = max(parts, key=lambda part: part[1] - part[0], default=(start, start))
+    at = evidence.start
+    return Citation(evidence.paper, at + first, at + last, evidence.text[first:last], evidence.number, support)
+
+
+def _spans(evidence: Evidence) -> Iterator[tuple[int, int]]:
+    for start, end in chain.from_iterable(_rows(evidence.text, *span) for span in sentence_spans(evidence.text)):
+        yield from _page_parts(evidence, start, end)
+
+
+def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The span of a sentence; if it is a table, the span of each row."""
+    if not _CELLS_APART.search(text, start, end):
+        yield start, end
+        return
+    for match in _LINE.finditer(text, start, end):
+        yield match.span()
+
+
+def _page_parts(evidence: Evidence, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The span [start, end) of the evidence, split at page breaks, without surrounding space."""
+    pages, offset = evidence.paper.pages, evidence.start
+    while start < end:
+        page = pages.page_at(offset + start)
+        page_end = pages.starts[page] - offset if page < len(pages.starts) else end
+        stop = min(end, max(start + 1, page_end))
+        part = stripped(evidence.text, start, stop)
+        if part[0] < part[1]:
+            yield part
+        start = stop

@@ -1,0 +1,54 @@
+"""Finds what a statement says and its source does not: numbers, units, names, identifiers, quoted words, "not". Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from folio.grounding.attribution import Attribution
+from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
+from folio.grounding.negation import denies, opposes
+from folio.grounding.quantities import Quantity, quantities
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a statement: the rule's name, and the reason in words that the model can act on."""
+
+    rule: str
+    reason: str
+
+
+def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
+    """What the statement has and its source lacks. known: the key of all evidence and its titles (names.key).
+
+    Numbers must stand in the sentences that are cited. Names, identifiers and quoted words may stand anywhere in the
+    evidence: a passage names its subject once.
+    """
+    there = quantities(f"{source.text}\n{source.titles}")
+    for number in quantities(statement):
+        if not (number.is_among(there) or (number.is_spelled and not number.unit)):  # "two parts": a writer's own count
+            yield Fault("number", f"the number {number.written} cannot be found in it")
+        elif _counts_others(number, there):
+            yield Fault("count", f"it gives {number.written} for something else")
+    for identifier in sorted(identifiers(statement)):
+        if not has_identifier(identifier, known):
+            yield Fault("identifier", f"the name {identifier} cannot be found in it")
+    for name in sorted(names(statement)):
+        if not has_name(name, known):
+            yield Fault("name", f"the name {name} cannot be found in it")
+    for words in quoted(statement):
+        if key(words) not in known:
+            yield Fault("quoted words", f"the words “{words}” cannot be found in it")
+    if denies(statement, source.text):
+        yield Fault("negation", "it says the opposite")
+    elif opposes(statement, source.text):
+        yield Fault("opposite", "it says the opposite")
+
+
+def _counts_others(number: Quantity, there: Sequence[Quantity]) -> bool:
+    """Whether a number counts something that its source gives another number for: 12 notebooks for 17 notebooks."""
+    same = [other for other in there if number.is_among([other])]
+    if not (number.of and same) or any(not other.of or other.of & number.of for other in same):
+        return False
+    return any(other.of and (other.of <= number.of or number.of <= other.of) for other in there if other not in same)

@@ -1,0 +1,64 @@
+"""Content words of a statement, and how many of them a text has. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from folio.text import tokenize
+
+# Words that speak of the source or join statements; the source need not have them.
+_FRAME = frozenset(
+    tokenize(
+        "according paper papers article study studies author authors evidence source sources passage document report"
+        " reports reported state states stated describe describes described mention mentions mentioned note notes noted"
+        " explain explains explained write say says said provided given context text section researchers also"
+        " additionally furthermore moreover overall summary specifically respectively therefore however indicate"
+        " indicates indicated discuss discusses discussed stands don doesn didn isn aren wasn weren can couldn yes"
+    )
+)
+# Two words with the same first letters, this many, are forms of one word: optimisation, optimizes.
+_SAME_BEGINNING = 5
+
+
+@lru_cache(maxsize=8192)
+def tokens_of(text: str) -> frozenset[str]:
+    return frozenset(tokenize(text))
+
+
+def telling(statement: str) -> frozenset[str]:
+    """The content words of a statement, as tokens."""
+    words = tokens_of(statement)
+    return words - _FRAME or words
+
+
+def held_of(words: frozenset[str], there: frozenset[str]) -> frozenset[str]:
+    """The words that are there, in this form or another."""
+    exact = words & there
+    if exact == words:
+        return exact
+    beginnings = {word[:_SAME_BEGINNING] for word in there if len(word) >= _SAME_BEGINNING and word.isalpha()}
+    return exact | {word for word in words - exact if word.isalpha() and word[:_SAME_BEGINNING] in beginnings}
+
+
+def share(words: frozenset[str], there: frozenset[str]) -> float:
+    """The share of the words that are there, 0 to 1."""
+    return len(held_of(words, there)) / len(words) if words else 0.0
+
+
+def words_of(text: str) -> list[str]:
+    """All words and numbers of a text in order, in lower case."""
+    return re.findall(r"\w+", text.casefold())
+
+
+def in_order(words: Sequence[str], there: Sequence[str]) -> int:
+    """Length of the longest common subsequence."""
+    longest = [0] * (1 + len(there))
+    for word in words:
+        diagonal = 0
+        for place, other in enumerate(there, 1):
+            above = longest[place]
+            longest[place] = diagonal + 1 if word == other else max(above, longest[place - 1])
+            diagonal = above
+    return longest[-1]
