@@ -84,6 +84,10 @@ class Settings(BaseSettings):
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
     beginning with a dot."""
 
+    ANSWER_FORMAT: Literal["statements", "prose"] = "statements"
+    """How a model on Ollama writes an answer. `statements`: as JSON, each statement after the numbers of the sentences
+    that it rests on; `prose`: as text with citation markers, for a model that is bad at JSON."""
+
     # Reading, splitting and searching
     PARSER: Literal["fast", "layout"] = "fast"
     """How pages are read. `layout` marks headings and writes tables in Markdown, and takes about 15 times as long as

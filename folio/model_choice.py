@@ -219,7 +219,7 @@ class ModelChoice:
             model,
             evidence_tokens=tokens,
             answer_tokens=settings.ANSWER_TOKENS,
-            meaning=self.meaning,
             stand_in=extractive,
+            answer_format=settings.ANSWER_FORMAT,
             check_cancelled=check_cancelled,
         )

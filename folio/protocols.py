@@ -90,6 +90,7 @@ class Answerer(Protocol):
 
     name: str
     notice: str  # a remark to show with the answer, such as that it was cut off; "" for none
+    failed: bool  # whether the model's server failed during the last answer
     evidence_tokens: int  # how much evidence it takes
 
     @property

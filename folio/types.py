@@ -360,6 +360,7 @@ class Answer:
     notice: str = ""  # a remark to show with it, such as that it was cut short
     style: Style = "plain"
     left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in dropped; () for an answer of an older Folio
+    model_failed: bool = False  # the model's server failed; what is shown is what there was before, or quotes
 
     def __post_init__(self) -> None:
         _require(len(self.left_out) in (0, self.dropped), "dropped counts the statements that are left out")

@@ -79,6 +79,7 @@ class CitedAnswer(BaseCombineDocumentsChain):
             notice,
             self.style,
             tuple(left_out),
+            bool(gathered.evidence) and self.answerer.failed,
         )
         return answer, {}
 

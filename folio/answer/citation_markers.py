@@ -25,7 +25,8 @@ _FORGED = re.compile(
     rf"\s*\[[^\[\]]{{0,80}}(?:{_PAGE}|\.pdf\b)[^\[\]]{{0,20}}\]|\s*\([^()]{{0,80}}(?:{_PAGE}|\.pdf\b[^()]{{0,9}})\)",
     re.I,
 )
-_EMPTY_BRACKETS = re.compile(r"\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I)
+# Not the brackets of `Init()`.
+_EMPTY_BRACKETS = re.compile(r"(?!(?<=\w)\(\))\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I)
 # Code and formulas, where x[1] is an index.
 _VERBATIM = re.compile(r"`[^`]*`|\$(?!\s)[^$]*(?<!\s)\$(?!\d)|\\\(.*?\\\)|\\\[.*?\\\]")
 _INDEXED = re.compile(r"(?:^|[^\w])(?:[A-Za-z]|(?!\d+$)\w*[\d_]\w*)$")

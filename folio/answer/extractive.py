@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from folio.answer import followup
 from folio.answer.question_type import ASKING, asks_for_number, gives_number
-from folio.grounding.conflicts import conflict
-from folio.grounding.entities import entities
-from folio.grounding.verifier import SentenceVerifier, citation
+from folio.grounding.conflicts import against, conflict
+from folio.grounding.quantities import quantities
+from folio.grounding.sentences import EvidenceSentence, citation, number_sentences
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, evidence_coverage, matches
 from folio.text import coverage, sentence_spans, tokenize
@@ -57,6 +57,7 @@ class ExtractiveAnswerer:
 
     name = "extractive (built in)"
     notice = ""
+    failed = False
 
     def __init__(
         self, embedder: TokenEmbedder, term_weights: Callable[[str], TermWeights], *, evidence_tokens: int
@@ -70,20 +71,27 @@ class ExtractiveAnswerer:
     def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """See protocols.Answerer."""
         scored = self._score(question, evidence)
-        if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
-            return
-        verifier = SentenceVerifier(evidence, None)
+        if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
+            yield from self._best(scored, evidence, style)
+
+    def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
+        """The same without ever refusing: for an answer whose model failed."""
+        if scored := self._score(question, evidence):
+            yield from self._best(scored, evidence, style)
+
+    def _best(self, scored: Sequence[_Scored], evidence: Sequence[Evidence], style: Style) -> Iterator[Sentence]:
+        sentences = number_sentences(evidence)
         best = scored[0].score
         answering = _without_repeats(place for place in scored if place.score >= ANSWER_CUTOFF * best)[:MAX_SENTENCES]
         for place in answering:
-            yield _sentence(place, verifier, SUMMARY if style == "report" else Section())
+            yield _sentence(place, sentences, SUMMARY if style == "report" else Section())
         if style == "report":
             near = [place for place in scored if place.score >= DETAIL_CUTOFF * best]
             details = _without_repeats([*answering, *near])[len(answering) :][:MAX_DETAILS]
             for paper in dict.fromkeys(place.evidence.paper for place in details):
                 own = (place for place in details if place.evidence.paper == paper)
                 for place in sorted(own, key=lambda place: place.evidence.start + place.start):
-                    yield _sentence(place, verifier, Section("Analysis", paper.title or paper.file))
+                    yield _sentence(place, sentences, Section("Analysis", paper.title or paper.file))
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
@@ -131,9 +139,9 @@ def _coverage(weights: TermWeights, piece: Evidence, start: int, end: int) -> fl
     return coverage(weights, tokenize(f"{piece.paper.title} {piece.text[start:end]}"))
 
 
-def _sentence(place: _Scored, verifier: SentenceVerifier, section: Section) -> Sentence:
+def _sentence(place: _Scored, sentences: Sequence[EvidenceSentence], section: Section) -> Sentence:
     quote = citation(place.evidence, place.start, place.end, 1.0)
-    return Sentence(_as_sentence(quote.quote), (quote,), verifier.against(quote.quote, (quote,)), section)
+    return Sentence(_as_sentence(quote.quote), (quote,), against(quote.quote, (quote,), sentences), section)
 
 
 def _without_repeats(places: Iterable[_Scored]) -> list[_Scored]:
@@ -158,7 +166,7 @@ def _repeats(place: _Scored, before: _Scored) -> bool:
 
 
 def _numbers(text: str) -> frozenset[object]:
-    return frozenset(entities(text).quantities)
+    return frozenset((number.value, number.unit) for number in quantities(text))
 
 
 def statements(text: str) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from folio.answer import prompts
 from folio.answer.citation_markers import NAMED
@@ -25,12 +26,20 @@ _CONTROLS = re.compile(
     rf"|{_LESS}(?=[|｜])|(?<=[|｜])[>＞﹥]|\[(?=/?(?:INST|SYS)\b)|{_LESS}(?={_LESS}/?SYS)",
     re.I,
 )
+_LINES = re.compile(r"\s*\n\s*")
 _NO_MARKUP = str.maketrans('<>"', "‹›'")
 
 
 def evidence_block(number: int, paper: Paper, pages: str, text: str) -> str:
     """A piece of evidence for a prompt that asks for its number. pages: in words. text: of the evidence."""
     return _block(number, _without_markers(_name(paper)), pages, _without_markers(defused(text)))
+
+
+def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]]) -> str:
+    """A piece of evidence for a prompt that asks for the numbers of its sentences, each on a line."""
+    lines = (f"[{number}] {_without_markers(defused(_LINES.sub(' ', text)))}" for number, text in sentences)
+    name = name_line(_without_markers(_name(paper))).translate(_NO_MARKUP)
+    return prompts.NUMBERED_EVIDENCE.format(paper=name, pages=pages, text="\n".join(lines))
 
 
 def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:

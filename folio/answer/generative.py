@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from folio.answer import prompts, validation
-from folio.answer.fencing import defused, evidence_block
+from folio.answer import prompts
+from folio.answer.extractive import ExtractiveAnswerer
+from folio.answer.fencing import defused
+from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markup import printable
 from folio.answer.refusals import is_refusal
-from folio.errors import ContextTooSmall
-from folio.grounding.verifier import SentenceVerifier
+from folio.answer.validation import Part, ValidationResult, Validator, parts_of
+from folio.errors import ContextTooSmall, OllamaError
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import STOPPED, ChatModel
-from folio.protocols import Answerer, Embedder
+from folio.protocols import Verifier
 from folio.text import estimate_tokens, tokenize
-from folio.types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.types import Answer, Evidence, PromptStart, RejectedSentence, Style
 
 # Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
@@ -27,15 +31,40 @@ RETRY_TOKENS = 512
 QUESTION_TOKENS = 1024
 # Turns of a conversation that the model sees when it rewrites a follow-up.
 REMEMBERED_TURNS = 4
+# By this factor the numbers of its sentences lengthen the evidence, at most, in tokens.
+NUMBERED = 1.2
 # Characters per token in prose, at most. A longer answer means that the server ignored the limit.
 LONGEST_TOKEN = 8
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.I | re.S)
+NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
+QUOTES_INSTEAD = "These sentences are quotes from the papers."
 # What models write before a rewritten question.
 _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
 
 
+@dataclass
+class _End:
+    """How a model's output ended. reason: "stop", "length", STOPPED. failure: what happened to its server."""
+
+    reason: str = ""
+    failure: str = ""
+
+    @property
+    def is_early(self) -> bool:
+        return bool(self.failure) or self.reason in ("length", STOPPED)
+
+    def notices(self, shown: int, answer_tokens: int) -> Iterator[str]:
+        """What to say of it. shown: statements."""
+        if self.failure:
+            yield f"{self.failure} What it wrote before is shown." if shown else self.failure
+        elif self.reason == STOPPED:
+            yield "The model was stopped, because it only repeated itself."
+        elif self.reason == "length" and shown:
+            yield f"The answer was cut off at {answer_tokens} tokens. Raise ANSWER_TOKENS for longer answers."
+
+
 class OllamaAnswerer:
-    """A chat model on Ollama. Only sentences that the evidence supports are shown (validation.py)."""
+    """A chat model on Ollama. Only statements that the evidence supports are shown (validation.py)."""
 
     confidence = None
 
@@ -46,82 +75,89 @@ class OllamaAnswerer:
         *,
         evidence_tokens: int,
         answer_tokens: int,
-        meaning: Embedder,
-        stand_in: Answerer,
+        stand_in: ExtractiveAnswerer,
+        verifier: Verifier | None = None,
+        answer_format: AnswerFormat = "statements",
+        strict: bool = False,
         check_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
         """evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer.
 
-        meaning: measures how close a sentence is to its quote. stand_in: answers where nothing that the model wrote
-        can be shown. check_cancelled: called often while waiting for the model; what it raises ends the answer and
-        the server's work on it. Asks the server about the model. Raises as OllamaServer.require_local does.
+        stand_in: answers where nothing that the model wrote can be shown. verifier: asked about statements in other
+        words than the paper's. strict: show only what is quoted. check_cancelled: called often while waiting for the
+        model; what it raises ends the answer and the server's work on it. Asks the server about the model. Raises as
+        OllamaServer.require_local does.
         """
         info = server.require_local(model, "completion")
         self._model = ChatModel(server, info.name)
         self._largest = info.context_length or CONTEXT_SIZES[0]
         available = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
+        if answer_format == "statements":
+            available = int(available / NUMBERED)
         self.evidence_tokens = max(256, min(evidence_tokens, available))
         self._answer_tokens = answer_tokens
-        self._meaning = meaning
         self._stand_in = stand_in
+        self._verifier = verifier
+        self._format = answer_format
+        self._strict = strict
         self._check_cancelled = check_cancelled
         self._context = 0  # tokens that the model was last loaded with
-        self._cut = False  # whether the last output was cut off at the limit
-        self._stopped = False  # whether the model was stopped in the last output, as it repeated itself
+        self._end = _End()
         self.notice = ""
+        self.failed = False
         self.name = f"{self._model.name} (Ollama)"
 
-    def sentences(
-        self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | RejectedSentence | Checking]:
+    def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Part]:
         """See protocols.Answerer. If nothing that the model wrote can be shown, it is asked once more.
 
-        If that gives nothing either, the stand-in answers from the same evidence. Raises ModelError.
+        If that gives nothing either, the stand-in answers from the same evidence. So it does where the server fails,
+        unless statements are shown already. Raises ModelError for what only a person can mend.
         """
-        self.notice = ""
+        self.notice, self.failed = "", False
         if not evidence:
             return
-        verifier = SentenceVerifier(evidence, self._meaning)
-        rules = prompts.REPORT if style == "report" else prompts.ANSWER
-        prompt = prompts.QUESTION.format(evidence="\n\n".join(map(_evidence_block, evidence)), question=question)
-        result = yield from self._attempt(rules, prompt, verifier, style, RETRY_TOKENS)
+        layout = Layout(question, evidence, self._format, style)
+        result = yield from self._attempt(layout, layout.prompt, RETRY_TOKENS)
+        if result.failed and not self._end.failure:
+            again = prompts.RETRY.format(prompt=layout.prompt, faults=_faults(result.rejected))
+            if self._fits(prompts.RULES, again):
+                result = yield from self._attempt(layout, again, 0)
+        self.failed = bool(self._end.failure)
+        notices = list(self._end.notices(result.shown, self._answer_tokens))
         if result.failed:
-            again = prompts.RETRY.format(question=prompt, faults=_faults(result.rejected))
-            if self._fits(rules, again):
-                result = yield from self._attempt(rules, again, verifier, style, 0)
-        notices = []
-        if result.failed:
-            excerpts = list(self._stand_in.sentences(question, evidence, style))
+            stand_in = self._stand_in.closest if self.failed else self._stand_in.sentences
+            excerpts = list(stand_in(question, evidence, style))
             if excerpts:
-                notices.append("The model wrote nothing that the papers support. These sentences are quotes from them.")
+                notices.append(QUOTES_INSTEAD if notices else NOTHING_HELD)
             yield from excerpts
         if result.partly_refused:
             notices.append("The model found no evidence for part of the question.")
-        if self._cut and result.shown:
-            notices.append(
-                f"The answer was cut off at {self._answer_tokens} tokens. Raise ANSWER_TOKENS for longer answers."
-            )
+        if result.unverified:
+            notices.append(f"Not all statements could be checked: {result.unverified}")
         self.notice = " ".join(notices)
 
-    def _attempt(
-        self, rules: str, prompt: str, verifier: SentenceVerifier, style: Style, spare: int
-    ) -> Generator[Sentence | RejectedSentence | Checking, None, validation.ValidationResult]:
-        self._cut = self._stopped = False
-        return (
-            yield from validation.check(
-                self._stream(rules, prompt, spare),
-                verifier,
-                style=style,
-                max_chars=LONGEST_TOKEN * self._answer_tokens,
-                is_complete=lambda: not (self._cut or self._stopped),
-            )
+    def _attempt(self, layout: Layout, prompt: str, spare: int) -> Generator[Part, None, ValidationResult]:
+        self._end = _End()
+        self._widen(_tokens(prompts.RULES, prompt), spare)
+        start = PromptStart(prompts.RULES, layout.start, self._context)
+        validator = Validator(
+            layout.grounder(),
+            self._verifier.for_answer(start) if self._verifier else None,
+            layout.style,
+            self._strict,
+            lambda: next(self._stand_in.sentences(layout.question, layout.evidence), None),
         )
+        pieces = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True)
+        longest = LONGEST_TOKEN * self._answer_tokens
+        parts = parts_of(pieces, layout.parser(), max_chars=longest, is_cut=lambda: self._end.is_early)
+        return (yield from validator.check(parts))
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer. If the model writes no usable question, the follow-up stays as it is."""
         turns = [f"Q: {turn.standalone_question}\nA: {_answer_text(turn)}" for turn in history[-REMEMBERED_TURNS:]]
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
+        self._end = _End()
         output = _THOUGHTS.sub("", "".join(self._stream("", prompt)))
         for line in printable(output).splitlines():
             rewritten = _LABEL.sub("", line).strip(' *"“”\n')
@@ -130,28 +166,40 @@ class OllamaAnswerer:
                 return rewritten if usable and not is_refusal(rewritten) else question
         return question
 
-    def _stream(self, system: str, prompt: str, spare: int = 0) -> Iterator[str]:
-        """The model's output as it arrives, cut off where it exceeds the limit.
+    def _stream(
+        self, system: str, prompt: str, *, shape: dict[str, Any] | None = None, tolerant: bool = False
+    ) -> Iterator[str]:
+        """The model's output as it arrives, cut off where it exceeds the limit. `_end` says how it ended.
 
-        spare: further tokens that the context should hold, if the model allows. Raises OllamaError when the
-        stream breaks off, ContextTooSmall for a prompt that the server truncated.
+        tolerant: a server that fails ends the output. Otherwise raises OllamaError. Raises ContextTooSmall for a prompt
+        that the server truncated.
         """
-        self._widen(_tokens(system, prompt), spare)
-        done, length = "", 0
-        for chunk in self._model.stream(
-            system, prompt, context=self._context, longest=self._answer_tokens, check_cancelled=self._check_cancelled
-        ):
-            done = done or str(chunk.response_metadata.get("done_reason") or "")
-            prompt_tokens = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
-            if prompt_tokens + TEMPLATE_TOKENS >= self._context:  # no space left: the server cut the prompt
-                raise self._too_small(prompt_tokens)
-            piece = str(chunk.content)
-            length += max(1, len(piece))
-            self._cut = length > LONGEST_TOKEN * self._answer_tokens
-            yield piece
-            if self._cut:
-                return
-        self._cut, self._stopped = done == "length", done == STOPPED
+        self._widen(_tokens(system, prompt), 0)
+        length = 0
+        pieces = self._model.stream(
+            system,
+            prompt,
+            context=self._context,
+            longest=self._answer_tokens,
+            shape=shape,
+            check_cancelled=self._check_cancelled,
+        )
+        try:
+            for chunk in pieces:
+                self._end.reason = self._end.reason or str(chunk.response_metadata.get("done_reason") or "")
+                prompt_tokens = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
+                if prompt_tokens + TEMPLATE_TOKENS >= self._context:  # no space left: the server cut the prompt
+                    raise self._too_small(prompt_tokens)
+                piece = str(chunk.content)
+                length += max(1, len(piece))
+                yield piece
+                if length > LONGEST_TOKEN * self._answer_tokens:
+                    self._end.reason = "length"
+                    return
+        except OllamaError as error:
+            if not tolerant:
+                raise
+            self._end.failure = error.happened
 
     def _fits(self, system: str, prompt: str) -> bool:
         return _tokens(system, prompt) + self._answer_tokens <= self._largest
@@ -176,10 +224,6 @@ class OllamaAnswerer:
 
 def _tokens(system: str, prompt: str) -> int:
     return estimate_tokens(system) + estimate_tokens(prompt) + TEMPLATE_TOKENS
-
-
-def _evidence_block(evidence: Evidence) -> str:
-    return evidence_block(evidence.number, evidence.paper, evidence.where, evidence.text)
 
 
 def _faults(rejected: Sequence[RejectedSentence]) -> str:

@@ -27,11 +27,12 @@ _FENCES = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
-    """A sentence as a model wrote it, and the evidence numbers in its markers."""
+    """A sentence as a model wrote it, and the numbers it named."""
 
     text: str
-    markers: tuple[int, ...]
+    markers: tuple[int, ...] = ()  # of pieces of evidence
     cells: tuple[str, ...] = ()  # of a table row, whose values belong together
+    support: tuple[int, ...] = ()  # of sentences of the evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,10 @@ class OutputParser:
         answer += "" if self._thinking else text[start:]
         return re.findall(r"[^\n]*\n|[^\n]+", answer)
 
-    def end(self) -> list[ParsedSentence | Heading]:
-        """What is left at the end of the output."""
+    def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
+        """What is left at the end of the output; nothing if it was cut off there."""
+        if cut:
+            return []
         found = self.feed("\n") if self._partial.startswith("<") else []
         found += self._take_line(True) if self._line else []
         return found + self._end_table() + self._sentences(complete=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from folio.grounding.entities import measured
+from folio.grounding.quantities import quantities
 from folio.text import tokenize
 
 # Question words that no answer repeats, as search tokens.
@@ -61,4 +61,5 @@ def asks_for_number(question: str) -> bool:
 def gives_number(text: str, question: str) -> bool:
     """Whether a text counts or measures something. A year counts only if the question mentions years."""
     years = re.search(r"\byears?\b", question, re.I)
-    return any(bool(number.unit) or bool(years) or not _YEAR.fullmatch(number.value) for number in measured(text))
+    numbers = (number for number in quantities(text) if not number.refers)
+    return any(bool(number.unit) or bool(years) or not _YEAR.fullmatch(number.written) for number in numbers)

@@ -1,33 +1,74 @@
-"""A model's words -> the sentences that may be shown, each with its citations; the others are rejected. Pure.
+"""A model's words -> the statements that may be shown, each with its citations; the others are left out. Pure.
 
-A citation's quote is a slice of the paper's text, and its page comes from the slice's offset (grounding/verifier.py).
-The only thing in a citation that comes from the model is the number of the evidence.
+A citation's quote is a slice of the paper's text, and its page comes from the slice's offset (grounding/sentences.py).
+The only thing in a citation that comes from the model is the numbers of the evidence, and the program checks those.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from folio.answer.output_parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence
+from folio.answer.output_parser import LONGEST_SENTENCE, Heading, ParsedSentence
 from folio.answer.refusals import is_refusal, is_weak_refusal
-from folio.grounding.verifier import SentenceVerifier, Verdict
-from folio.types import ANALYSIS, SUMMARY, RejectedSentence, Section, Sentence, Style
+from folio.errors import ModelError
+from folio.grounding.grounder import Finding, Grounder, citations_of
+from folio.grounding.sentences import citation
+from folio.grounding.words import held_of, telling, tokens_of
+from folio.protocols import Verifier
+from folio.types import (
+    ANALYSIS,
+    SUMMARY,
+    Checking,
+    Entailment,
+    RejectedSentence,
+    Section,
+    Sentence,
+    Style,
+)
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5
-_TOO_LONG = Verdict((), "it is too long for one sentence")
+# A verifier agrees from this probability on.
+LEAST_ENTAILED = 0.5
+# A quote with fewer words says nothing by itself.
+LEAST_QUOTE = 5
+TOO_LONG = "it is too long for one sentence"
+NOT_ENTAILED = "{verifier} finds that it does not follow from the cited sentences"
+NOT_QUOTED = "it is not in the words of the paper"
+DANGLES = "what it speaks of was named in a statement that is left out"
+# Words that stand for what the statement before named
+_POINTS_BACK = re.compile(
+    r"\W*(?:(?:it|they|he|she|its|their|his|these|those|both|such|another)\b"
+    r"(?! (?:is|was) (?:(?:also )?possible|important|worth|clear)\b)"
+    r"|(?:this|that)\b(?! (?:paper|study|article|work|document|report|publication)\b)"
+    r"|the (?:former|latter|same|second|third|other|others)\b)",
+    re.I,
+)
+
+Part = Sentence | RejectedSentence | Checking
+
+
+class Parser(Protocol):
+    """Parses a model's output while it arrives."""
+
+    def feed(self, piece: str) -> list[ParsedSentence | Heading]: ...
+
+    def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
     """What became of a model's answer."""
 
-    shown: int  # sentences
+    shown: int  # statements
     rejected: tuple[RejectedSentence, ...]
-    refused: bool  # the model said that the evidence does not answer, before any sentence was shown
+    refused: bool  # the model said that the evidence does not answer, before any statement was shown
     partly_refused: bool  # the model said so of a part of the question
+    unverified: str = ""  # why the verifier could not be asked about all statements
 
     @property
     def failed(self) -> bool:
@@ -35,74 +76,183 @@ class ValidationResult:
         return not (self.shown or self.refused)
 
 
-def check(
-    pieces: Iterable[str],
-    verifier: SentenceVerifier,
-    *,
-    style: Style = "plain",
-    max_chars: int = 100_000,
-    is_complete: Callable[[], bool] = lambda: True,
-) -> Generator[Sentence | RejectedSentence, None, ValidationResult]:
-    """Yield the sentences of a model's output as they arrive: those that evidence supports, and those rejected.
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement that has been looked up, and waits for its turn or for its verifier."""
 
-    Reading stops at a refusal, after max_chars characters, or when the model only repeats itself. is_complete: called
-    at the end of the output; where it returns False the model was cut off, and its unfinished sentence is dropped.
+    finding: Finding
+    section: Section
+    marked: bool  # it named evidence
+
+
+@dataclass
+class Validator:
+    """Decides which statements of one answer are shown, in their order.
+
+    verifier: asked about statements in other words than the paper's; None for none. strict: show only what is quoted.
+    best_quote: a sentence of the evidence that answers the question; it takes the place of a first statement that is
+    left out. None if there is none.
     """
-    seen: set[tuple[str, str]] = set()  # a report may say the same in its summary and in its analysis
-    shown = 0
-    rejected: dict[str, RejectedSentence] = {}
-    section = SUMMARY if style == "report" else Section()
-    in_references = False
-    repeats, partly_refused = 0, False
-    for part in _parts(pieces, verifier.count, max_chars, is_complete):
-        if is_refusal(part.text):
-            return ValidationResult(shown, tuple(rejected.values()), not shown, bool(shown))
-        if isinstance(part, Heading):
-            if style == "report":
-                in_references = bool(_REFERENCES.match(_bare(part.text)))
-                section = ANALYSIS if in_references else _section(part.text, section, verifier)
-            continue
-        if in_references:
-            continue
-        key = part.text.casefold()
-        if (section.heading, key) in seen:
-            repeats += 1
-            if repeats == MOST_REPEATS:
+
+    grounder: Grounder
+    verifier: Verifier | None = None
+    style: Style = "plain"
+    strict: bool = False
+    best_quote: Callable[[], Sentence | None] = lambda: None
+    _queue: deque[_Statement] = field(default_factory=deque, init=False)
+    _rejected: dict[str, RejectedSentence] = field(default_factory=dict, init=False)
+    _shown: int = field(default=0, init=False)
+    _lost_first: str = field(default="", init=False)  # the first statement, if it was left out
+    _last_left_out: bool = field(default=False, init=False)
+    _refused: bool = field(default=False, init=False)
+    _partly_refused: bool = field(default=False, init=False)
+
+    def check(self, parts: Iterable[ParsedSentence | Heading]) -> Generator[Part, None, ValidationResult]:
+        """Yield the statements that are shown and those that are left out, in order, as soon as they are decided.
+
+        Reading stops at a refusal, or when the model only repeats itself.
+        """
+        for statement in self._looked_up(parts):
+            self._queue.append(statement)
+            while self._queue and not self._waits(self._queue[0]):
+                yield from self._decided(self._queue.popleft(), None)
+            if self._refused:
                 break
-            continue
-        seen.add((section.heading, key))
-        repeats = 0
-        if key in rejected:
-            continue
-        verdict = _TOO_LONG
-        if len(part.text) <= LONGEST_SENTENCE:
-            verdict = verifier.verify(part.text, part.markers, part.cells)
-        if verdict.citations:
-            shown += 1
-            against = verifier.against(part.text, verdict.citations)
-            yield Sentence(part.text, verdict.citations, against, section)
-        elif is_weak_refusal(part.text, marked=bool(part.markers)):
-            if not shown:
-                return ValidationResult(0, tuple(rejected.values()), True, False)
-            partly_refused = True
-        elif not part.text.endswith(":"):  # "Here is what the evidence says:" makes no claim
-            rejected[key] = RejectedSentence(part.text, verdict.reason)
-            yield rejected[key]
-    return ValidationResult(shown, tuple(rejected.values()), False, partly_refused)
+        unverified = yield from self._verified()
+        rejected = tuple(self._rejected.values())
+        refused = self._refused and not self._shown
+        partly = bool(self._shown) and (self._refused or self._partly_refused)
+        return ValidationResult(self._shown, rejected, refused, partly, unverified)
+
+    def _looked_up(self, parts: Iterable[ParsedSentence | Heading]) -> Iterator[_Statement]:
+        section = SUMMARY if self.style == "report" else Section()
+        seen: set[tuple[str, str]] = set()  # a report may say the same in its summary and in its analysis
+        in_references, repeats = False, 0
+        for part in parts:
+            if is_refusal(part.text):
+                self._refused = True
+                return
+            if isinstance(part, Heading):
+                if self.style == "report":
+                    in_references = bool(_REFERENCES.match(_bare(part.text)))
+                    section = ANALYSIS if in_references else _section(part.text, section, self.grounder)
+                continue
+            key = section.heading, part.text.casefold()
+            if in_references or key in seen:
+                repeats += not in_references
+                if repeats == MOST_REPEATS:
+                    return
+                continue
+            seen.add(key)
+            repeats = 0
+            if len(part.text) > LONGEST_SENTENCE:
+                yield _Statement(Finding.too_long(part.text, TOO_LONG), section, True)
+                continue
+            finding = self.grounder.find(part.text, part.support, part.markers, leads_in=part.text.endswith(":"))
+            yield _Statement(finding, section, bool(part.markers or part.support))
+
+    def _waits(self, statement: _Statement) -> bool:
+        return statement.finding.outcome == "reworded" and self.verifier is not None and not self.strict
+
+    def _verified(self) -> Generator[Part, None, str]:
+        """Ask the verifier about the statements that wait; why it failed, if it did."""
+        waiting = [statement for statement in self._queue if self._waits(statement)]
+        if self.verifier is None or not waiting:
+            return ""
+        yield Checking(len(waiting))
+        verdicts = self.verifier.entails([statement.finding.claim for statement in waiting])
+        left, problem = len(waiting), ""
+        while self._queue:
+            statement = self._queue.popleft()
+            verdict: Entailment | None = None
+            if self._waits(statement) and not problem:
+                left -= 1
+                try:
+                    verdict = next(verdicts)
+                except ModelError as error:
+                    problem = error.happened
+                else:
+                    yield Checking(left)
+            yield from self._decided(statement, verdict)
+        return problem
+
+    def _decided(self, statement: _Statement, verdict: Entailment | None) -> Iterator[Part]:
+        finding = statement.finding
+        reason = self._reason_against(finding, verdict)
+        text = finding.statement
+        if reason is None and self._last_left_out and _POINTS_BACK.match(text):
+            yield from self._instead(statement)
+        elif reason is None:
+            by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
+            yield from self._show(self._sentence(finding, statement.section, by))
+            self._last_left_out = False
+        elif is_weak_refusal(text, marked=statement.marked):
+            self._refused, self._partly_refused = not self._shown, bool(self._shown)
+        elif not text.endswith(":"):  # "Here is what the evidence says:" makes no claim
+            yield from self._reject(text, reason)
+
+    def _reason_against(self, finding: Finding, verdict: Entailment | None) -> str | None:
+        """Why a statement is left out; None if it is shown."""
+        if finding.fault is not None:
+            return finding.fault.reason
+        if finding.outcome == "reworded" and self.strict:
+            return NOT_QUOTED
+        if verdict is not None and verdict.entails is not None and verdict.entails < LEAST_ENTAILED and self.verifier:
+            return NOT_ENTAILED.format(verifier=self.verifier.name)
+        return None
+
+    def _sentence(self, finding: Finding, section: Section, verified_by: str) -> Sentence:
+        quotes = citations_of(finding)
+        against = self.grounder.against(finding.statement, quotes)
+        if finding.outcome == "quoted":
+            return Sentence(finding.statement, quotes, against, section)
+        return Sentence(finding.statement, quotes, against, section, "reworded", verified_by)
+
+    def _instead(self, statement: _Statement) -> Iterator[Part]:
+        """The quote of a statement whose own words would point at one that is left out."""
+        text, words = statement.finding.statement, telling(statement.finding.statement)
+        nearest = max(statement.finding.source.sentences, key=lambda s: len(held_of(words, tokens_of(s.text))))
+        plain = " ".join(nearest.text.split())
+        yield from self._reject(text, DANGLES)
+        if len(plain.split()) >= LEAST_QUOTE and not _POINTS_BACK.match(plain):
+            quote = citation(nearest.evidence, nearest.start, nearest.end, 1.0)
+            yield from self._show(Sentence(plain, (quote,), (), statement.section, instead_of=text))
+            self._last_left_out = False
+
+    def _reject(self, text: str, reason: str) -> Iterator[Part]:
+        self._last_left_out = True
+        if not (self._shown or self._rejected):
+            self._lost_first = text
+        if text.casefold() not in self._rejected:
+            self._rejected[text.casefold()] = rejected = RejectedSentence(text, reason)
+            yield rejected
+
+    def _show(self, sentence: Sentence) -> Iterator[Part]:
+        """The sentence; before the first one, the best quote if the statement that was to answer is left out."""
+        if self._lost_first and not self._shown and not sentence.instead_of:
+            best = self.best_quote()
+            if best is not None and best.citations[0] not in sentence.citations:
+                self._shown += 1
+                yield Sentence(best.text, best.citations, best.against, sentence.section, instead_of=self._lost_first)
+        self._shown += 1
+        yield sentence
 
 
-def _parts(
-    pieces: Iterable[str], count: int, max_chars: int, is_complete: Callable[[], bool]
-) -> Generator[ParsedSentence | Heading, None, None]:
-    parser = OutputParser(count)
+def parts_of(
+    pieces: Iterable[str], parser: Parser, *, max_chars: int = 100_000, is_cut: Callable[[], bool] = lambda: False
+) -> Iterator[ParsedSentence | Heading]:
+    """The statements and headings of a model's output as they arrive, of at most max_chars characters.
+
+    is_cut: called at the end; where it returns True the model was cut off, and what it left unfinished is dropped.
+    """
     length = 0
     for piece in pieces:
         yield from parser.feed(piece[: max_chars - length])
         length += max(1, len(piece))
         if length > max_chars:
+            yield from parser.end(cut=True)
             return
-    if is_complete():
-        yield from parser.end()
+    yield from parser.end(cut=is_cut())
 
 
 # The program writes the list of references itself.
@@ -111,7 +261,7 @@ _SUMMARY = re.compile(r"(?:executive |short |\W)*summary|(?:key |main )(?:points
 _ANALYSIS = re.compile(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$")
 
 
-def _section(heading: str, current: Section, verifier: SentenceVerifier) -> Section:
+def _section(heading: str, current: Section, grounder: Grounder) -> Section:
     """The section of a report that a heading begins.
 
     The model's own subheadings are kept where the evidence has all of their words: a heading is a claim too.
@@ -121,7 +271,7 @@ def _section(heading: str, current: Section, verifier: SentenceVerifier) -> Sect
         return SUMMARY
     if _ANALYSIS.match(name):
         return ANALYSIS
-    return Section("Analysis", heading) if verifier.mentions(heading) else Section(current.heading)
+    return Section("Analysis", heading) if grounder.mentions(heading) else Section(current.heading)
 
 
 def _bare(heading: str) -> str:

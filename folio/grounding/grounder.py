@@ -38,6 +38,12 @@ class Finding:
     source: Attribution
     outcome: Literal["quoted", "reworded", "left out"]
     fault: Fault | None = None
+    quoted: tuple[EvidenceSentence, ...] = ()  # the sentence whose words it has, in two parts if a page ends within it
+
+    @classmethod
+    def too_long(cls, statement: str, reason: str) -> Finding:
+        """Of a statement that is not looked up at all."""
+        return cls(statement, Attribution((), "", "", 0.0), "left out", Fault("too long", reason))
 
     @property
     def claim(self) -> Claim:
@@ -58,22 +64,23 @@ class Grounder:
         self.sentences = number_sentences(self.evidence)
         self._known = key("\n".join(f"{e.text}\n{e.paper.title}\n{e.paper.file}" for e in self.evidence))
 
-    def find(self, statement: str, support: Sequence[int] = (), pieces: Sequence[int] = ()) -> Finding:
+    def find(
+        self, statement: str, support: Sequence[int] = (), pieces: Sequence[int] = (), *, leads_in: bool = False
+    ) -> Finding:
         """Judge the next statement.
 
         support: numbers of the sentences that its writer named; pieces: of the pieces of evidence. Both may be wrong:
-        then the whole evidence is searched.
+        then the whole evidence is searched. leads_in: it only introduces others, and says nothing about the answer.
         """
         source, named = self._source(statement, support, pieces)
-        if not source.sentences:
-            self._coverages.append(0.0)
-            return Finding(statement, source, "left out", NOTHING)
         before = sum(self._coverages) / len(self._coverages) if self._coverages else source.coverage
-        self._coverages.append(source.coverage)
+        self._coverages += [] if leads_in else [source.coverage]
+        if not source.sentences:
+            return Finding(statement, source, "left out", NOTHING)
         if fault := next(iter(faults(statement, source, self._known)), None):
             return Finding(statement, source, "left out", fault)
-        if is_quoted(statement, source):
-            return Finding(statement, source, "quoted")
+        if quoted := _quoted_from(statement, source, self.sentences):
+            return Finding(statement, source, "quoted", quoted=quoted)
         coverage = (1 - BEFORE) * source.coverage + BEFORE * before
         if coverage < (LEAST_NAMED if named else LEAST_FOUND):
             return Finding(statement, source, "left out", NOT_FOUND)
@@ -110,27 +117,45 @@ class Grounder:
 
 
 def citations_of(finding: Finding) -> tuple[Citation, ...]:
-    """The quotes of a statement that is shown. Support is 1 only where the statement stands word for word in one."""
-    plain = _folded(finding.statement)
-    quotes = []
-    for sentence in finding.source.sentences:
-        verbatim = finding.outcome == "quoted" and plain in _folded(sentence.text)
-        support = 1.0 if verbatim else min(0.99, max(0.01, finding.source.coverage))
-        quotes.append(citation(sentence.evidence, sentence.start, sentence.end, support))
-    return tuple(quotes[:1] if quotes[0].support == 1 else quotes)
+    """The quotes of a statement that is shown. Support is 1 only where the statement stands word for word in them."""
+    sentences = finding.quoted or finding.source.sentences
+    verbatim = _folded(finding.statement) in _folded(" ".join(sentence.text for sentence in finding.quoted))
+    support = 1.0 if verbatim else min(0.99, max(0.01, finding.source.coverage))
+    return tuple(citation(s.evidence, s.start, s.end, support) for s in sentences)
 
 
-def is_quoted(statement: str, source: Attribution) -> bool:
-    """Whether a statement is in the paper's words: a cited sentence has all that it says, in its order."""
-    written = words_of(statement)
-    words = telling(statement)
+def _quoted_from(
+    statement: str, source: Attribution, everything: Sequence[EvidenceSentence]
+) -> tuple[EvidenceSentence, ...]:
+    """The cited sentence that has all that a statement says, in its order; () if there is none."""
+    written, words = words_of(statement), telling(statement)
     content = [token for token in tokenize(statement) if token in words]
-    return len(written) >= QUOTED_WORDS and any(
-        share(words, tokens_of(sentence.text)) == 1
-        and in_order(content, tokenize(sentence.text)) == len(content)
-        and in_order(written, words_of(sentence.text)) >= QUOTED_IN_ORDER * len(written)
-        for sentence in source.sentences
-    )
+    if len(written) < QUOTED_WORDS:
+        return ()
+    for sentences in dict.fromkeys(_whole(sentence, everything) for sentence in source.sentences):
+        text = " ".join(sentence.text for sentence in sentences)
+        if (
+            share(words, tokens_of(text)) == 1
+            and in_order(content, tokenize(text)) == len(content)
+            and in_order(written, words_of(text)) >= QUOTED_IN_ORDER * len(written)
+        ):
+            return sentences
+    return ()
+
+
+def _whole(sentence: EvidenceSentence, everything: Sequence[EvidenceSentence]) -> tuple[EvidenceSentence, ...]:
+    """A sentence with its other part if a page ends within it."""
+    before, after = sentence.number - 2, sentence.number  # their places: numbers begin at 1
+    if after < len(everything) and _goes_on(sentence, everything[after]):
+        return sentence, everything[after]
+    return (everything[before], sentence) if before >= 0 and _goes_on(everything[before], sentence) else (sentence,)
+
+
+def _goes_on(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Whether a sentence goes on with the other one, on the next page."""
+    evidence = one.evidence
+    pages = [evidence.paper.pages.page_at(evidence.start + each.start) for each in (one, other)]
+    return evidence is other.evidence and pages[0] < pages[1] and not one.text.endswith((".", "!", "?", "…"))
 
 
 def _folded(text: str) -> str:

@@ -171,7 +171,7 @@ def _base(form: str) -> tuple[str, float, float]:
 
 
 @cache
-def _registry() -> pint.UnitRegistry:
+def _registry() -> pint.UnitRegistry[float]:
     import pint
 
     return pint.UnitRegistry(autoconvert_offset_to_baseunit=True)

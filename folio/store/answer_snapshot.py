@@ -34,6 +34,7 @@ def snapshot_of(answer: Answer) -> str:
             "notice": answer.notice,
             "style": answer.style,
             "left_out": [[rejected.text, rejected.reason] for rejected in answer.left_out],
+            "model_failed": answer.model_failed,
         }
     )
 
@@ -73,6 +74,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
         answer["notice"],
         answer["style"],
         tuple(RejectedSentence(text, reason) for text, reason in answer.get("left_out", ())),
+        answer.get("model_failed", False),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folio.answer.validation import ValidationResult, check
-from folio.grounding.verifier import SentenceVerifier
+from folio.answer.validation import Part, ValidationResult
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, RejectedSentence, Sentence, Style
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import evidence_of, hit_on, to_the_end
-from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.validation import check
 
 OTTERS = (
     "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin. No other mammal has a denser"
@@ -58,7 +57,6 @@ FRAGMENTS = (
 WRITTEN = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=16).map("".join)
 EXAMPLES = 2000 if EXHAUSTIVE else 100
 STYLES = st.sampled_from(["plain", "report"])
-VERIFIER = SentenceVerifier(EVIDENCE, HashingEmbedder(64))
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
 MARKER = re.compile(r"(?<![\w\]])[\[【［]\s*\^?(?!0)\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*[\]】］]")
 VERBATIM = re.compile(r"`[^`]*`|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]")
@@ -67,16 +65,16 @@ VERBATIM = re.compile(r"`[^`]*`|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]")
 def validated(
     pieces: Iterable[str],
     style: Style = "plain",
-    verifier: SentenceVerifier = VERIFIER,
+    evidence: Sequence[Evidence] = EVIDENCE,
     *,
     whole: bool = True,
     max_chars: int = 100_000,
-) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
+) -> tuple[list[Part], ValidationResult]:
     """What is made of a model's words, and the result."""
-    return to_the_end(check(pieces, verifier, style=style, is_complete=lambda: whole, max_chars=max_chars))
+    return to_the_end(check(pieces, evidence, style=style, whole=whole, max_chars=max_chars))
 
 
-def sentences(found: list[Sentence | RejectedSentence]) -> list[Sentence]:
+def sentences(found: list[Part]) -> list[Sentence]:
     return [part for part in found if isinstance(part, Sentence)]
 
 
@@ -141,12 +139,12 @@ def test_a_cut_answer_is_the_beginning_of_the_whole_one(text: str, style: Style,
 
 @given(WRITTEN, STYLES)
 def test_a_text_is_judged_twice_alike(text: str, style: Style) -> None:
-    assert validated([text], style) == validated([text], style, SentenceVerifier(EVIDENCE, HashingEmbedder(64)))
+    assert validated([text], style) == validated([text], style, list(EVIDENCE))
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join))
 def test_without_evidence_nothing_is_printed(text: str) -> None:
-    assert sentences(validated([text], verifier=SentenceVerifier([], HashingEmbedder(64)))[0]) == []
+    assert sentences(validated([text], evidence=[])[0]) == []
 
 
 def test_a_sentence_over_a_pages_end_is_quoted_on_both_pages() -> None:

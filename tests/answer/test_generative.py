@@ -47,9 +47,9 @@ def make(ollama_server: OllamaStandIn) -> Make:
             model,
             evidence_tokens=evidence_tokens,
             answer_tokens=answer_tokens,
-            meaning=meaning,
             stand_in=ExtractiveAnswerer(meaning, even_weights, evidence_tokens=evidence_tokens),
             check_cancelled=check_cancelled,
+            answer_format="prose",
         )
 
     return answerer

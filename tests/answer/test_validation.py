@@ -9,19 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.validation import MOST_REPEATS, ValidationResult, check
-from folio.grounding.verifier import SentenceVerifier
+from folio.answer.validation import MOST_REPEATS, Part, ValidationResult
 from folio.types import REFUSAL, Evidence, RejectedSentence, Sentence
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
+from tests.helpers.validation import check
 
 OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacier is 23 kilometres long. It melts."
 
 
-def checked(
-    pieces: Iterable[str], *evidence: Evidence, **options: Any
-) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
+def checked(pieces: Iterable[str], *evidence: Evidence, **options: Any) -> tuple[list[Part], ValidationResult]:
     """All that check makes of a model's words, and the result."""
-    return to_the_end(check(pieces, SentenceVerifier(evidence, None), **options))
+    return to_the_end(check(pieces, evidence, **options))
 
 
 def words(text: str) -> list[str]:
@@ -76,7 +74,7 @@ def test_check_goes_no_further_than_it_is_asked() -> None:
             taken.append(piece)
             yield piece
 
-    first = next(check(source(), SentenceVerifier(evidence_on(OTTERS), None)))
+    first = next(check(source(), evidence_on(OTTERS)))
     assert first.text == "Otters float in kelp."
     assert taken == pieces[:2]
 
@@ -176,7 +174,7 @@ def test_it_takes_no_more_than_the_longest() -> None:
 def test_what_was_cut_off_is_no_sentence() -> None:
     text = "Otters float in rafts of kelp [1]. They eat 25 urchins"
     assert shown(text, OTTERS) == ["Otters float in rafts of kelp.", "They eat 25 urchins"]
-    assert shown(text, OTTERS, is_complete=lambda: False) == ["Otters float in rafts of kelp."]
+    assert shown(text, OTTERS, whole=False) == ["Otters float in rafts of kelp."]
 
 
 # --- Reports ---------------------------------------------------------------------------------------------------------

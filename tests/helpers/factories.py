@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from config import Settings
-from folio.grounding.verifier import citation
+from folio.grounding.sentences import citation
 from folio.ingest import chunking
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint

@@ -1,0 +1,78 @@
+"""How a question and its evidence are laid out for a model, and how its output is read: as JSON or as prose. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Literal
+
+from folio.answer import prompts
+from folio.answer.fencing import evidence_block, numbered_block
+from folio.answer.output_parser import OutputParser
+from folio.answer.structured_output import StatementParser, schema
+from folio.answer.validation import Parser
+from folio.grounding.grounder import Grounder
+from folio.grounding.sentences import EvidenceSentence, number_sentences
+from folio.types import Evidence, Style
+
+# statements: JSON in which each statement comes after the numbers of its sentences. prose: text with [n] markers.
+AnswerFormat = Literal["statements", "prose"]
+
+_TASKS = {
+    ("statements", "plain"): prompts.STATEMENTS,
+    ("statements", "report"): prompts.STATEMENTS_REPORT,
+    ("prose", "plain"): prompts.PROSE,
+    ("prose", "report"): prompts.PROSE_REPORT,
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One question over one body of evidence."""
+
+    question: str
+    evidence: Sequence[Evidence]
+    format: AnswerFormat
+    style: Style
+
+    @cached_property
+    def start(self) -> str:
+        """The evidence: what all prompts about this answer begin with."""
+        if self.format == "prose":
+            blocks = [evidence_block(e.number, e.paper, e.where, e.text) for e in self.evidence]
+        else:
+            blocks = [
+                numbered_block(piece.paper, piece.where, [(s.number, s.text) for s in sentences])
+                for piece, sentences in groupby(self._sentences, key=_piece)
+            ]
+        return "\n\n".join(blocks) + "\n\n"
+
+    @property
+    def prompt(self) -> str:
+        """The user's message."""
+        return self.start + _TASKS[self.format, self.style].format(question=self.question)
+
+    @property
+    def shape(self) -> dict[str, Any] | None:
+        """The JSON Schema that the output must follow; None for prose."""
+        return schema(len(self._sentences), self.style) if self.format == "statements" else None
+
+    def parser(self) -> Parser:
+        """A parser for one output."""
+        return (
+            StatementParser(len(self._sentences)) if self.format == "statements" else OutputParser(len(self.evidence))
+        )
+
+    def grounder(self) -> Grounder:
+        """Judges the statements of one output."""
+        return Grounder(self.evidence)
+
+    @cached_property
+    def _sentences(self) -> tuple[EvidenceSentence, ...]:
+        return number_sentences(self.evidence)
+
+
+def _piece(sentence: EvidenceSentence) -> Evidence:
+    return sentence.evidence
