@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
-from folio.models.cross_encoder import CrossEncoderReranker, find_model
+from folio.models.cross_encoder import CrossEncoderReranker
+from folio.models.model_files import find_model
 from folio.models.ollama import Capability, OllamaServer, is_local, server_url
 from folio.models.onnx_cache import GRAPHS
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder

@@ -24,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings, personal_file
 from folio.errors import FolioError, ModelError, UsageError
-from folio.models.cross_encoder import CrossEncoderReranker, find_model, record_digests
+from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.minilm import BuiltinEmbedder
+from folio.models.model_files import find_model, record_digests
 from folio.models.ollama import OllamaServer, server_url
 from folio.models.onnx_cache import GRAPHS
 

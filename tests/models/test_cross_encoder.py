@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from config import Settings
@@ -17,7 +18,9 @@ from folio.errors import ModelMissing
 from folio.model_choice import ModelChoice
 from folio.models import cross_encoder as module
 from folio.models.bert_onnx import build_graph
-from folio.models.cross_encoder import CrossEncoderReranker, find_model, record_digests
+from folio.models.cross_encoder import CrossEncoder, CrossEncoderReranker
+from folio.models.model_files import find_model, record_digests
+from folio.models.pair_models import TorchPairs, read_model
 from folio.protocols import Reranker
 from folio.search.retriever import reranked
 from tests.helpers.factories import one_page_hits
@@ -66,15 +69,14 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_cross_encoder_scores_as_sentence_transformers_does(
     cross_encoder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    import numpy as np
-    from sentence_transformers import CrossEncoder
+    from sentence_transformers import CrossEncoder as Reference
 
     capfd.readouterr()
     reranker: Reranker = CrossEncoderReranker(cross_encoder, NAME)
     hits = one_page_hits(*TEXTS)
     scores = reranker.scores(QUESTION, hits, {})
     assert capfd.readouterr() == ("", "")  # no progress bar, nor anything else
-    model = CrossEncoder(str(cross_encoder), device="cpu", local_files_only=True)
+    model = Reference(str(cross_encoder), device="cpu", local_files_only=True)
     expected = model.predict([(QUESTION, text) for text in TEXTS])  # with one label: through a sigmoid
     np.testing.assert_allclose(scores, expected, atol=1e-6)
     assert len({round(score, 4) for score in scores}) == 4
@@ -115,15 +117,15 @@ def test_its_graph_is_built_once_and_then_needs_no_torch(cross_encoder: Path, tm
 def test_the_quantised_graph_is_used_if_it_is_accurate_and_the_exact_one_if_not(
     cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reranker = CrossEncoderReranker(cross_encoder, NAME)
-    expected = reranker._torch_scorer()(module.CHECK_PAIRS)
-    sizes, tensors = module._read_model(cross_encoder)
+    encoder = CrossEncoder(cross_encoder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS)
+    expected = np.stack(list(TorchPairs(cross_encoder).logits(module.CHECK_PAIRS)))
+    sizes, tensors = read_model(cross_encoder)
     exact, quantised = (build_graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
     monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.5)
-    assert reranker._build_graph(expected) == quantised
+    assert encoder._build_graph(expected) == quantised
     monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.0)
-    assert reranker._build_graph(expected) == exact
-    assert reranker._build_graph(expected + 0.1) == b""  # of another model
+    assert encoder._build_graph(expected) == exact
+    assert encoder._build_graph(expected + 0.1) == b""  # of another model
 
 
 def another_activation(folder: Path) -> None:
@@ -139,14 +141,12 @@ def without_the_fast_tokenizer(folder: Path) -> None:
 def test_a_model_of_another_kind_is_run_by_sentence_transformers(
     cross_encoder: Path, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
-    from sentence_transformers import CrossEncoder
+    from sentence_transformers import CrossEncoder as Reference
 
     folder = shutil.copytree(cross_encoder, tmp_path / "model")
     change(folder)
     hits = one_page_hits(*TEXTS)
-    expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(
-        [(QUESTION, text) for text in TEXTS]
-    )
+    expected = Reference(str(folder), device="cpu", local_files_only=True).predict([(QUESTION, text) for text in TEXTS])
     for _ in range(2):  # the second time the cache says that there is no graph
         scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, hits, {})
         assert scores == pytest.approx(expected.tolist(), abs=1e-6)
