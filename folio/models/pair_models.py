@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from folio.models.bert_onnx import TABLES, Sizes
 from folio.models.model_files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, read_json
 from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
 from folio.types import Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Pair = tuple[str, str]
 
@@ -74,7 +77,7 @@ class OnnxPairs:
         return logits
 
     @cached_property
-    def _counter(self) -> object:
+    def _counter(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
         counter = Tokenizer.from_str(self._tokenizer.to_str())

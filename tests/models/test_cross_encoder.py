@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -20,9 +21,10 @@ from folio.models import cross_encoder as module
 from folio.models.bert_onnx import build_graph
 from folio.models.cross_encoder import CrossEncoder, CrossEncoderReranker
 from folio.models.model_files import find_model, record_digests
-from folio.models.pair_models import TorchPairs, read_model
+from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs, read_model
 from folio.protocols import Reranker
 from folio.search.retriever import reranked
+from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.factories import one_page_hits
 from tests.helpers.paths import ROOT
 
@@ -42,28 +44,7 @@ def settings(folder: Path, **chosen: str) -> Settings:
 
 @pytest.fixture(scope="module")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("models") / "ms-marco-MiniLM-L-6-v2"
-    folder.mkdir()
-    letters = [*"abcdefghijklmnopqrstuvwxyz?."]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    torch.manual_seed(1)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=128,
-        num_labels=1,
-        initializer_range=1.0,  # so that the scores differ
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    return save_cross_encoder(tmp_path_factory.mktemp("models") / "ms-marco-MiniLM-L-6-v2")
 
 
 def test_a_cross_encoder_scores_as_sentence_transformers_does(
@@ -78,7 +59,7 @@ def test_a_cross_encoder_scores_as_sentence_transformers_does(
     assert capfd.readouterr() == ("", "")  # no progress bar, nor anything else
     model = Reference(str(cross_encoder), device="cpu", local_files_only=True)
     expected = model.predict([(QUESTION, text) for text in TEXTS])  # with one label: through a sigmoid
-    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
     assert len({round(score, 4) for score in scores}) == 4
     assert all(0 <= score <= 1 for score in scores)
     order = [hits[place].paper.file for place in np.argsort(-expected)]
@@ -156,6 +137,39 @@ def test_a_model_of_another_kind_is_run_by_sentence_transformers(
 def test_a_lone_surrogate_is_no_error(cross_encoder: Path) -> None:
     (score,) = CrossEncoderReranker(cross_encoder, NAME).scores(QUESTION, one_page_hits("half \ud835 a pair"), {})
     assert 0 <= score <= 1
+
+
+def test_roberta_models_run_as_graphs_too(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder as Reference
+
+    folder = save_cross_encoder(tmp_path / "model", "roberta")
+    expected = Reference(str(folder), device="cpu", local_files_only=True).predict([(QUESTION, text) for text in TEXTS])
+    scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, one_page_hits(*TEXTS), {})
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert len(list(tmp_path.glob("onnx/*.onnx"))) == 1
+
+
+@pytest.mark.parametrize(("kind", "special"), [("bert", "[SEP]"), ("roberta", "</s>"), ("roberta", "<pad>")])
+def test_special_tokens_in_a_text_are_text(tmp_path: Path, kind: Literal["bert", "roberta"], special: str) -> None:
+    folder = save_cross_encoder(tmp_path / "model", kind)
+    models: list[PairModel] = [
+        CrossEncoder(folder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS).load(),
+        TorchPairs(folder),
+    ]
+    assert isinstance(models[0], OnnxPairs)
+    pair = (f"otters {special} eat", "urchins")
+    for model in models:
+        assert model.count_tokens(special) > 1
+        assert model.max_tokens == 128
+    one, other = (next(model.logits([pair])) for model in models)
+    np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+def test_a_model_with_several_labels_is_no_reranker(tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path / "model", labels=("entailment", "neutral", "contradiction"))
+    with pytest.raises(ModelMissing) as caught:
+        CrossEncoderReranker(folder, NAME).scores(QUESTION, one_page_hits(*TEXTS), {})
+    assert caught.value.happened.endswith("cannot be loaded: it has 3 labels, and a reranker has one.")
 
 
 def test_hugging_face_cache_is_searched_without_its_package(
