@@ -6,18 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+Kind = Literal["bert", "roberta", "deberta"]
+
+TOKENS = 128
 _LETTERS = [*"abcdefghijklmnopqrstuvwxyz?."]
 
 
-def save_cross_encoder(
-    folder: Path, kind: Literal["bert", "roberta"] = "bert", labels: Sequence[str] = ("LABEL_0",), *, tokens: int = 128
-) -> Path:
-    """Save a model of two layers that reads so many tokens, about a letter each; returns its folder."""
+def save_cross_encoder(folder: Path, kind: Kind = "bert", labels: Sequence[str] = ("LABEL_0",)) -> Path:
+    """Save a model of two layers that reads 128 tokens, a letter each; returns its folder.
+
+    DeBERTa's has BERT's tokenizer.
+    """
     import torch
     from transformers import (
         BertConfig,
         BertForSequenceClassification,
         BertTokenizerFast,
+        DebertaV2Config,
+        DebertaV2ForSequenceClassification,
         RobertaConfig,
         RobertaForSequenceClassification,
         RobertaTokenizer,
@@ -34,11 +40,15 @@ def save_cross_encoder(
         "label2id": {name: number for number, name in enumerate(labels)},
         "initializer_range": 1.0,  # so that the scores differ
     }
-    if kind == "bert":
+    if kind != "roberta":
         vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_LETTERS, *(f"##{letter}" for letter in _LETTERS)]
         (folder / "vocab.txt").write_text("\n".join(vocabulary))
-        config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=tokens, **common)
-        BertForSequenceClassification(config).save_pretrained(folder)
+        sizes = {"vocab_size": len(vocabulary), "max_position_embeddings": TOKENS, **common}
+        if kind == "bert":
+            BertForSequenceClassification(BertConfig(**sizes)).save_pretrained(folder)
+        else:
+            deberta = DebertaV2Config(relative_attention=True, pos_att_type=["p2c", "c2p"], **sizes)
+            DebertaV2ForSequenceClassification(deberta).save_pretrained(folder)
         BertTokenizerFast(vocab={word: at for at, word in enumerate(vocabulary)}).save_pretrained(folder)
         return folder
     from tokenizers.pre_tokenizers import ByteLevel
@@ -46,7 +56,7 @@ def save_cross_encoder(
     words = ["<s>", "<pad>", "</s>", "<unk>", *sorted(ByteLevel.alphabet()), "<mask>"]
     roberta = RobertaConfig(
         vocab_size=len(words),
-        max_position_embeddings=tokens + 2,  # the first two are never used
+        max_position_embeddings=TOKENS + 2,  # the first two are never used
         type_vocab_size=1,
         pad_token_id=1,
         bos_token_id=0,

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from folio.models.model_files import find_model, record_digests
 from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs, read_model
 from folio.protocols import Reranker
 from folio.search.retriever import reranked
-from tests.helpers.cross_encoders import save_cross_encoder
+from tests.helpers.cross_encoders import Kind, save_cross_encoder
 from tests.helpers.factories import one_page_hits
 from tests.helpers.paths import ROOT
 
@@ -150,7 +149,7 @@ def test_roberta_models_run_as_graphs_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "special"), [("bert", "[SEP]"), ("roberta", "</s>"), ("roberta", "<pad>")])
-def test_special_tokens_in_a_text_are_text(tmp_path: Path, kind: Literal["bert", "roberta"], special: str) -> None:
+def test_special_tokens_in_a_text_are_text(tmp_path: Path, kind: Kind, special: str) -> None:
     folder = save_cross_encoder(tmp_path / "model", kind)
     models: list[PairModel] = [
         CrossEncoder(folder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS).load(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,11 +15,11 @@ from folio.models.nli_cross_encoder import CHECK_PAIRS, Labels, NliVerifier, _sp
 from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs
 from folio.protocols import Verifier
 from folio.types import Claim, Entailment, PromptStart
-from tests.helpers.cross_encoders import save_cross_encoder
+from tests.helpers.cross_encoders import Kind, save_cross_encoder
 
 NAME = "cross-encoder/nli-MiniLM2-L6-H768"
 NLI = ("contradiction", "entailment", "neutral")
-KINDS: tuple[Literal["bert", "roberta"], ...] = ("bert", "roberta")
+KINDS: tuple[Kind, ...] = ("bert", "roberta")
 CLAIMS = (
     Claim("otters eat clams.", "sea otters eat urchins and clams.", "otters"),
     Claim("the ice is thin.", "the ice is thick. it melts."),
@@ -61,7 +60,7 @@ def shares(logits: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[li
     "labels", [NLI, ("Neutral", "CONTRADICTION", "Entailment"), ("entailment", "neutral", "contradicts")]
 )
 def test_the_labels_names_say_what_the_numbers_mean(
-    tmp_path: Path, kind: Literal["bert", "roberta"], labels: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, kind: Kind, labels: tuple[str, ...], capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = save_cross_encoder(tmp_path / "model", kind, labels)
     capfd.readouterr()
@@ -175,13 +174,12 @@ def test_a_lone_surrogate_is_no_error(models: dict[str, Path]) -> None:
     assert found.entails is not None
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_model_of_another_type_is_run_by_sentence_transformers(
-    models: dict[str, Path], tmp_path: Path, kind: Literal["bert", "roberta"]
-) -> None:
+@pytest.mark.parametrize("kind", ["roberta", "deberta"])
+def test_a_model_of_another_type_is_run_by_sentence_transformers(tmp_path: Path, kind: Kind) -> None:
     folder = save_cross_encoder(tmp_path / "model", kind, NLI)
     config = folder / "config.json"
-    config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
+    if kind == "roberta":
+        config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
     expected = shares(reference(folder, [(claim.premise, claim.statement) for claim in CLAIMS]))
     for _ in range(2):  # the second time the cache says that there is no graph
         found = list(NliVerifier(folder, NAME, tmp_path / "onnx").entails(CLAIMS))
