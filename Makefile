@@ -56,7 +56,7 @@ check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types,
 bench: $(READY) ## Compare the speed with the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
 	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
 
-models: $(READY) ## Download the Ollama models and the cross-encoder
+models: $(READY) ## Download the Ollama models and the cross-encoders
 	@$(PYTHON) scripts/fetch_models.py
 
 sample: $(READY) ## Rebuild the sample paper in papers/ from its script

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     INGESTED_JSON: Path = DATA / "ingested.json"
     """A list of what is in the index, for people to read."""
     MODELS_DIR: Path = DATA / "models"
-    """Where `make models` puts the cross-encoder. Its subfolder `onnx/` caches the graphs built from model weights."""
+    """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
     # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
@@ -69,6 +69,11 @@ class Settings(BaseSettings):
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
     """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
     `none` keeps the order of the fused scores."""
+    VERIFIER: Literal["auto", "llm", "crossencoder", "none"] = "auto"
+    """What judges whether the cited sentences say what a model wrote. `crossencoder` uses NLI_MODEL, without a server;
+    `llm` asks a model on Ollama one question about each statement; `none` leaves it to the rules about numbers and
+    names. `auto` uses the cross-encoder if its files are on this computer, otherwise Ollama if that writes the
+    answers."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"
@@ -83,6 +88,12 @@ class Settings(BaseSettings):
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
     beginning with a dot."""
+    VERIFIER_MODEL: str = ""
+    """The model on Ollama that judges statements. Empty: the chat model, which has already read the evidence and so
+    answers soonest."""
+    NLI_MODEL: str = "cross-encoder/nli-MiniLM2-L6-H768"
+    """The cross-encoder that judges statements, named as CROSS_ENCODER is: a model with the labels entailment, neutral
+    and contradiction, or one that says whether a text supports a sentence."""
 
     ANSWER_FORMAT: Literal["statements", "prose"] = "statements"
     """How a model on Ollama writes an answer. `statements`: as JSON, each statement after the numbers of the sentences

@@ -150,7 +150,7 @@ class App:
     def _require_same_embedder(self, library: Library) -> None:
         """Raise StoreMismatch if the store was made with another embedder; ModelError if its own cannot be used.
 
-        A server that does not answer now is no reason: without it nothing is known, and if no file is new, nothing is
+        A server that does not answer soon is no reason: without it nothing is known, and if no file is new, nothing is
         embedded. A store of an earlier version, or from before the model got another parameter, is given the
         fingerprint that it would get today. The caller holds the writer lock.
         """
@@ -158,7 +158,7 @@ class App:
         if not made_with:
             return
         with suppress(OllamaError):
-            now = {**made_with, **fingerprint(self.embedder(library), self.reading)}
+            now = {**made_with, **fingerprint(self.at_a_glance().embedder(library), self.reading)}
             if now != made_with:
                 library.set_fingerprint(now)
 

@@ -1,4 +1,4 @@
-"""Settings to models: which embedder, reranker and answerer are used, and what would give better answers.
+"""Settings to models: which embedder, reranker, answerer and verifier are used, and what would give better answers.
 
 `auto` takes the best model that is ready; a model that was chosen by name is never replaced by another.
 """
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
-from folio.models.cross_encoder import CrossEncoderReranker, find_model
+from folio.models.cross_encoder import CrossEncoderReranker
+from folio.models.model_files import find_model
+from folio.models.nli_cross_encoder import NliVerifier
 from folio.models.ollama import Capability, OllamaServer, is_local, server_url
 from folio.models.onnx_cache import GRAPHS
-from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder
+from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder, Verifier
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.retriever import Retriever
 from folio.types import Notice
@@ -84,6 +86,9 @@ class ModelChoice:
         prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
         yield OllamaModel("embedding model", "embedding", settings.EMBED_MODEL, settings.EMBEDDER == "ollama", 0)
         yield OllamaModel("chat model", "completion", settings.LLM_MODEL, settings.LLM == "ollama", prompt)
+        if settings.VERIFIER_MODEL and settings.VERIFIER in ("auto", "llm"):
+            required = settings.VERIFIER == "llm"
+            yield OllamaModel("verifier model", "completion", settings.VERIFIER_MODEL, required, 0)
 
     @property
     def chat_model(self) -> str:
@@ -180,8 +185,7 @@ class ModelChoice:
         if folder is not None:
             return CrossEncoderReranker(folder, name, self.graphs)
         if choice == "crossencoder":
-            remedy = f"Get them with `{fetch_command(name)}`, or set RERANKER=builtin."
-            raise ModelMissing(f"The files of {name} are not on this computer.", remedy)
+            raise _no_files(name, "RERANKER=builtin")
         if choice == "auto":
             self._stand_ins["the reranker"] = f"run `{fetch_command(name)}`"
         return BuiltinReranker(self.meaning)
@@ -223,3 +227,52 @@ class ModelChoice:
             answer_format=settings.ANSWER_FORMAT,
             check_cancelled=check_cancelled,
         )
+
+    # Verifying
+
+    @property
+    def verifier_choice(self) -> str:
+        return self.settings.VERIFIER
+
+    def nli_files(self) -> Path | None:
+        """The folder that holds the cross-encoder that verifies; None when it is not on this computer."""
+        return find_model(self.settings.NLI_MODEL, self.settings.MODELS_DIR)
+
+    def verifier(
+        self, *, model: str | None = None, check_cancelled: Callable[[], None] = lambda: None
+    ) -> Verifier | None:
+        """The verifier of what a model writes; None if there is none.
+
+        model, check_cancelled: as for `answerer`. Raises ModelError when the verifier that the settings name cannot be
+        used.
+        """
+        settings = self.settings
+        choice, name = settings.VERIFIER, settings.NLI_MODEL
+        folder = self.nli_files() if choice in ("auto", "crossencoder") else None
+        if folder is not None:
+            return self._nli_verifiers.setdefault(folder, NliVerifier(folder, name, self.graphs))
+        if choice == "crossencoder":
+            raise _no_files(name, "VERIFIER=none")
+        if choice == "none" or (choice == "auto" and not self._ollama_answers(model)):
+            return None
+        from folio.answer.llm_verifier import LlmVerifier
+
+        writer = settings.LLM_MODEL if model in (None, "builtin") else model
+        judge = settings.VERIFIER_MODEL or writer
+        return LlmVerifier(self.server, judge, shares_prompt=judge == writer, check_cancelled=check_cancelled)
+
+    def _ollama_answers(self, model: str | None) -> bool:
+        """Whether `answerer` would give a model on Ollama, and that is ready."""
+        if model == "builtin" or (model is None and self.settings.LLM == "builtin"):
+            return False
+        return not self.missing_from_ollama(model or self.settings.LLM_MODEL, "completion")
+
+    @cached_property
+    def _nli_verifiers(self) -> dict[Path, NliVerifier]:
+        """By folder. They are kept: loading one takes seconds."""
+        return {}
+
+
+def _no_files(name: str, otherwise: str) -> ModelMissing:
+    remedy = f"Get them with `{fetch_command(name)}`, or set {otherwise}."
+    return ModelMissing(f"The files of {name} are not on this computer.", remedy)

@@ -3,9 +3,10 @@
     make models
     LLM_MODEL=llama3.2:3b python scripts/fetch_models.py
 
-The Ollama server pulls EMBED_MODEL and LLM_MODEL. The files of CROSS_ENCODER go to a folder of MODELS_DIR. What it and
-the built-in model are run with is made from their weights, once. This is the only program of Folio that lets anything
-but the Ollama server be contacted.
+The Ollama server pulls EMBED_MODEL and LLM_MODEL, and VERIFIER_MODEL if there is one. The files of CROSS_ENCODER and,
+if the settings let it verify, of NLI_MODEL go to folders of MODELS_DIR. What they and the built-in model are run with
+is made from their weights, once. This is the only program of Folio that lets anything but the Ollama server be
+contacted.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings, personal_file
 from folio.errors import FolioError, ModelError, UsageError
-from folio.models.cross_encoder import CrossEncoderReranker, find_model, record_digests
+from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.minilm import BuiltinEmbedder
+from folio.models.model_files import find_model, record_digests
+from folio.models.nli_cross_encoder import NliVerifier
 from folio.models.ollama import OllamaServer, server_url
 from folio.models.onnx_cache import GRAPHS
 
@@ -50,8 +53,11 @@ def pull(settings: Settings, model: str) -> None:
         server.pull(model, show)
 
 
-def download_cross_encoder(name: str, folder: Path) -> None:
-    """Download a cross-encoder's files; the folder appears once they are all there. Raises ModelError, UsageError."""
+def download_cross_encoder(setting: str, name: str, folder: Path) -> None:
+    """Download a cross-encoder's files; the folder appears once they are all there. Raises ModelError, UsageError.
+
+    setting: which names it.
+    """
     import huggingface_hub
 
     partial_folder = folder.with_name(f"{folder.name}.partial")  # an interrupted download goes on from here
@@ -67,8 +73,8 @@ def download_cross_encoder(name: str, folder: Path) -> None:
         partial_folder.rename(folder)
     except huggingface_hub.errors.HFValidationError as error:
         raise UsageError(
-            f"CROSS_ENCODER is {name!r}, which is neither a folder nor the name of a model.",
-            "Set it to a folder, or to a name such as cross-encoder/ms-marco-MiniLM-L-6-v2.",
+            f"{setting} is {name!r}, which is neither a folder nor the name of a model.",
+            f"Set it to a folder, or to a name such as {Settings.model_fields[setting].default}.",
         ) from error
     except Exception as error:  # the hub's client passes on what its HTTP client, its storage client and the disk raise
         raise ModelError(
@@ -77,30 +83,39 @@ def download_cross_encoder(name: str, folder: Path) -> None:
         ) from error
 
 
-def make_graphs(name: str, models: Path) -> None:
+def make_graphs(settings: Settings) -> None:
     """Build the ONNX graphs of the models on this computer, so that no question waits for it. Raises FolioError."""
-    graphs = models / GRAPHS
+    graphs = settings.MODELS_DIR / GRAPHS
     BuiltinEmbedder(cache=graphs).embed_query("ready?")
-    if folder := find_model(name, models):
-        CrossEncoderReranker(folder, name, graphs).load()
+    if folder := find_model(settings.CROSS_ENCODER, settings.MODELS_DIR):
+        CrossEncoderReranker(folder, settings.CROSS_ENCODER, graphs).load()
+    if _nli_verifies(settings) and (folder := find_model(settings.NLI_MODEL, settings.MODELS_DIR)):
+        NliVerifier(folder, settings.NLI_MODEL, graphs).load()
+
+
+def _nli_verifies(settings: Settings) -> bool:
+    return settings.VERIFIER in ("auto", "crossencoder")
 
 
 def fetch(settings: Settings) -> list[FolioError]:
     """Fetch each model, even if another one failed, then build their graphs. Returns the failures."""
-    embed, llm, cross_encoder = settings.EMBED_MODEL, settings.LLM_MODEL, settings.CROSS_ENCODER
-    host = settings.OLLAMA_HOST
-    folder = settings.MODELS_DIR / cross_encoder.rpartition("/")[2]
-    jobs: list[tuple[str, Callable[[], None]]] = [
-        (f"{embed}: Ollama at {host} downloads it", partial(pull, settings, embed)),
-        (f"{llm}: Ollama at {host} downloads it", partial(pull, settings, llm)),
-    ]
-    if find_model(cross_encoder, settings.MODELS_DIR):
-        console.print(f"{cross_encoder}: already on this computer")
-    else:
-        what = f"{cross_encoder}: Folio downloads it from the Hugging Face hub into {folder}"
-        jobs.append((what, partial(download_cross_encoder, cross_encoder, folder)))
-    what = f"the built-in model and the cross-encoder: Folio builds their ONNX graphs in {settings.MODELS_DIR / GRAPHS}"
-    jobs.append((what, partial(make_graphs, cross_encoder, settings.MODELS_DIR)))
+    jobs: list[tuple[str, Callable[[], None]]] = []
+    verifier_model = settings.VERIFIER_MODEL if settings.VERIFIER in ("auto", "llm") else ""
+    for model in dict.fromkeys((settings.EMBED_MODEL, settings.LLM_MODEL, verifier_model)):
+        if model:
+            what = f"{model}: Ollama at {settings.OLLAMA_HOST} downloads it"
+            jobs.append((what, partial(pull, settings, model)))
+    for setting in ("CROSS_ENCODER", *(("NLI_MODEL",) if _nli_verifies(settings) else ())):
+        name: str = getattr(settings, setting)
+        if find_model(name, settings.MODELS_DIR):
+            console.print(f"{name}: already on this computer")
+            continue
+        folder = settings.MODELS_DIR / name.rpartition("/")[2]
+        what = f"{name}: Folio downloads it from the Hugging Face hub into {folder}"
+        jobs.append((what, partial(download_cross_encoder, setting, name, folder)))
+    graphs = settings.MODELS_DIR / GRAPHS
+    what = f"the built-in model and the cross-encoders: Folio builds their ONNX graphs in {graphs}"
+    jobs.append((what, partial(make_graphs, settings)))
     failures: list[FolioError] = []
     for what, job in jobs:
         console.print(what)
@@ -125,7 +140,8 @@ def _first_sentence(error: Exception) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="Pull EMBED_MODEL and LLM_MODEL with Ollama, and download CROSS_ENCODER into MODELS_DIR.",
+        description="Pull EMBED_MODEL, LLM_MODEL and VERIFIER_MODEL with Ollama, and download CROSS_ENCODER and"
+        " NLI_MODEL into MODELS_DIR.",
         epilog="The names are settings: see docs/settings.md.",
     )
     parser.parse_args(argv)

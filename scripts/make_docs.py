@@ -103,9 +103,7 @@ def settings() -> str:
         if found["name"] in Settings.model_fields:
             info = Settings.model_fields[found["name"]]
             meaning = " ".join((info.description or "").split())
-            groups.setdefault(group, []).append(
-                [f"`{found['name']}`", f"`{_value(info.default)}`", _values(info), meaning]
-            )
+            groups.setdefault(group, []).append([f"`{found['name']}`", _value(info.default), _values(info), meaning])
     heads = ["setting", "default", "values", "meaning"]
     return "\n\n".join(f"## {group}\n\n{_table(heads, rows)}" for group, rows in groups.items())
 
@@ -113,8 +111,9 @@ def settings() -> str:
 def _value(default: object) -> str:
     """A default as a person would write it; a path relative to the checkout."""
     if isinstance(default, Path):
-        return default.relative_to(ROOT).as_posix() + "/" * (not default.suffix)
-    return str(default).lower() if isinstance(default, bool) else str(default)
+        return f"`{default.relative_to(ROOT).as_posix()}{'/' * (not default.suffix)}`"
+    written = str(default).lower() if isinstance(default, bool) else str(default)
+    return f"`{written}`" if written else "empty"
 
 
 def _values(info: Any) -> str:

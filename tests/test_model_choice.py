@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from config import Settings
-from folio.errors import ModelMissing
+from folio.answer import prompts
+from folio.answer.llm_verifier import LlmVerifier
+from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.model_choice import ModelChoice
+from folio.models.nli_cross_encoder import NliVerifier
+from folio.protocols import Verifier
 from folio.search.builtin_reranker import BuiltinReranker
+from folio.types import Claim, PromptStart
+from tests.helpers.cross_encoders import save_cross_encoder
+from tests.helpers.ollama_models import LLAMA
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 
 def settings(folder: Path, **chosen: str) -> Settings:
@@ -36,3 +45,69 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
     (notice,) = notices
     assert "reranker" in notice
     assert "run `make models`" in notice
+
+
+NLI = "nobody/nli-model"
+START = PromptStart("Rules.", "Evidence.\n", 8192)
+
+
+def choice(folder: Path, url: str, **chosen: str) -> ModelChoice:
+    return ModelChoice(settings(folder, OLLAMA_HOST=url, NLI_MODEL=NLI, **chosen), print)
+
+
+@pytest.fixture
+def with_nli_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    save_cross_encoder(tmp_path / "models" / "nli-model", "roberta", ("contradiction", "entailment", "neutral"))
+    return tmp_path / "models"
+
+
+def asked(server: OllamaStandIn, verifier: Verifier | None) -> tuple[str, str]:
+    """The model that a verifier asks, and the rules that it sends."""
+    assert isinstance(verifier, LlmVerifier)
+    list(verifier.for_answer(START).entails([Claim("Otters eat.", "Otters eat urchins.")]))
+    body = server.bodies("/api/chat")[-1]
+    return body["model"], body["messages"][0]["content"]
+
+
+def test_a_verifier_that_is_chosen_never_falls_back(with_nli_model: Path, tmp_path: Path) -> None:
+    url, models = closed_url(), with_nli_model
+    assert choice(models, url, VERIFIER="none").verifier() is None
+    assert isinstance(choice(models, url, VERIFIER="crossencoder").verifier(), NliVerifier)
+    with pytest.raises(OllamaError, match="No Ollama server answers"):
+        choice(models, url, VERIFIER="llm").verifier()
+    with OllamaStandIn(reply=lambda messages: "yes") as server:
+        with pytest.raises(ModelMissing) as caught:
+            choice(tmp_path, server.url, VERIFIER="crossencoder").verifier()
+        assert caught.value.happened == f"The files of {NLI} are not on this computer."
+        assert caught.value.remedy == "Get them with `make models`, or set VERIFIER=none."
+        with pytest.raises(ModelMissing, match="does not have the model small"):
+            choice(models, server.url, VERIFIER="llm", VERIFIER_MODEL="small").verifier()
+        with pytest.raises(CloudModel):
+            choice(models, server.url, VERIFIER="llm", VERIFIER_MODEL="gpt-oss:120b-cloud").verifier()
+        named = choice(models, server.url, VERIFIER="llm", LLM="builtin")
+        assert asked(server, named.verifier()) == ("llama3.1:8b", "Rules.")
+        assert asked(server, named.verifier(model="builtin")) == ("llama3.1:8b", "Rules.")
+
+
+def test_auto_takes_the_verifier_that_is_there(with_nli_model: Path, tmp_path: Path) -> None:
+    with OllamaStandIn(reply=lambda messages: "yes") as server:
+        server.models["other:1b"] = replace(LLAMA, name="other:1b")
+        there = choice(with_nli_model, server.url)
+        verifier = there.verifier()
+        assert isinstance(verifier, NliVerifier)
+        assert verifier.name == NLI
+        assert there.verifier(model="other:1b") is verifier  # it is loaded once
+        missing = choice(tmp_path, server.url)
+        assert asked(server, missing.verifier()) == ("llama3.1:8b", "Rules.")
+        assert asked(server, missing.verifier(model="other:1b")) == ("other:1b", "Rules.")
+        # Another model has read no evidence.
+        small = choice(tmp_path, server.url, VERIFIER_MODEL="other:1b")
+        assert asked(server, small.verifier()) == ("other:1b", prompts.VERIFIER)
+        # Answers that are quotes need none.
+        assert missing.verifier(model="builtin") is None
+        assert choice(tmp_path, server.url, LLM="builtin").verifier() is None
+        assert choice(tmp_path, server.url, LLM_MODEL="nope").verifier() is None
+        with pytest.raises(ModelMissing, match="does not have the model small"):
+            choice(tmp_path, server.url, VERIFIER_MODEL="small").verifier()
+    assert choice(tmp_path, closed_url()).verifier() is None

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from folio.answer import prompts
 from folio.answer.citation_markers import NAMED
 from folio.shown_text import name_line
-from folio.types import Paper
+from folio.types import Claim, Paper
 
 # A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
 _REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
@@ -22,7 +22,7 @@ _MARKERS = re.compile(
 # What begins or ends a turn in chat templates, and the prompt's evidence tags: in a paper they must not act as such.
 _LESS = "[<＜﹤]"
 _CONTROLS = re.compile(
-    rf"{_LESS}(?=[\s/／]*(?:evidence|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)"
+    rf"{_LESS}(?=[\s/／]*(?:evidence|statement|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)"
     rf"|{_LESS}(?=[|｜])|(?<=[|｜])[>＞﹥]|\[(?=/?(?:INST|SYS)\b)|{_LESS}(?={_LESS}/?SYS)",
     re.I,
 )
@@ -47,8 +47,20 @@ def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:
     return _block(number, _name(paper), pages, defused(text))
 
 
+def claim_question(claim: Claim) -> str:
+    """What a verifier is asked about a claim. The statement stands on one line."""
+    statement = " ".join(defused(claim.statement).split())
+    return prompts.VERIFY.format(
+        paper=_in_quotes(defused(claim.title)), premise=defused(claim.premise).strip(), statement=statement
+    )
+
+
 def _block(number: int, paper: str, pages: str, text: str) -> str:
-    return prompts.EVIDENCE.format(number=number, paper=name_line(paper).translate(_NO_MARKUP), pages=pages, text=text)
+    return prompts.EVIDENCE.format(number=number, paper=_in_quotes(paper), pages=pages, text=text)
+
+
+def _in_quotes(paper: str) -> str:
+    return name_line(paper).translate(_NO_MARKUP)
 
 
 def _name(paper: Paper) -> str:

@@ -53,6 +53,7 @@ def examine(app: App) -> Iterator[Row]:
     yield from _ollama(app.models)
     yield _builtin(app.models.meaning, needed=app.models.builtin_required)
     yield _reranker(app.models)
+    yield _verifier(app.models)
     yield _ocr(wanted=app.reading.ocr)
     yield from _store(app)
 
@@ -105,6 +106,20 @@ def _reranker(models: ModelChoice) -> Row:
             found += "; the built-in reranker is used"
         return Row("reranker", found, False, f"Run `{fetch_command(name)}`", choice == "crossencoder")
     return Row("reranker", f"{name} in {folder}", True)
+
+
+def _verifier(models: ModelChoice) -> Row:
+    choice = models.verifier_choice
+    if choice == "none":
+        return Row("verifier", "none (VERIFIER=none)", True)
+    try:
+        verifier = models.verifier()
+    except FolioError as error:
+        return Row("verifier", error.happened, False, error.remedy, choice != "auto")
+    if verifier is None:
+        return Row("verifier", "none; without a chat model, answers are quotes", True)
+    folder = models.nli_files() if choice != "llm" else None
+    return Row("verifier", f"{verifier.name} in {folder}" if folder else verifier.name, True)
 
 
 def _ocr(*, wanted: bool) -> Row:

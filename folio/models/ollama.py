@@ -13,7 +13,7 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -42,6 +42,9 @@ PROBE_READ_S = 5.0  # a server that is loading a model is slow to answer even th
 CONNECT_S = 5.0
 METADATA_S = 30.0  # lists and descriptions do not need a loaded model
 DESCRIBED_AT_ONCE = 8  # models
+
+# Digest of a model -> whether it can chat and runs on its server. Kept as long as the process: the page asks often.
+_CAN_CHAT: dict[str, bool] = {}
 
 Capability = Literal["completion", "embedding"]
 
@@ -146,8 +149,6 @@ class OllamaServer:
 
     url: str
     timeout_s: float = 300.0
-    # Digest of a model -> whether it can chat and runs on this server.
-    _can_chat: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
@@ -173,15 +174,13 @@ class OllamaServer:
         old one: then models are taken for embedding models by their names.
         """
         models = {name: digest for name, digest in self.models().items() if not _is_cloud(name)}
-        new = {digest: name for name, digest in models.items() if digest not in self._can_chat}
+        new = {digest: name for name, digest in models.items() if digest not in _CAN_CHAT}
         if new:
             with ThreadPoolExecutor(min(DESCRIBED_AT_ONCE, len(new))) as pool:
                 for digest, can_chat in zip(new, pool.map(self._chats, new.values()), strict=True):
                     if can_chat is not None:
-                        self._can_chat[digest] = can_chat
-        return sorted(
-            name for name, digest in models.items() if self._can_chat.get(digest, "embed" not in name.casefold())
-        )
+                        _CAN_CHAT[digest] = can_chat
+        return sorted(name for name, digest in models.items() if _CAN_CHAT.get(digest, "embed" not in name.casefold()))
 
     def _chats(self, name: str) -> bool | None:
         """Whether a model can chat and runs on this server; None if the server does not say."""

@@ -14,6 +14,7 @@ from folio.models.ollama_chat import TRIES
 from folio.pdf import ocr
 from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 from tests.helpers.ollama_models import LLAMA, NOMIC, VERSION
 from tests.helpers.ollama_server import OllamaStandIn
@@ -450,7 +451,15 @@ def test_the_doctor_before_and_after_the_first_ingest(
     monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine("Stand-in", lambda page: []) if has_ocr else None)
     code, rows, text = doctor(desk)
     assert code == 1
-    assert rows == {"Ollama": False, "built-in embedder": True, "reranker": True, "OCR": has_ocr, "index": False}
+    assert rows == {
+        "Ollama": False,
+        "built-in embedder": True,
+        "reranker": True,
+        "verifier": True,
+        "OCR": has_ocr,
+        "index": False,
+    }
+    assert "none; without a chat model, answers are quotes" in text
     assert "There is no index at" in text
     assert "python ingest.py" in text
     assert "built in (RERANKER=builtin)" in text
@@ -465,6 +474,7 @@ def test_the_doctor_before_and_after_the_first_ingest(
         "Ollama": False,
         "built-in embedder": True,
         "reranker": True,
+        "verifier": True,
         "OCR": has_ocr,
         "index": True,
         "built with": True,
@@ -516,6 +526,30 @@ def test_the_doctor_with_ollama(with_ollama: CliRunner, ollama_server: OllamaSta
     code, rows, text = doctor(with_ollama)
     assert not rows["chat model"]
     assert "cloud model" in text
+
+
+def test_the_doctor_says_which_verifier_is_in_use(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    assert "verifier llama3.1:8b (Ollama) " in doctor(with_ollama)[2]
+    with_ollama.settings["VERIFIER_MODEL"] = "small"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["verifier"], rows["verifier model"]) == (0, False, False)
+    assert "`ollama pull small`" in text
+    with_ollama.settings["VERIFIER"] = "llm"
+    assert doctor(with_ollama)[0] == 1
+    with_ollama.settings["VERIFIER"] = "none"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["verifier"], "verifier model" in rows) == (0, True, False)
+    assert "none (VERIFIER=none)" in text
+    with_ollama.settings["VERIFIER"] = "crossencoder"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["verifier"]) == (1, False)
+    assert f"The files of {with_ollama.settings['NLI_MODEL']} are not on this computer." in text
+    folder = save_cross_encoder(with_ollama.folder / "nli", "roberta", ("contradiction", "entailment", "neutral"))
+    with_ollama.settings["NLI_MODEL"] = str(folder)
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["verifier"]) == (0, True)
+    assert str(folder) in text.replace(" ", "")
 
 
 def test_the_doctor_sees_other_settings_and_lagging_indexes(desk: CliRunner) -> None:

@@ -15,6 +15,7 @@ import pytest
 from folio.evaluate.dataset import Gold, Question, save
 from folio.evaluate.metrics import NAMES, figures
 from folio.evaluate.runner import load
+from folio.models.ollama_chat import TRIES
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.ollama_models import Json, RefusedError
@@ -240,7 +241,7 @@ def test_server_that_is_down_from_the_first_question_is_an_error_and_no_run(aske
     with OllamaStandIn(dimension=64, reply=failing_on("?")) as server:
         desk.settings |= {"OLLAMA_HOST": server.url, "LLM": "ollama"}
         ran = evaluated(asked)
-        assert len(server.bodies("/api/chat")) == 3
+        assert len(server.bodies("/api/chat")) == 3 * TRIES
     assert ran.code == 1
     assert "Ollama could not keep llama3.1:8b running" in ran.err
     assert not (path.parent / "out").exists()

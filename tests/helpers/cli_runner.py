@@ -72,6 +72,7 @@ class CliRunner:
             "INGESTED_JSON": str(self.folder / "ingested.json"),
             "MODELS_DIR": str(models_folder()),
             "CROSS_ENCODER": "nobody/has-this",
+            "NLI_MODEL": "nobody/has-that",
             "OLLAMA_HOST": closed_url(),
             "RERANKER": "builtin",
             **self.settings,

@@ -61,6 +61,7 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
         INGESTED_JSON=folder / "ingested.json",
         MODELS_DIR=models_folder(),
         CROSS_ENCODER="nobody/has-this",
+        NLI_MODEL="nobody/has-that",
         **{"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin", **chosen},  # type: ignore[arg-type]
     )
     app = App(settings, lambda text: None)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from config import Settings
@@ -17,9 +18,12 @@ from folio.errors import ModelMissing
 from folio.model_choice import ModelChoice
 from folio.models import cross_encoder as module
 from folio.models.bert_onnx import build_graph
-from folio.models.cross_encoder import CrossEncoderReranker, find_model, record_digests
+from folio.models.cross_encoder import CrossEncoder, CrossEncoderReranker
+from folio.models.model_files import find_model, record_digests
+from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs, read_model
 from folio.protocols import Reranker
 from folio.search.retriever import reranked
+from tests.helpers.cross_encoders import Kind, save_cross_encoder
 from tests.helpers.factories import one_page_hits
 from tests.helpers.paths import ROOT
 
@@ -39,44 +43,22 @@ def settings(folder: Path, **chosen: str) -> Settings:
 
 @pytest.fixture(scope="module")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("models") / "ms-marco-MiniLM-L-6-v2"
-    folder.mkdir()
-    letters = [*"abcdefghijklmnopqrstuvwxyz?."]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    torch.manual_seed(1)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=128,
-        num_labels=1,
-        initializer_range=1.0,  # so that the scores differ
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    return save_cross_encoder(tmp_path_factory.mktemp("models") / "ms-marco-MiniLM-L-6-v2")
 
 
 def test_a_cross_encoder_scores_as_sentence_transformers_does(
     cross_encoder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    import numpy as np
-    from sentence_transformers import CrossEncoder
+    from sentence_transformers import CrossEncoder as Reference
 
     capfd.readouterr()
     reranker: Reranker = CrossEncoderReranker(cross_encoder, NAME)
     hits = one_page_hits(*TEXTS)
     scores = reranker.scores(QUESTION, hits, {})
     assert capfd.readouterr() == ("", "")  # no progress bar, nor anything else
-    model = CrossEncoder(str(cross_encoder), device="cpu", local_files_only=True)
+    model = Reference(str(cross_encoder), device="cpu", local_files_only=True)
     expected = model.predict([(QUESTION, text) for text in TEXTS])  # with one label: through a sigmoid
-    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
     assert len({round(score, 4) for score in scores}) == 4
     assert all(0 <= score <= 1 for score in scores)
     order = [hits[place].paper.file for place in np.argsort(-expected)]
@@ -115,15 +97,15 @@ def test_its_graph_is_built_once_and_then_needs_no_torch(cross_encoder: Path, tm
 def test_the_quantised_graph_is_used_if_it_is_accurate_and_the_exact_one_if_not(
     cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reranker = CrossEncoderReranker(cross_encoder, NAME)
-    expected = reranker._torch_scorer()(module.CHECK_PAIRS)
-    sizes, tensors = module._read_model(cross_encoder)
+    encoder = CrossEncoder(cross_encoder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS)
+    expected = np.stack(list(TorchPairs(cross_encoder).logits(module.CHECK_PAIRS)))
+    sizes, tensors = read_model(cross_encoder)
     exact, quantised = (build_graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
     monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.5)
-    assert reranker._build_graph(expected) == quantised
+    assert encoder._build_graph(expected) == quantised
     monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.0)
-    assert reranker._build_graph(expected) == exact
-    assert reranker._build_graph(expected + 0.1) == b""  # of another model
+    assert encoder._build_graph(expected) == exact
+    assert encoder._build_graph(expected + 0.1) == b""  # of another model
 
 
 def another_activation(folder: Path) -> None:
@@ -139,14 +121,12 @@ def without_the_fast_tokenizer(folder: Path) -> None:
 def test_a_model_of_another_kind_is_run_by_sentence_transformers(
     cross_encoder: Path, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
-    from sentence_transformers import CrossEncoder
+    from sentence_transformers import CrossEncoder as Reference
 
     folder = shutil.copytree(cross_encoder, tmp_path / "model")
     change(folder)
     hits = one_page_hits(*TEXTS)
-    expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(
-        [(QUESTION, text) for text in TEXTS]
-    )
+    expected = Reference(str(folder), device="cpu", local_files_only=True).predict([(QUESTION, text) for text in TEXTS])
     for _ in range(2):  # the second time the cache says that there is no graph
         scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, hits, {})
         assert scores == pytest.approx(expected.tolist(), abs=1e-6)
@@ -156,6 +136,39 @@ def test_a_model_of_another_kind_is_run_by_sentence_transformers(
 def test_a_lone_surrogate_is_no_error(cross_encoder: Path) -> None:
     (score,) = CrossEncoderReranker(cross_encoder, NAME).scores(QUESTION, one_page_hits("half \ud835 a pair"), {})
     assert 0 <= score <= 1
+
+
+def test_roberta_models_run_as_graphs_too(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder as Reference
+
+    folder = save_cross_encoder(tmp_path / "model", "roberta")
+    expected = Reference(str(folder), device="cpu", local_files_only=True).predict([(QUESTION, text) for text in TEXTS])
+    scores = CrossEncoderReranker(folder, NAME, tmp_path / "onnx").scores(QUESTION, one_page_hits(*TEXTS), {})
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert len(list(tmp_path.glob("onnx/*.onnx"))) == 1
+
+
+@pytest.mark.parametrize(("kind", "special"), [("bert", "[SEP]"), ("roberta", "</s>"), ("roberta", "<pad>")])
+def test_special_tokens_in_a_text_are_text(tmp_path: Path, kind: Kind, special: str) -> None:
+    folder = save_cross_encoder(tmp_path / "model", kind)
+    models: list[PairModel] = [
+        CrossEncoder(folder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS).load(),
+        TorchPairs(folder),
+    ]
+    assert isinstance(models[0], OnnxPairs)
+    pair = (f"otters {special} eat", "urchins")
+    for model in models:
+        assert model.count_tokens(special) > 1
+        assert model.max_tokens == 128
+    one, other = (next(model.logits([pair])) for model in models)
+    np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+def test_a_model_with_several_labels_is_no_reranker(tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path / "model", labels=("entailment", "neutral", "contradiction"))
+    with pytest.raises(ModelMissing) as caught:
+        CrossEncoderReranker(folder, NAME).scores(QUESTION, one_page_hits(*TEXTS), {})
+    assert caught.value.happened.endswith("cannot be loaded: it has 3 labels, and a reranker has one.")
 
 
 def test_hugging_face_cache_is_searched_without_its_package(

@@ -128,6 +128,12 @@ BGE = replace(MINILM, name="bge-m3:latest", weights=("bge",))
 FAR = replace(LLAMA, name="helper:latest", remote_host="https://far.example")
 
 
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another test's server told of its models is forgotten."""
+    monkeypatch.setattr("folio.models.ollama._CAN_CHAT", {})
+
+
 def test_chat_models_are_those_that_can_complete(ollama_server: OllamaStandIn) -> None:
     ollama_server.models |= {model.name: model for model in (BGE, MINILM, FAR)}
     for number in range(30):
@@ -136,7 +142,7 @@ def test_chat_models_are_those_that_can_complete(ollama_server: OllamaStandIn) -
     offered = ["llama3.1:8b", *[f"m{number:02}:latest" for number in range(30)]]
     assert server.chat_models() == offered
     assert len(ollama_server.bodies("/api/show")) == 35  # no cloud model is asked about
-    assert server.chat_models() == offered
+    assert OllamaServer(ollama_server.url).chat_models() == offered
     assert len(ollama_server.bodies("/api/show")) == 35  # what is known of a digest stays so
     ollama_server.models["m00:latest"] = replace(MINILM, name="m00:latest")
     assert server.chat_models() == [name for name in offered if name != "m00:latest"]

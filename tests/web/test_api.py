@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from folio.web.request_guard import AccessRules
 from tests.helpers import fakes
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.ollama_models import MINILM
 from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH = "What length has the Aletsch glacier?"
@@ -245,7 +247,12 @@ def test_a_model_is_chosen_by_name(opened: Open, ollama_server: OllamaStandIn) -
     ollama_server.reply = [f"{IS_LONG} [1]."]
     assert said(client, LENGTH)["models"]["llm"] == "extractive (built in)"
     assert said(client, LENGTH, model="llama3.1:8b")["models"]["llm"] == "llama3.1:8b (Ollama)"
-    assert "llama3.1:8b" in client.get("/health").json()["chat_models"]
+    for name in ("all-minilm:latest", "bge-m3:latest"):
+        ollama_server.models[name] = replace(MINILM, name=name)
+    assert client.get("/health").json()["chat_models"] == ["llama3.1:8b"]
+    asked = len(ollama_server.bodies("/api/show"))
+    assert client.get("/health").json()["chat_models"] == ["llama3.1:8b"]
+    assert len(ollama_server.bodies("/api/show")) == asked  # what is known of a model is not asked again
     refused = client.post("/chat", json={"message": LENGTH, "model": "nobody-has-this"})
     assert "does not have the model nobody-has-this" in refusal(refused, 503)
     (kind, error), *others = events(client.post("/chat/stream", json={"message": LENGTH, "model": "nobody"}).text)

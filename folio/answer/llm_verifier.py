@@ -1,0 +1,86 @@
+"""A chat model as a verifier: one yes-or-no question about each statement, answered in one token.
+
+The messages begin as the answer's did, byte for byte: rules, then evidence. The server keeps what it has read of its
+last request, so only the question about the statement is read anew.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+
+from folio.answer import prompts
+from folio.answer.fencing import claim_question
+from folio.answer.generative import CONTEXT_SIZES, TEMPLATE_TOKENS
+from folio.errors import ContextTooSmall
+from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import ChatModel, FirstToken
+from folio.text import estimate_tokens
+from folio.types import Claim, Entailment, PromptStart
+
+# "yes" and "no" must have at least this probability together. Below it the model was about to write something else,
+# such as a thought or a refusal, and the ratio of two such rare words says nothing.
+MIN_PROBABILITY = 0.01
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+class LlmVerifier:
+    """Asks a model on Ollama. The probability is that of "yes" against "no" as the first word of its reply."""
+
+    def __init__(
+        self,
+        server: OllamaServer,
+        model: str,
+        *,
+        shares_prompt: bool = True,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Asks the server about the model. Raises as OllamaServer.require_local does.
+
+        shares_prompt: whether it is the model that writes the answers. Another one has not read the evidence, and is
+        asked without it. check_cancelled: called often while waiting for the model; what it raises ends the check.
+        """
+        info = server.require_local(model, "completion")
+        self._model = ChatModel(server, info.name)
+        self._shares_prompt = shares_prompt
+        self._check_cancelled = check_cancelled
+        self._start = PromptStart(prompts.VERIFIER, "", min(CONTEXT_SIZES[0], info.context_length or CONTEXT_SIZES[0]))
+        self.name = f"{info.name} (Ollama)"
+
+    def for_answer(self, start: PromptStart) -> LlmVerifier:
+        """See protocols.Verifier. Itself if another model writes the answers."""
+        if not self._shares_prompt:
+            return self
+        verifier = copy(self)
+        verifier._start = start
+        return verifier
+
+    def entails(self, claims: Sequence[Claim]) -> Iterator[Entailment]:
+        """See protocols.Verifier. A claim that the context cannot hold is not asked about, and so not known."""
+        for claim in claims:
+            # JSON may hold lone surrogates, and so may what a model wrote; requests cannot.
+            question = claim_question(claim).encode("utf-8", "replace").decode("utf-8")
+            yield Entailment(self._ask(self._start.evidence + question))
+
+    def _ask(self, prompt: str) -> float | None:
+        rules, context = self._start.rules, self._start.context
+        if estimate_tokens(rules) + estimate_tokens(prompt) + TEMPLATE_TOKENS >= context:
+            return None
+        try:
+            token = self._model.first_token(rules, prompt, context=context, check_cancelled=self._check_cancelled)
+        except ContextTooSmall:  # the estimate was too low
+            return None
+        return _probability(token)
+
+
+def _probability(token: FirstToken) -> float | None:
+    """Of yes against no; None if the model said neither. Without alternatives the word that was written decides."""
+    sums = {"yes": 0.0, "no": 0.0}
+    for text, logprob in token.alternatives or ((token.text, 0.0),):
+        word = _NO_LETTER.sub("", text).casefold()
+        if word in sums:
+            sums[word] += math.exp(logprob)
+    total = sums["yes"] + sums["no"]
+    return sums["yes"] / total if total >= MIN_PROBABILITY else None
