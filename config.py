@@ -70,10 +70,9 @@ class Settings(BaseSettings):
     """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
     `none` keeps the order of the fused scores."""
     VERIFIER: Literal["auto", "llm", "crossencoder", "none"] = "auto"
-    """What judges whether the cited sentences say what a model wrote. `crossencoder` uses NLI_MODEL, without a server;
-    `llm` asks a model on Ollama one question about each statement; `none` leaves it to the rules about numbers and
-    names. `auto` uses the cross-encoder if its files are on this computer, otherwise Ollama if that writes the
-    answers."""
+    """What judges whether the cited sentences say what a model wrote. `llm` asks a model on Ollama one question about each
+    statement; `crossencoder` uses NLI_MODEL, without a server; `none` leaves it to the rules about numbers and names.
+    `auto` uses Ollama if that writes the answers, otherwise the cross-encoder if its files are on this computer."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"

@@ -224,6 +224,7 @@ class ModelChoice:
             evidence_tokens=tokens,
             answer_tokens=settings.ANSWER_TOKENS,
             stand_in=extractive,
+            verifier=self.verifier(model=model, check_cancelled=check_cancelled),
             answer_format=settings.ANSWER_FORMAT,
             check_cancelled=check_cancelled,
         )
@@ -248,12 +249,14 @@ class ModelChoice:
         """
         settings = self.settings
         choice, name = settings.VERIFIER, settings.NLI_MODEL
-        folder = self.nli_files() if choice in ("auto", "crossencoder") else None
-        if folder is not None:
-            return self._nli_verifiers.setdefault(folder, NliVerifier(folder, name, self.graphs))
-        if choice == "crossencoder":
-            raise _no_files(name, "VERIFIER=none")
-        if choice == "none" or (choice == "auto" and not self._ollama_answers(model)):
+        if choice == "none":
+            return None
+        if choice == "crossencoder" or (choice == "auto" and not self._ollama_answers(model)):
+            folder = self.nli_files()
+            if folder is not None:
+                return self._nli_verifiers.setdefault(folder, NliVerifier(folder, name, self.graphs))
+            if choice == "crossencoder":
+                raise _no_files(name, "VERIFIER=none")
             return None
         from folio.answer.llm_verifier import LlmVerifier
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from folio.types import (
     Answer,
     Checking,
-    Claim,
-    Entailment,
     Evidence,
     Hit,
-    PromptStart,
     RejectedSentence,
     Sentence,
     Style,
     Tokens,
     Vectors,
+    require,
 )
 
 # Token of a question -> its weight (LexicalIndex.rarity)
@@ -110,6 +109,36 @@ class Answerer(Protocol):
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """A follow-up rewritten so that it stands alone. Raises ModelError."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement, and the sentences of a paper that are said to support it."""
+
+    statement: str
+    premise: str  # the cited sentences with their neighbours, in reading order, as they stand in the paper
+    title: str = ""  # of their paper
+
+
+@dataclass(frozen=True, slots=True)
+class Entailment:
+    """What a verifier says of a claim."""
+
+    entails: float | None  # probability that the statement follows from the premise; None: the verifier does not know
+    contradicts: float = 0.0  # probability that the premise says the contrary; 0 where the verifier cannot tell
+
+    def __post_init__(self) -> None:
+        require(self.entails is None or 0 <= self.entails <= 1, "entails is a probability")
+        require(0 <= self.contradicts <= 1, "contradicts is a probability")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptStart:
+    """What the requests of one answer share, byte for byte, so that the server reads it once."""
+
+    rules: str  # the system message
+    evidence: str  # the beginning of the user message: all evidence, ending in a newline
+    context: int  # num_ctx in tokens
 
 
 class Verifier(Protocol):

@@ -21,7 +21,7 @@ REFUSAL = "Not found in the provided papers."
 _VERSION = re.compile(r"v\d+$")
 
 
-def _require(holds: bool, rule: str) -> None:
+def require(holds: bool, rule: str) -> None:
     """Raise ValueError for a value that breaks the contract of an answer: a bug, never a user's mistake."""
     if not holds:
         raise ValueError(f"Broken contract: {rule}.")
@@ -183,10 +183,10 @@ class Evidence:
     hits: tuple[Hit, ...]  # the hits it was built from, best first; never empty
 
     def __post_init__(self) -> None:
-        _require(self.number >= 1, "evidence is numbered from 1")
-        _require(0 <= self.start < self.end <= self.paper.length, "evidence lies in its paper's text")
-        _require(len(self.text) == self.end - self.start, "evidence has the text of its span")
-        _require(bool(self.hits), "evidence comes from a hit")
+        require(self.number >= 1, "evidence is numbered from 1")
+        require(0 <= self.start < self.end <= self.paper.length, "evidence lies in its paper's text")
+        require(len(self.text) == self.end - self.start, "evidence has the text of its span")
+        require(bool(self.hits), "evidence comes from a hit")
 
     @property
     def score(self) -> float:
@@ -218,12 +218,12 @@ class Citation:
     support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
 
     def __post_init__(self) -> None:
-        _require(0 <= self.start < self.end <= self.paper.length, "a quote lies in its paper's text")
-        _require(len(self.quote) == self.end - self.start, "a quote has the length of its span")
-        _require(self.quote == self.quote.strip(), "a quote has no space around it")
+        require(0 <= self.start < self.end <= self.paper.length, "a quote lies in its paper's text")
+        require(len(self.quote) == self.end - self.start, "a quote has the length of its span")
+        require(self.quote == self.quote.strip(), "a quote has no space around it")
         first, last = self.paper.pages.pages_of(self.start, self.end)
-        _require(first == last, "a quote stands on one page")
-        _require(0 < self.support <= 1, "support is above 0 and at most 1")
+        require(first == last, "a quote stands on one page")
+        require(0 < self.support <= 1, "support is above 0 and at most 1")
 
     @property
     def page(self) -> int:
@@ -258,8 +258,8 @@ class Section:
     subheading: str = ""
 
     def __post_init__(self) -> None:
-        _require(self.heading in ("", "Summary", "Analysis"), "a section is of the summary or of the analysis")
-        _require(bool(self.heading) or not self.subheading, "a subheading belongs to a heading")
+        require(self.heading in ("", "Summary", "Analysis"), "a section is of the summary or of the analysis")
+        require(bool(self.heading) or not self.subheading, "a subheading belongs to a heading")
 
     @classmethod
     def parse(cls, written: str) -> Section:
@@ -291,13 +291,13 @@ class Sentence:
     instead_of: str = ""  # a model's statement that was left out, and whose place this quote takes
 
     def __post_init__(self) -> None:
-        _require(bool(self.text.strip()), "a sentence has words")
-        _require(bool(self.citations), "a sentence has a citation")
-        _require(
+        require(bool(self.text.strip()), "a sentence has words")
+        require(bool(self.citations), "a sentence has a citation")
+        require(
             self.outcome == "quoted" or all(citation.support < 1 for citation in self.citations),
             "only a quoted sentence has support 1",
         )
-        _require(self.outcome == "quoted" or not self.instead_of, "what takes the place of a statement is a quote")
+        require(self.outcome == "quoted" or not self.instead_of, "what takes the place of a statement is a quote")
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,36 +319,6 @@ Style = Literal["plain", "report"]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A statement, and the sentences of a paper that are said to support it."""
-
-    statement: str
-    premise: str  # the cited sentences with their neighbours, in reading order, as they stand in the paper
-    title: str = ""  # of their paper
-
-
-@dataclass(frozen=True, slots=True)
-class Entailment:
-    """What a verifier says of a claim."""
-
-    entails: float | None  # probability that the statement follows from the premise; None: the verifier does not know
-    contradicts: float = 0.0  # probability that the premise says the contrary; 0 where the verifier cannot tell
-
-    def __post_init__(self) -> None:
-        _require(self.entails is None or 0 <= self.entails <= 1, "entails is a probability")
-        _require(0 <= self.contradicts <= 1, "contradicts is a probability")
-
-
-@dataclass(frozen=True, slots=True)
-class PromptStart:
-    """What the requests of one answer share, byte for byte, so that the server reads it once."""
-
-    rules: str  # the system message
-    evidence: str  # the beginning of the user message: all evidence, ending in a newline
-    context: int  # num_ctx in tokens
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer as shown: sentences that each cite a page of the evidence, or a refusal without any."""
 
@@ -363,15 +333,15 @@ class Answer:
     model_failed: bool = False  # the model's server failed; what is shown is what there was before, or quotes
 
     def __post_init__(self) -> None:
-        _require(len(self.left_out) in (0, self.dropped), "dropped counts the statements that are left out")
+        require(len(self.left_out) in (0, self.dropped), "dropped counts the statements that are left out")
         numbers = [evidence.number for evidence in self.evidence]
-        _require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
+        require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
         for citation in self.citations:
-            _require(1 <= citation.evidence <= len(numbers), "a citation is of evidence that there is")
+            require(1 <= citation.evidence <= len(numbers), "a citation is of evidence that there is")
             source = self.evidence[citation.evidence - 1]
             at = citation.start - source.start
-            _require(source.paper == citation.paper, "a citation is of its evidence's paper")
-            _require(at >= 0 and source.text.startswith(citation.quote, at), "a quote stands in its evidence")
+            require(source.paper == citation.paper, "a citation is of its evidence's paper")
+            require(at >= 0 and source.text.startswith(citation.quote, at), "a quote stands in its evidence")
 
     @property
     def refused(self) -> bool:

@@ -13,9 +13,8 @@ from folio.answer.llm_verifier import LlmVerifier
 from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.model_choice import ModelChoice
 from folio.models.nli_cross_encoder import NliVerifier
-from folio.protocols import Verifier
+from folio.protocols import Claim, PromptStart, Verifier
 from folio.search.builtin_reranker import BuiltinReranker
-from folio.types import Claim, PromptStart
 from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.ollama_models import LLAMA
 from tests.helpers.ollama_server import OllamaStandIn, closed_url

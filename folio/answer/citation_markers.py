@@ -26,7 +26,9 @@ _FORGED = re.compile(
     re.I,
 )
 # Not the brackets of `Init()`.
-_EMPTY_BRACKETS = re.compile(r"(?!(?<=\w)\(\))\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I)
+_EMPTY_BRACKETS = re.compile(
+    r"(?!(?<=\w)\(\))\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I
+)
 # Code and formulas, where x[1] is an index.
 _VERBATIM = re.compile(r"`[^`]*`|\$(?!\s)[^$]*(?<!\s)\$(?!\d)|\\\(.*?\\\)|\\\[.*?\\\]")
 _INDEXED = re.compile(r"(?:^|[^\w])(?:[A-Za-z]|(?!\d+$)\w*[\d_]\w*)$")

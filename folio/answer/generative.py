@@ -17,9 +17,9 @@ from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.errors import ContextTooSmall, OllamaError
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import STOPPED, ChatModel
-from folio.protocols import Verifier
+from folio.protocols import PromptStart, Verifier
 from folio.text import estimate_tokens, tokenize
-from folio.types import Answer, Evidence, PromptStart, RejectedSentence, Style
+from folio.types import Answer, Evidence, RejectedSentence, Style
 
 # Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)

@@ -17,8 +17,8 @@ from folio.answer.generative import CONTEXT_SIZES, TEMPLATE_TOKENS
 from folio.errors import ContextTooSmall
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel, FirstToken
+from folio.protocols import Claim, Entailment, PromptStart
 from folio.text import estimate_tokens
-from folio.types import Claim, Entailment, PromptStart
 
 # "yes" and "no" must have at least this probability together. Below it the model was about to write something else,
 # such as a thought or a refusal, and the ratio of two such rare words says nothing.

@@ -18,17 +18,8 @@ from folio.errors import ModelError
 from folio.grounding.grounder import Finding, Grounder, citations_of
 from folio.grounding.sentences import citation
 from folio.grounding.words import held_of, telling, tokens_of
-from folio.protocols import Verifier
-from folio.types import (
-    ANALYSIS,
-    SUMMARY,
-    Checking,
-    Entailment,
-    RejectedSentence,
-    Section,
-    Sentence,
-    Style,
-)
+from folio.protocols import Entailment, Verifier
+from folio.types import ANALYSIS, SUMMARY, Checking, RejectedSentence, Section, Sentence, Style
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5

@@ -12,8 +12,9 @@ from folio.grounding.names import key
 from folio.grounding.sentences import EvidenceSentence, citation, number_sentences
 from folio.grounding.veto import Fault, faults
 from folio.grounding.words import held_of, in_order, share, telling, tokens_of, words_of
+from folio.protocols import Claim
 from folio.text import tokenize
-from folio.types import Citation, Claim, Evidence
+from folio.types import Citation, Evidence
 
 # The least share of a statement's words that its source must have, averaged with that of the statements before it: a
 # source that the writer named needs less than one that the program found. LOG.md has the measurements.
@@ -109,6 +110,8 @@ class Grounder:
             near = [sentence for sentence in self.sentences if sentence.evidence.number in named]
             tried.append(attribute(statement, near, self.sentences))
         anywhere = attribute(statement, self.sentences, self.sentences)
+        if not cited and len(named) == len(self.evidence):  # to name everything is to name nothing
+            return anywhere, False
         for source in tried:
             good = source.sentences and source.coverage >= anywhere.coverage - MUCH_BETTER
             if good and not any(faults(statement, source, self._known)):

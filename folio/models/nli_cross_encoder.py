@@ -16,8 +16,9 @@ import numpy as np
 from folio.models.cross_encoder import CrossEncoder, encodable
 from folio.models.model_files import CONFIG, read_json
 from folio.models.pair_models import Pair, PairModel
+from folio.protocols import Claim, Entailment, PromptStart
 from folio.text import sentence_spans
-from folio.types import Claim, Entailment, PromptStart, Vectors
+from folio.types import Vectors
 
 # Tokens of a premise that a statement must leave room for. A longer statement is not judged.
 MIN_PREMISE_TOKENS = 32

@@ -12,8 +12,7 @@ from folio.answer import prompts
 from folio.answer.llm_verifier import LlmVerifier
 from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.models.ollama import OllamaServer
-from folio.protocols import Verifier
-from folio.types import Claim, Entailment, PromptStart
+from folio.protocols import Claim, Entailment, PromptStart, Verifier
 from tests.helpers.ollama_models import Json, Scripted
 from tests.helpers.ollama_server import OllamaStandIn
 

@@ -13,8 +13,7 @@ from folio.models.cross_encoder import CrossEncoder
 from folio.models.model_files import record_digests
 from folio.models.nli_cross_encoder import CHECK_PAIRS, Labels, NliVerifier, _split, read_labels
 from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs
-from folio.protocols import Verifier
-from folio.types import Claim, Entailment, PromptStart
+from folio.protocols import Claim, Entailment, PromptStart, Verifier
 from tests.helpers.cross_encoders import Kind, save_cross_encoder
 
 NAME = "cross-encoder/nli-MiniLM2-L6-H768"
