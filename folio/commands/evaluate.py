@@ -106,6 +106,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     from folio.console import output
     from folio.errors import UsageError
     from folio.evaluate import dataset, report, runner
+    from folio.evaluate.tables import print_tables
     from folio.shown_text import one_line
 
     before = runner.load(arguments.compare[0]) if arguments.compare else None
@@ -119,7 +120,7 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     shown = report.tables(run)
     if before:
         shown.append(report.comparison(before, run))
-    report.print_tables(output(), shown)
+    print_tables(output(), shown)
     if before:
         _show_changes(before, run)
     for note in run.notes:
@@ -202,9 +203,10 @@ def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
     """Two saved runs; the thresholds are for the second."""
     from folio.console import output
     from folio.evaluate import report, runner
+    from folio.evaluate.tables import print_tables
 
     before, after = (runner.load(path) for path in paths)
-    report.print_tables(output(), [report.comparison(before, after)])
+    print_tables(output(), [report.comparison(before, after)])
     _show_changes(before, after)
     return _check_thresholds(after, thresholds)
 
