@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio.app import App
 from folio.cli.command import command, positive_int
-from folio.commands import evaluate
+from folio.commands import evaluate, evaluation_output
 from folio.console import output, progress_bar
 from folio.errors import UsageError
 from folio.evaluate import dataset, runner, stores, tables
@@ -199,7 +199,7 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         for path, run in paths.items():
             runner.save(path, run)
         output().print(f"Saved: {', '.join(one_line(str(path)) for path in paths)}")
-    return evaluate.report_failures(folio)
+    return evaluation_output.report_failures(folio.failed, len(folio.asked))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

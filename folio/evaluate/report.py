@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from folio.errors import UsageError
@@ -90,15 +90,28 @@ def comparison(before: Run, after: Run) -> Table:
         raise UsageError("The two runs have no question in common.", "Compare runs of the same set.")
     old = figures([question for question, _ in both], before.stages[-1] if before.stages else "")
     new = figures([question for _, question in both], after.stages[-1] if after.stages else "")
+    title = f"{before.name} of {before.made:%Y-%m-%d %H:%M} against {after.name} of {after.made:%Y-%m-%d %H:%M}"
+    return compared(title, "questions", old, new, _label, {"answerable_refused"})
+
+
+def compared(
+    title: str,
+    counted: str,
+    before: Mapping[str, Figure],
+    after: Mapping[str, Figure],
+    label: Callable[[str], str],
+    lower_is_better: Container[str],
+) -> Table:
+    """The figures that two runs have in common, with paired intervals. counted: what they are over, in the plural."""
     rows = []
-    for name in (name for name in old if name in new):
-        gap = difference(old[name], new[name])
+    for name in (name for name in before if name in after):
+        gap = difference(before[name], after[name])
         low, high = gap.interval
-        verdict = "better" if (gap.after > gap.before) != (name == "answerable_refused") else "worse"
+        verdict = "better" if (gap.after > gap.before) != (name in lower_is_better) else "worse"
         rows.append(
             (
-                _label(name),
-                str(new[name].questions),
+                label(name),
+                str(after[name].questions),
                 f"{gap.before:.3f}",
                 f"{gap.after:.3f}",
                 f"{gap.after - gap.before:+.3f}",
@@ -106,8 +119,7 @@ def comparison(before: Run, after: Run) -> Table:
                 verdict if gap.is_clear else "not significant",
             )
         )
-    title = f"{before.name} of {before.made:%Y-%m-%d %H:%M} against {after.name} of {after.made:%Y-%m-%d %H:%M}"
-    return Table(title, ("metric", "questions", "before", "after", "difference", "95 %", ""), tuple(rows))
+    return Table(title, ("metric", counted, "before", "after", "difference", "95 %", ""), tuple(rows))
 
 
 def changes(before: Run, after: Run) -> list[str]:
