@@ -27,7 +27,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
         description="Measure search and answers on questions with known answers, or the check on labelled answers.",
-        epilog="docs/evaluation-set.md shows the format of a set. docs/settings.md lists the settings.",
+        epilog="docs/evaluation-set.md shows the formats. docs/settings.md lists the settings.",
     )
     found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
     evaluate_labelled.add_options(found)

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from folio.evaluate.labelled_answers import BAD, CONSISTENT, EDITED, FALSE, GOOD, NOT_IN_EVIDENCE, SUPPORTED, UNFAITHFUL
+from folio.evaluate.labelled_answers import (
+    BAD,
+    CONSISTENT,
+    EDITED,
+    FALSE,
+    FILLER,
+    GOOD,
+    NOT_IN_EVIDENCE,
+    SUPPORTED,
+    UNFAITHFUL,
+)
 from folio.evaluate.metrics import Figure
 from folio.evaluate.statement_check import Shown
 
@@ -77,7 +87,7 @@ class AnswerOutcome:
     @property
     def is_replaced(self) -> bool:
         """No statement of it is shown but filler, so that something else has to take its place."""
-        return bool(self.supported) and not any(s.is_shown for s in self.statements if s.label != "filler")
+        return bool(self.supported) and not any(s.is_shown for s in self.statements if s.label != FILLER)
 
     @property
     def summary_label(self) -> str:

@@ -215,7 +215,7 @@ def _rules_on_summaries(answers: Sequence[AnswerOutcome]) -> list[Table]:
     """In how many summaries each rule leaves out a statement."""
     by_label = {label: [a for a in answers if a.summary_label == label] for label in (CONSISTENT, EDITED)}
     left_out = {
-        label: Counter(rule for a in some for rule in {s.rule for s in a.statements if not s.is_shown})
+        label: Counter(rule for a in some for rule in dict.fromkeys(s.rule for s in a.statements if not s.is_shown))
         for label, some in by_label.items()
     }
     rules = sum(left_out.values(), Counter[str]()).most_common()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from folio.errors import UsageError
@@ -25,13 +25,16 @@ from folio.types import Chunk, Evidence, Hit, PageMap, Paper
 
 # Labels of a judged file that are counted. The last one is of a whole answer: which sentence is at fault is not known.
 SUPPORTED, FALSE, NOT_IN_EVIDENCE, UNFAITHFUL = "supported", "false", "not in evidence", "rated unfaithful"
-# FaithBench: sentences without and with a span that people marked as Unwanted.
+# FaithBench: sentences without a marked span, and with one that people marked as Unwanted.
 GOOD, BAD = "good", "bad"
 # SummEdits: sentences of whole summaries.
 CONSISTENT, EDITED = "consistent", "edited"
 LABELS = (SUPPORTED, FALSE, NOT_IN_EVIDENCE, UNFAITHFUL, GOOD, BAD, CONSISTENT, EDITED)
 
-_UNWANTED = "Unwanted"  # and Unwanted.Intrinsic, Unwanted.Extrinsic; not Benign, not Questionable
+# Not counted: sentences that make no claim, and those of which people were not sure or which they forgave.
+FILLER, DEBATABLE = "filler", "benign or questionable"
+
+_UNWANTED = "Unwanted"  # and Unwanted.Intrinsic, Unwanted.Extrinsic
 _SUMMARY_QUESTION = "What does the text say?"
 
 
@@ -66,7 +69,11 @@ class LabelledAnswer:
 
 
 def load_judged(path: Path) -> list[LabelledAnswer]:
-    """The answers of a judged file, each followed by its corrupted twin if it has one. Raises UsageError."""
+    """The answers of a judged file, each followed by its corrupted twin if it has one.
+
+    Where no answer of the file has a marker, its model was not asked for any, and every statement names all of the
+    evidence. Raises UsageError.
+    """
     found: list[LabelledAnswer] = []
     for place, (line, form) in enumerate(validated_entries(JudgedForm, path), 1):
         id = f"{path.stem}:{place}"  # several answers to a question may have the question's id
@@ -78,7 +85,15 @@ def load_judged(path: Path) -> list[LabelledAnswer]:
         if form.corrupted_sentences:
             twin = _judged(f"{id}:corrupted", form, evidence, form.corrupted_sentences, form.corrupted, is_twin=True)
             found.append(twin)
+    if not any(statement.markers for answer in found for statement in answer.statements):
+        found = list(map(_naming_all, found))
     return _some(found, path)
+
+
+def _naming_all(answer: LabelledAnswer) -> LabelledAnswer:
+    """The answer with every statement naming all of its evidence."""
+    numbers = tuple(piece.number for piece in answer.evidence)
+    return replace(answer, statements=tuple(replace(statement, markers=numbers) for statement in answer.statements))
 
 
 def _judged(
@@ -135,7 +150,7 @@ def _piece(number: int, paper: Paper, start: int, text: str) -> Evidence:
 def load_faithbench(path: Path) -> list[LabelledAnswer]:
     """FaithBench (Bao et al. 2024, arXiv:2410.13210): a sentence is bad if a span marked Unwanted has a word of it.
 
-    Raises UsageError.
+    One with another marked span, or that only introduces others, is not counted. Raises UsageError.
     """
     found = [
         LabelledAnswer(
@@ -151,12 +166,23 @@ def load_faithbench(path: Path) -> list[LabelledAnswer]:
     return _some(found, path)
 
 
-def _by_spans(summary: str, annotations: Iterable[AnnotationForm]) -> Iterator[LabelledStatement]:
+def _by_spans(summary: str, annotations: Sequence[AnnotationForm]) -> Iterator[LabelledStatement]:
     unwanted = [a for a in annotations if any(label.startswith(_UNWANTED) for label in a.label)]
     for start, end in sentence_spans(summary):
-        marked = (summary[max(start, a.start) : min(end, a.end)] for a in unwanted)
-        is_bad = any(any(character.isalnum() for character in part) for part in marked)
-        yield LabelledStatement(summary[start:end], BAD if is_bad else GOOD, markers=(1,))
+        text = summary[start:end]
+        if _is_marked(summary, start, end, unwanted):
+            label = BAD
+        elif text.endswith(":"):  # "Here is a summary of the passage:"
+            label = FILLER
+        else:
+            label = DEBATABLE if _is_marked(summary, start, end, annotations) else GOOD
+        yield LabelledStatement(text, label, markers=(1,))
+
+
+def _is_marked(summary: str, start: int, end: int, annotations: Iterable[AnnotationForm]) -> bool:
+    """Whether one of the annotations has a word of the sentence [start, end)."""
+    parts = (summary[max(start, a.start) : min(end, a.end)] for a in annotations)
+    return any(any(character.isalnum() for character in part) for part in parts)
 
 
 def load_summedits(folder: Path) -> list[LabelledAnswer]:
