@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from folio.grounding.verifier import SentenceVerifier, Verdict
@@ -81,16 +81,23 @@ class SentenceVerifierCheck:
     def outcomes(
         self, question: str, statements: Sequence[Statement], evidence: Sequence[Evidence]
     ) -> list[StatementOutcome]:
-        """See StatementCheck. Dangling: a statement begins with a pronoun and the one before it is left out."""
+        """See StatementCheck."""
         verifier = SentenceVerifier(evidence, self._meaning)
-        found: list[StatementOutcome] = []
-        for statement in statements:
-            outcome = _outcome(verifier.verify(statement.text, statement.markers))
-            lost = bool(found) and (found[-1].outcome == "left out" or found[-1].dangling)
-            if outcome.outcome != "left out" and lost and _REFERS_BACK.match(statement.text):
-                outcome = StatementOutcome(outcome.outcome, dangling=True)
-            found.append(outcome)
-        return found
+        found = [_outcome(verifier.verify(statement.text, statement.markers)) for statement in statements]
+        return marked_dangling(statements, found)
+
+
+def marked_dangling(statements: Sequence[Statement], outcomes: Sequence[StatementOutcome]) -> list[StatementOutcome]:
+    """The outcomes, with those marked that are shown, begin with a pronoun, and follow one left out or dangling.
+
+    For a check that shows statements as they were written; one that writes the subject in says itself what dangles.
+    """
+    found: list[StatementOutcome] = []
+    for statement, outcome in zip(statements, outcomes, strict=True):
+        lost = bool(found) and (found[-1].outcome == "left out" or found[-1].dangling)
+        dangles = outcome.outcome != "left out" and lost and bool(_REFERS_BACK.match(statement.text))
+        found.append(replace(outcome, dangling=dangles))
+    return found
 
 
 def _outcome(verdict: Verdict) -> StatementOutcome:

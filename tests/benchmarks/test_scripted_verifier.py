@@ -74,9 +74,9 @@ def test_folio_finds_the_model(server: VerifierServer) -> None:
     ollama = OllamaServer(server.url, 5.0)
     assert ollama.version() == scripted_verifier.VERSION
     assert ollama.chat_models() == [MODEL]
-    assert ollama.require_local(MODEL).context_length == scripted_verifier.CONTEXT
+    assert ollama.require_local(MODEL, "completion").context_length == scripted_verifier.CONTEXT
     with pytest.raises(ModelMissing):
-        ollama.require_local("another:3b")
+        ollama.require_local("another:3b", "completion")
 
 
 def test_a_client_that_streams_reads_the_same(server: VerifierServer) -> None:
