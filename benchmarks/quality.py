@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio.app import App
 from folio.cli.command import command, positive_int
-from folio.commands import evaluate
+from folio.commands import evaluate, evaluation_output
 from folio.console import output, progress_bar
 from folio.errors import UsageError
-from folio.evaluate import dataset, report, runner, stores
+from folio.evaluate import dataset, runner, stores, tables
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import QuestionResult, difference, figures
 from folio.evaluate.quote_match import fold, holds
@@ -146,7 +146,7 @@ def _graded(
     return replace(result, gains={"paper": tuple(map(float, relevant.values()))}, ranks=ranks)
 
 
-def comparison_table(plain: Run, folio: Run) -> report.Table:
+def comparison_table(plain: Run, folio: Run) -> tables.Table:
     """The metrics of both designs, and Folio minus the plain design and minus its BM25, with paired 95 % intervals."""
     ours = figures(folio.asked, folio.stages[-1])
     baselines = {
@@ -167,7 +167,7 @@ def comparison_table(plain: Run, folio: Run) -> report.Table:
         rows.append(("", *(f"{d.interval.low:+.3f} to {d.interval.high:+.3f}" for d in differences)))
     unit = {"": "passage", "page.": "page", "paper.": "paper"}[prefix]
     title = f"{folio.name}: {ours[f'{prefix}mrr'].questions} questions with gold, by {unit}; 95 % paired bootstrap"
-    return report.Table(title, ("", *columns.values()), tuple(rows))
+    return tables.Table(title, ("", *columns.values()), tuple(rows))
 
 
 def compare(app: App, arguments: argparse.Namespace) -> int:
@@ -193,13 +193,13 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         )
         with opened as store:
             plain = ask_plain(design, evalset, RelevanceJudge(evalset, store.library), progress)
-    report.print_tables(output(), [comparison_table(plain, folio)])
+    tables.print_tables(output(), [comparison_table(plain, folio)])
     if arguments.out:
         paths = {arguments.out / "plain.json": plain, arguments.out / "folio.json": folio}
         for path, run in paths.items():
             runner.save(path, run)
         output().print(f"Saved: {', '.join(one_line(str(path)) for path in paths)}")
-    return evaluate.report_failures(folio)
+    return evaluation_output.report_failures(folio.failed, len(folio.asked))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

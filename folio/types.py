@@ -306,6 +306,7 @@ class RejectedSentence:
 
     text: str
     reason: str  # in words; sent to the model, which gets one retry
+    rule: str = ""  # the name of the rule that it fell to
 
 
 @dataclass(frozen=True, slots=True)

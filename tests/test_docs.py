@@ -15,6 +15,7 @@ from config import Settings
 from folio.app import App
 from folio.cli.session import COMMANDS
 from folio.commands.main import COMMANDS as FOLIO_COMMANDS
+from folio.evaluate.grounding_metrics import NAMES
 from folio.evaluate.metrics import ANSWERING
 from folio.web.api import make_web
 from folio.web.error_responses import STATUSES
@@ -176,7 +177,7 @@ def test_chat_commands_and_figures_are_listed() -> None:
     page = section(ROOT / "docs" / "commands.md", "query.py")
     chat = page[page.index("### In a chat") : page.index("### JSON")]
     assert set(first_cells(chat)) == {*COMMANDS, "/verify 2", "/new", "/quit"}
-    assert set(ANSWERING) <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
+    assert {*ANSWERING, *NAMES} <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
 
 
 def test_every_entry_of_the_log_has_its_date_and_its_four_parts() -> None:

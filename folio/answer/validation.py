@@ -17,6 +17,7 @@ from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.errors import ModelError
 from folio.grounding.grounder import Finding, Grounder, citations_of
 from folio.grounding.sentences import citation
+from folio.grounding.veto import Fault
 from folio.grounding.words import held_of, telling, tokens_of
 from folio.protocols import Entailment, Verifier
 from folio.types import ANALYSIS, SUMMARY, Checking, RejectedSentence, Section, Sentence, Style
@@ -27,10 +28,10 @@ MOST_REPEATS = 5
 LEAST_ENTAILED = 0.5
 # A quote with fewer words says nothing by itself.
 LEAST_QUOTE = 5
-TOO_LONG = "it is too long for one sentence"
-NOT_ENTAILED = "{verifier} finds that it does not follow from the cited sentences"
-NOT_QUOTED = "it is not in the words of the paper"
-DANGLES = "what it speaks of was named in a statement that is left out"
+TOO_LONG = Fault("too long", "it is too long for one sentence")
+NOT_ENTAILED = Fault("verifier", "the verifier finds that it does not follow from the cited sentences")
+NOT_QUOTED = Fault("strict", "it is not in the words of the paper")
+DANGLES = Fault("dangling", "what it speaks of was named in a statement that is left out")
 # Words that stand for what the statement before named
 _POINTS_BACK = re.compile(
     r"\W*(?:(?:it|they|he|she|its|their|his|these|those|both|such|another)\b"
@@ -137,7 +138,7 @@ class Validator:
             seen.add(key)
             repeats = 0
             if len(part.text) > LONGEST_SENTENCE:
-                yield _Statement(Finding.too_long(part.text, TOO_LONG), section, True)
+                yield _Statement(Finding.unread(part.text, TOO_LONG), section, True)
                 continue
             finding = self.grounder.find(part.text, part.support, part.markers, leads_in=part.text.endswith(":"))
             yield _Statement(finding, section, bool(part.markers or part.support))
@@ -169,28 +170,27 @@ class Validator:
 
     def _decided(self, statement: _Statement, verdict: Entailment | None) -> Iterator[Part]:
         finding = statement.finding
-        reason = self._reason_against(finding, verdict)
+        fault = self._fault_of(finding, verdict)
         text = finding.statement
-        if reason is None and self._last_left_out and _POINTS_BACK.match(text):
+        if fault is None and self._last_left_out and _POINTS_BACK.match(text):
             yield from self._instead(statement)
-        elif reason is None:
+        elif fault is None:
             by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
             yield from self._show(self._sentence(finding, statement.section, by))
             self._last_left_out = False
         elif is_weak_refusal(text, marked=statement.marked):
             self._refused, self._partly_refused = not self._shown, bool(self._shown)
         elif not text.endswith(":"):  # "Here is what the evidence says:" makes no claim
-            yield from self._reject(text, reason)
+            yield from self._reject(text, fault)
 
-    def _reason_against(self, finding: Finding, verdict: Entailment | None) -> str | None:
+    def _fault_of(self, finding: Finding, verdict: Entailment | None) -> Fault | None:
         """Why a statement is left out; None if it is shown."""
         if finding.fault is not None:
-            return finding.fault.reason
+            return finding.fault
         if finding.outcome == "reworded" and self.strict:
             return NOT_QUOTED
-        if verdict is not None and verdict.entails is not None and verdict.entails < LEAST_ENTAILED and self.verifier:
-            return NOT_ENTAILED.format(verifier=self.verifier.name)
-        return None
+        denied = verdict is not None and verdict.entails is not None and verdict.entails < LEAST_ENTAILED
+        return NOT_ENTAILED if denied else None
 
     def _sentence(self, finding: Finding, section: Section, verified_by: str) -> Sentence:
         quotes = citations_of(finding)
@@ -210,12 +210,12 @@ class Validator:
             yield from self._show(Sentence(plain, (quote,), (), statement.section, instead_of=text))
             self._last_left_out = False
 
-    def _reject(self, text: str, reason: str) -> Iterator[Part]:
+    def _reject(self, text: str, fault: Fault) -> Iterator[Part]:
         self._last_left_out = True
         if not (self._shown or self._rejected):
             self._lost_first = text
         if text.casefold() not in self._rejected:
-            self._rejected[text.casefold()] = rejected = RejectedSentence(text, reason)
+            self._rejected[text.casefold()] = rejected = RejectedSentence(text, fault.reason, fault.rule)
             yield rejected
 
     def _show(self, sentence: Sentence) -> Iterator[Part]:

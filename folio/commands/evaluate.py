@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
+from folio.commands import evaluate_labelled
+from folio.commands.evaluate_labelled import LABELLED
+from folio.commands.evaluation_output import report_failures, show_changes, spread, thresholds_met
 from folio.errors import with_commands
 
 if TYPE_CHECKING:
@@ -23,13 +26,16 @@ QUESTIONS = 50  # that --make writes
 def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
-        description="Measure search and answers on a set of questions with known answers.",
-        epilog="docs/evaluation-set.md shows the format of a set. docs/settings.md lists the settings.",
+        description="Measure search and answers on questions with known answers, or the check on labelled answers.",
+        epilog="docs/evaluation-set.md shows the formats. docs/settings.md lists the settings.",
     )
     found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
+    evaluate_labelled.add_options(found)
     found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
     found.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
-    found.add_argument("--limit", type=positive_int, metavar="N", help="ask N of the questions, spread over the set")
+    found.add_argument(
+        "--limit", type=positive_int, metavar="N", help="take N of the questions or answers, spread over the set"
+    )
     found.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
     found.add_argument(
         "--out", type=Path, metavar="FOLDER", help="folder for the report and its plot (default: evaluations/)"
@@ -43,7 +49,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     found.add_argument(
         "--require",
-        action="append",
+        action="extend",
+        nargs="+",
         metavar="THRESHOLD",
         help="exit with 1 if missed: recall@5=0.8 (at least), answerable_refused<=0.08 (at most)",
     )
@@ -69,6 +76,10 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     _require_sense(arguments)
     if arguments.make:
         return _make(app, arguments)
+    if any(getattr(arguments, name) for name in LABELLED):
+        return evaluate_labelled.evaluate(app, arguments)
+    if arguments.eval_set is None and all(map(evaluate_labelled.is_saved_run, arguments.compare)):
+        return evaluate_labelled.compare(arguments.compare, arguments.require or ())
     thresholds = [parse_threshold(text) for text in arguments.require or ()]
     if arguments.eval_set is None:
         return _compare(arguments.compare, thresholds)
@@ -84,6 +95,12 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--make and {_named(others[0])} cannot be combined.", "Use one of them.")
     if not arguments.make and (alone := sorted(given & {"number", "output"})):
         raise UsageError(f"{_named(alone[0])} needs --make.", "Write one: python evaluate.py --make PAPERS -n 50.")
+    if labelled := sorted(given & set(LABELLED)):
+        if others := sorted(given & {"eval_set", "papers", "no_answers"}):
+            raise UsageError(f"{_named(labelled[0])} and {_named(others[0])} cannot be combined.", "Use one of them.")
+        if len(arguments.compare or ()) > 1:
+            raise UsageError(f"{_named(labelled[0])} and two saved runs were given.", "Give one run to compare with.")
+        return
     if arguments.make or (arguments.eval_set and len(arguments.compare or ()) < 2):
         return
     if arguments.eval_set:
@@ -106,22 +123,22 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     from folio.console import output
     from folio.errors import UsageError
     from folio.evaluate import dataset, report, runner
+    from folio.evaluate.metrics import figures
+    from folio.evaluate.tables import print_tables
     from folio.shown_text import one_line
 
     before = runner.load(arguments.compare[0]) if arguments.compare else None
     asked = dataset.load(arguments.eval_set)
     if asked.documents and arguments.papers:
         raise UsageError(f"{arguments.eval_set} has its own texts.", "Leave out --papers.")
-    if arguments.limit and arguments.limit < len(asked.questions):
-        step = len(asked.questions) / arguments.limit
-        asked = replace(asked, questions=tuple(asked.questions[int(n * step)] for n in range(arguments.limit)))
+    asked = replace(asked, questions=tuple(spread(asked.questions, arguments.limit)))
     run = ask(app, asked, papers=arguments.papers, answers=not arguments.no_answers)
     shown = report.tables(run)
     if before:
         shown.append(report.comparison(before, run))
-    report.print_tables(output(), shown)
+    print_tables(output(), shown)
     if before:
-        _show_changes(before, run)
+        show_changes(report.changes(before, run))
     for note in run.notes:
         output().print(one_line(note))
     written = [*report.write(arguments.out or Path("evaluations"), run, shown)]
@@ -129,7 +146,8 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
         runner.save(arguments.json, run)
         written.append(arguments.json)
     output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
-    return max(_check_thresholds(run, thresholds), report_failures(run))
+    met = thresholds_met(thresholds, figures(run.asked, run.stages[-1] if run.stages else ""))
+    return max(met, report_failures(run.failed, len(run.asked)))
 
 
 def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True) -> Run:
@@ -161,18 +179,6 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
             return runner.run(datetime.now(UTC), store.about, stores.relevant_settings(app), progress)
 
 
-def report_failures(run: Run) -> int:
-    """Say which questions a model failed on; the exit code: 1 where there are any."""
-    from folio.console import complain
-
-    if not run.failed:
-        return 0
-    named = ", ".join(failed.question for failed in run.failed)
-    last = run.failed[-1]
-    tried = len(run.asked) + len(run.failed)
-    return complain(f"Failed: {len(run.failed)} of {tried} questions ({named}). {last.happened}", last.remedy, 1)
-
-
 def _ingest(app: App, papers: Path) -> None:
     """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
     from folio.cli.ingest_progress import IngestProgressBar
@@ -202,39 +208,13 @@ def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
     """Two saved runs; the thresholds are for the second."""
     from folio.console import output
     from folio.evaluate import report, runner
+    from folio.evaluate.metrics import figures
+    from folio.evaluate.tables import print_tables
 
     before, after = (runner.load(path) for path in paths)
-    report.print_tables(output(), [report.comparison(before, after)])
-    _show_changes(before, after)
-    return _check_thresholds(after, thresholds)
-
-
-def _show_changes(before: Run, after: Run) -> None:
-    from folio.console import output
-    from folio.evaluate import report
-    from folio.shown_text import one_line
-
-    differing = report.changes(before, after)
-    output().print("\nSame configuration." if not differing else "\nWhat differs:")
-    for line in differing:
-        output().print(f"  {one_line(line)}")
-
-
-def _check_thresholds(run: Run, thresholds: Sequence[Threshold]) -> int:
-    """Print the thresholds that are not met; 1 if there are any."""
-    from folio.console import errors, output
-    from folio.evaluate.metrics import figures
-    from folio.evaluate.thresholds import violations
-    from folio.shown_text import one_line
-
-    if not thresholds:
-        return 0
-    failed = violations(thresholds, figures(run.asked, run.stages[-1] if run.stages else ""))
-    for sentence in failed:
-        errors().print(one_line(sentence), style="bold red")
-    if not failed:
-        output().print("All thresholds were met.")
-    return 1 if failed else 0
+    print_tables(output(), [report.comparison(before, after)])
+    show_changes(report.changes(before, after))
+    return thresholds_met(thresholds, figures(after.asked, after.stages[-1] if after.stages else ""))
 
 
 def _make(app: App, arguments: argparse.Namespace) -> int:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from folio.errors import UsageError
 from folio.evaluate.metrics import (
@@ -25,10 +23,8 @@ from folio.evaluate.metrics import (
 )
 from folio.evaluate.plot import figure_label, picture, stage_name, unit_name
 from folio.evaluate.runner import Run
+from folio.evaluate.tables import Table, as_markdown, markdown_cell
 from folio.files import no_space
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 # Published nDCG@10 by set and stage: value, model, source.
 PUBLISHED = {
@@ -64,15 +60,6 @@ counts for a page only if its text is on it. By page, ranks count passages; by p
 best passage. Intervals are 95 % bootstrap intervals over the questions; differences are paired by question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its cells as text."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 def tables(run: Run) -> list[Table]:
     """The tables of a run, for everything that was measured."""
     by_stage = {stage: figures(run.asked, stage) for stage in run.stages}
@@ -103,15 +90,28 @@ def comparison(before: Run, after: Run) -> Table:
         raise UsageError("The two runs have no question in common.", "Compare runs of the same set.")
     old = figures([question for question, _ in both], before.stages[-1] if before.stages else "")
     new = figures([question for _, question in both], after.stages[-1] if after.stages else "")
+    title = f"{before.name} of {before.made:%Y-%m-%d %H:%M} against {after.name} of {after.made:%Y-%m-%d %H:%M}"
+    return compared(title, "questions", old, new, _label, {"answerable_refused"})
+
+
+def compared(
+    title: str,
+    counted: str,
+    before: Mapping[str, Figure],
+    after: Mapping[str, Figure],
+    label: Callable[[str], str],
+    lower_is_better: Container[str],
+) -> Table:
+    """The figures that two runs have in common, with paired intervals. counted: what they are over, in the plural."""
     rows = []
-    for name in (name for name in old if name in new):
-        gap = difference(old[name], new[name])
+    for name in (name for name in before if name in after):
+        gap = difference(before[name], after[name])
         low, high = gap.interval
-        verdict = "better" if (gap.after > gap.before) != (name == "answerable_refused") else "worse"
+        verdict = "better" if (gap.after > gap.before) != (name in lower_is_better) else "worse"
         rows.append(
             (
-                _label(name),
-                str(new[name].questions),
+                label(name),
+                str(after[name].questions),
                 f"{gap.before:.3f}",
                 f"{gap.after:.3f}",
                 f"{gap.after - gap.before:+.3f}",
@@ -119,8 +119,7 @@ def comparison(before: Run, after: Run) -> Table:
                 verdict if gap.is_clear else "not significant",
             )
         )
-    title = f"{before.name} of {before.made:%Y-%m-%d %H:%M} against {after.name} of {after.made:%Y-%m-%d %H:%M}"
-    return Table(title, ("metric", "questions", "before", "after", "difference", "95 %", ""), tuple(rows))
+    return Table(title, ("metric", counted, "before", "after", "difference", "95 %", ""), tuple(rows))
 
 
 def changes(before: Run, after: Run) -> list[str]:
@@ -230,24 +229,6 @@ def _curve(asked: Sequence[QuestionResult]) -> list[Table]:
 # Output
 
 
-def print_tables(console: Console, shown: Iterable[Table]) -> None:
-    """Print tables to a terminal."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    from folio.shown_text import plain
-
-    for table in shown:
-        drawn = RichTable(box=None, pad_edge=False, header_style="bold")
-        for place, name in enumerate(table.head):
-            numbers = place > 0 and all(_is_number(row[place]) for row in table.rows)
-            drawn.add_column(name, justify="right" if numbers else "left", overflow="fold")
-        for row in table.rows:
-            drawn.add_row(*(Text(plain(cell)) for cell in row))
-        console.print(Text(plain(f"\n{table.title}"), style="bold"))
-        console.print(drawn)
-
-
 def write(folder: Path, run: Run, shown: Sequence[Table]) -> tuple[Path, Path]:
     """Write the dated report and its plot; returns their paths. Raises DiskFull."""
     name = f"{run.made:%Y-%m-%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', run.name)}"
@@ -264,25 +245,10 @@ def markdown(run: Run, shown: Iterable[Table], picture_name: str) -> str:
     unanswerable = sum(not question.answerable for question in run.asked)
     failed = f", failed: {len(run.failed)}" if run.failed else ""
     counts = f"{len(run.asked)} questions, {unanswerable} of them unanswerable{failed}; {run.seconds:,.0f} s."
-    parts = [f"# {_cell(run.name)}, {run.made:%Y-%m-%d %H:%M} UTC", f"`{run.source}`: {counts}"]
-    parts += [_cell(note) for note in run.notes]
+    parts = [f"# {markdown_cell(run.name)}, {run.made:%Y-%m-%d %H:%M} UTC", f"`{run.source}`: {counts}"]
+    parts += [markdown_cell(note) for note in run.notes]
     parts.append(f"![The metrics of each stage]({picture_name})")
-    parts += [_table(table) for table in shown]
+    parts += [as_markdown(table) for table in shown]
     made = (*run.models.items(), *run.store.items(), *run.settings.items())
-    parts.append(_table(Table("Configuration", ("name", "value"), made)))
+    parts.append(as_markdown(Table("Configuration", ("name", "value"), made)))
     return "\n\n".join([*parts, "## How the metrics are defined", ABOUT]) + "\n"
-
-
-def _table(table: Table) -> str:
-    numbers = [all(_is_number(row[place]) for row in table.rows) for place in range(len(table.head))]
-    rule = ["---:" if place and number else "---" for place, number in enumerate(numbers)]
-    lines = [f"| {' | '.join(map(_cell, row))} |" for row in (table.head, rule, *table.rows)]
-    return f"## {_cell(table.title)}\n\n" + "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _is_number(cell: str) -> bool:
-    return not cell or cell.lstrip("+-")[:1].isdigit()

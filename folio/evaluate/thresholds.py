@@ -21,8 +21,8 @@ class Threshold:
     at_most: bool
 
 
-def parse_threshold(text: str) -> Threshold:
-    """Parse name=value or name>=value (at least), or name<=value (at most).
+def parse_threshold(text: str, names: Sequence[str] = NAMES) -> Threshold:
+    """Parse name=value or name>=value (at least), or name<=value (at most). names: the metrics that there are.
 
     Raises UsageError for anything else; for an unknown name it lists all names.
     """
@@ -33,8 +33,8 @@ def parse_threshold(text: str) -> Threshold:
             "Write recall@5=0.8 (at least 0.8) or answerable_refused<=0.08 (at most 0.08).",
         )
     name, sign, number = parts.groups()
-    if name not in NAMES:
-        raise UsageError(f"There is no metric {name}.", f"Use one of these: {', '.join(NAMES)}.")
+    if name not in names:
+        raise UsageError(f"There is no metric {name}.", f"Use one of these: {', '.join(names)}.")
     try:
         value = float(number)
     except ValueError:
@@ -51,7 +51,7 @@ def violations(thresholds: Sequence[Threshold], figures: Mapping[str, Figure]) -
         value = figures[wanted.name].value if wanted.name in figures else None
         limit = f"at {'most' if wanted.at_most else 'least'} {wanted.value:g}"
         if value is None:
-            found.append(f"{wanted.name} should be {limit}, but this set has no question that measures it.")
+            found.append(f"{wanted.name} should be {limit}, but this set does not measure it.")
         elif value > wanted.value if wanted.at_most else value < wanted.value:
             found.append(
                 f"{wanted.name} is {value:.4f} and should be {limit} (off by {abs(value - wanted.value):.4f})."

@@ -42,9 +42,9 @@ class Finding:
     quoted: tuple[EvidenceSentence, ...] = ()  # the sentence whose words it has, in two parts if a page ends within it
 
     @classmethod
-    def too_long(cls, statement: str, reason: str) -> Finding:
+    def unread(cls, statement: str, fault: Fault) -> Finding:
         """Of a statement that is not looked up at all."""
-        return cls(statement, Attribution((), "", "", 0.0), "left out", Fault("too long", reason))
+        return cls(statement, Attribution((), "", "", 0.0), "left out", fault)
 
     @property
     def claim(self) -> Claim:

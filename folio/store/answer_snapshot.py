@@ -33,7 +33,7 @@ def snapshot_of(answer: Answer) -> str:
             "dropped": answer.dropped,
             "notice": answer.notice,
             "style": answer.style,
-            "left_out": [[rejected.text, rejected.reason] for rejected in answer.left_out],
+            "left_out": [[left.text, left.reason, left.rule] for left in answer.left_out],
             "model_failed": answer.model_failed,
         }
     )
@@ -73,7 +73,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
         answer["dropped"],
         answer["notice"],
         answer["style"],
-        tuple(RejectedSentence(text, reason) for text, reason in answer.get("left_out", ())),
+        tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ())),
         answer.get("model_failed", False),
     )
 

@@ -114,7 +114,7 @@ def test_thresholds_decide_the_exit_code(
 def test_a_threshold_on_an_unmeasured_metric_is_not_met(asked: tuple[CliRunner, Path]) -> None:
     ran = evaluated(asked, "--no-answers", "--require", "quote_fidelity=0.9")
     assert ran.code == 1
-    assert "quote_fidelity should be at least 0.9, but this set has no question that measures it." in ran.err
+    assert "quote_fidelity should be at least 0.9, but this set does not measure it." in ran.err
 
 
 def test_a_malformed_threshold_is_reported_before_any_question(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:

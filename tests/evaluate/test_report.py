@@ -19,8 +19,9 @@ from folio.errors import UsageError
 from folio.evaluate.metrics import AnswerResult, CitationResult, QuestionResult
 from folio.evaluate.plot import DPI, HEIGHT, WIDTH, picture
 from folio.evaluate.relevance import GoldProblem
-from folio.evaluate.report import Table, changes, comparison, markdown, print_tables, tables, write
+from folio.evaluate.report import changes, comparison, markdown, tables, write
 from folio.evaluate.runner import FailedQuestion, Run
+from folio.evaluate.tables import Table, print_tables
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 UNITS = ("chunk", "page", "paper")

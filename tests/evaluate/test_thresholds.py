@@ -47,6 +47,6 @@ def test_violations_say_by_how_much() -> None:
     assert violations(thresholds, figures) == [
         "mrr is 0.6500 and should be at least 0.7 (off by 0.0500).",
         "answerable_refused is 0.1250 and should be at most 0.08 (off by 0.0450).",
-        "quote_fidelity should be at least 1, but this set has no question that measures it.",
+        "quote_fidelity should be at least 1, but this set does not measure it.",
     ]
     assert violations([parse_threshold("mrr=0.65"), parse_threshold("mrr<=0.65")], figures) == []
