@@ -74,6 +74,9 @@ class Settings(BaseSettings):
     `llm` asks a model on Ollama one question about each statement; `none` leaves it to the rules about numbers and
     names. `auto` uses the cross-encoder if its files are on this computer, otherwise Ollama if that writes the
     answers."""
+    STRICT: bool = False
+    """Whether answers show only what is quoted: `true` leaves out what a model says in its own words, even where the
+    papers support it."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"
