@@ -41,19 +41,16 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
     signs = ("• " if sentence.section == SUMMARY else "") + (f"{REWORDED_SIGN} " if reworded else "")
     lines = statement_lines(sentence.text)
     marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations))
-    if len(lines) == 1:
-        said = Text(lines[0]).append(" ").append_text(marks)
+    if len(lines) > 1:
+        _hanging(console, signs or "  ", Text("\n").join([*map(Text, lines), marks]))
+    elif signs:
+        _hanging(console, signs, Text(f"{lines[0]} ").append_text(marks))
     else:
-        said = Text("\n").join([*map(Text, lines), marks])
-    if signs or len(lines) > 1:
-        _hanging(console, signs or "  ", said)
-    else:
-        console.print(said)
+        console.print(Text(f"{lines[0]} ").append_text(marks))
     for quote in dict.fromkeys(citation.quote for citation in sentence.citations) if reworded else ():
         _hanging(console, " " * len(signs), Text(f"“{short_line(quote, _LONGEST_QUOTE)}”", style="italic dim"))
     for other in sentence.against:
-        said = f"But {other.shown} says otherwise: “{one_line(other.quote)}”"
-        console.print(Text(said, style="yellow"))
+        console.print(Text(f"But {other.shown} says otherwise: “{one_line(other.quote)}”", style="yellow"))
 
 
 def _marks(citations: Sequence[Citation]) -> list[str]:
