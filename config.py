@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     """What judges whether the cited sentences say what a model wrote. `llm` asks a model on Ollama one question about each
     statement; `crossencoder` uses NLI_MODEL, without a server; `none` leaves it to the rules about numbers and names.
     `auto` uses Ollama if that writes the answers, otherwise the cross-encoder if its files are on this computer."""
+    STRICT: bool = False
+    """Whether answers show only what is quoted: `true` leaves out what a model says in its own words, even where the
+    papers support it."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"

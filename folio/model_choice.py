@@ -226,6 +226,7 @@ class ModelChoice:
             stand_in=extractive,
             verifier=self.verifier(model=model, check_cancelled=check_cancelled),
             answer_format=settings.ANSWER_FORMAT,
+            strict=settings.STRICT,
             check_cancelled=check_cancelled,
         )
 

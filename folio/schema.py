@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Sentence, Style
+from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Outcome, Sentence, Style
 
 Count = Annotated[int, Field(ge=0)]
 FromOne = Annotated[int, Field(ge=1)]
@@ -23,9 +23,17 @@ _DIGITS = 4  # of a score, behind the point
 
 
 class Strict(BaseModel):
-    """An object with these fields and no other."""
+    """An object with these fields and no other.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    A default is for a reply that an older Folio kept; what is written always has the field.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 class CitationJson(Strict):
@@ -54,14 +62,29 @@ class CitationJson(Strict):
 
 
 class SentenceJson(Strict):
-    """One sentence of the answer with its citations."""
+    """One statement of the answer with its citations."""
 
     text: Annotated[str, Field(min_length=1)]
+    """A sentence; or several lines, such as a list, code or a table."""
     section: str
     """The heading that it stands under in a report, such as "Summary" or "Analysis/Melt"; else empty."""
     citations: Annotated[list[CitationJson], Field(min_length=1)]
     against: list[CitationJson]
     """Quotes from other papers that disagree with it."""
+    outcome: Outcome = "quoted"
+    """Whose words these are: "quoted" is the paper's, or nearly; "reworded" is the model's, shown with its quotes."""
+    verified_by: str = ""
+    """The verifier that agreed with a reworded statement; empty if none ran."""
+    instead_of: str = ""
+    """A statement of the model that the papers do not support and whose place this quote takes; else empty."""
+
+
+class LeftOutJson(Strict):
+    """A statement that the model wrote and that the answer does not show, because the papers do not support it."""
+
+    text: str
+    reason: str
+    """Why it was left out, in words."""
 
 
 class EvidenceJson(Strict):
@@ -118,6 +141,8 @@ class AnswerJson(Strict):
     sentences: list[SentenceJson]
     dropped_sentences: Count
     """Number of the model's sentences that nothing supports and that are not shown."""
+    left_out: list[LeftOutJson]
+    """Those sentences, in the order in which the model wrote them."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
     citations: list[CitationJson]
@@ -180,6 +205,7 @@ def answer_json(
         refused=answer.refused,
         sentences=[sentence_json(sentence) for sentence in answer.sentences],
         dropped_sentences=answer.dropped,
+        left_out=[LeftOutJson(text=rejected.text, reason=rejected.reason) for rejected in answer.left_out],
         notice=answer.notice,
         citations=[_citation(citation) for citation in answer.citations],
         evidence=[_evidence(evidence) for evidence in answer.evidence],
@@ -196,6 +222,9 @@ def sentence_json(sentence: Sentence) -> SentenceJson:
         section=str(sentence.section),
         citations=[_citation(citation) for citation in sentence.citations],
         against=[_citation(citation) for citation in sentence.against],
+        outcome=sentence.outcome,
+        verified_by=sentence.verified_by,
+        instead_of=sentence.instead_of,
     )
 
 

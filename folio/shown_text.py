@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+REWORDED_SIGN = "≈"  # before a statement in a model's own words
 LONGEST_NAME = 200  # characters of a title, a name or a file name
 _LONGEST_KEY = 100  # of the name in a citation
 
@@ -28,6 +29,9 @@ _PAGE = re.compile(
 _REACH = 40  # characters before a closing bracket in which a page reference is looked for
 # The beginning of a numbered line, such as an item of the sources or the head of a piece of evidence
 _NUMBERED = re.compile(rf"\A(?:\[(?P<evidence>\d+)\]|(?P<item>\d+){_DOT})(?=\s|\Z)")
+_LINE_END = re.compile(r"\r\n?|\n")
+_BLANK_LINES = re.compile(r"\n\s*\n")
+_TAB = 4  # columns
 
 
 def plain(text: str) -> str:
@@ -41,12 +45,42 @@ def one_line(text: str) -> str:
 
 
 def sentence_line(text: str) -> str:
-    """Like `one_line`, for text that begins a line: "1. x" becomes "1) x", for the sources are numbered so."""
+    """Like `one_line`, for text that begins a line: "1. x" becomes "1) x", for the sources are numbered so.
+
+    The sign of a reworded statement at its beginning becomes "~".
+    """
 
     def other(found: re.Match[str]) -> str:
         return f"({found['evidence']})" if found["evidence"] else f"{found['item']})"
 
-    return _NUMBERED.sub(other, one_line(text))
+    line = _NUMBERED.sub(other, one_line(text))
+    return f"~{line.removeprefix(REWORDED_SIGN)}" if line.startswith(REWORDED_SIGN) else line
+
+
+def statement_lines(text: str) -> tuple[str, ...]:
+    """A statement line by line: a list, code or a table keeps its line breaks, indents and columns.
+
+    A statement of one line is as `sentence_line` shows it. The lines of others may begin like output of ours: show them
+    indented, where none of ours begins.
+    """
+    lines = _LINE_END.sub("\n", text).expandtabs(_TAB).split("\n")
+    visible = _BLANK_LINES.sub("\n\n", "\n".join(_visible(line).rstrip() for line in lines)).strip("\n")
+    if "\n" not in visible:
+        return (sentence_line(text),)
+    # A citation is looked for as if the text were on one line, so that no spaces hide it.
+    flat = " ".join(visible.split())
+    other = _without_citations(flat)
+    shown = iter([other[found.start()] for found in _BRACKET.finditer(flat)])
+    return tuple(_BRACKET.sub(lambda _: next(shown), visible).split("\n"))
+
+
+def short_line(text: str, longest: int) -> str:
+    """Like `one_line`: at most `longest` characters, cut at the end of a word."""
+    line = one_line(text)
+    if len(line) <= longest:
+        return line
+    cut = line[: longest - 2]
+    return _without_citations(f"{cut.rpartition(' ')[0] or cut} …")
 
 
 def name_line(text: str, longest: int = LONGEST_NAME) -> str:

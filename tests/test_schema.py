@@ -15,6 +15,7 @@ from folio.types import REFUSAL, Answer
 from scripts.make_schema import SCHEMA
 from tests.helpers.answers import (
     ANSWER,
+    FALSE,
     HITS,
     ICE_EVIDENCE,
     ICE_PAPER,
@@ -22,9 +23,11 @@ from tests.helpers.answers import (
     MELT_PAPER,
     MELT_TEXT,
     MODELS,
+    OUTCOMES,
     QUESTION,
     REFUSED,
     REPORT,
+    STEPS,
     TIMINGS,
 )
 from tests.helpers.cli_runner import CliRunner
@@ -77,12 +80,18 @@ def test_an_answer_in_json() -> None:
             "section": "",
             "citations": [length, place],
             "against": [],
+            "outcome": "quoted",
+            "verified_by": "",
+            "instead_of": "",
         },
         {
             "text": "Its tongue retreats by 40 metres each year.",
             "section": "",
             "citations": [retreat],
             "against": [otherwise],
+            "outcome": "quoted",
+            "verified_by": "",
+            "instead_of": "",
         },
     ]
     assert found["evidence"] == [
@@ -123,10 +132,27 @@ def test_an_answer_in_json() -> None:
         "answer": "It is 23 kilometres long and lies in the Alps. Its tongue retreats by 40 metres each year.",
         "refused": False,
         "dropped_sentences": 0,
+        "left_out": [],
         "notice": "",
         "models": MODELS,
         "timings_ms": TIMINGS,
     }
+
+
+def test_outcomes_in_json() -> None:
+    found = answered(OUTCOMES)
+    assert [(said["outcome"], said["verified_by"], said["instead_of"]) for said in found["sentences"]] == [
+        ("quoted", "", ""),
+        ("reworded", "", ""),
+        ("quoted", "", FALSE),
+        ("reworded", "a verifier", ""),
+    ]
+    assert found["sentences"][3]["text"] == STEPS
+    assert found["dropped_sentences"] == 2
+    assert found["left_out"] == [
+        {"text": FALSE, "reason": "it says 23"},
+        {"text": "Then:\n1. Rest.", "reason": "no evidence says this"},
+    ]
 
 
 def test_a_report_in_json() -> None:
@@ -172,7 +198,7 @@ def test_the_schema_in_docs_is_what_the_models_say() -> None:
     assert "$id" not in SCHEMA.read_text(encoding="utf-8")
     assert found["$defs"].keys() == {
         *("AnswerJson", "PassagesJson", "ErrorJson", "StatsJson"),
-        *("CitationJson", "SentenceJson", "EvidenceJson", "HitJson"),
+        *("CitationJson", "SentenceJson", "LeftOutJson", "EvidenceJson", "HitJson"),
     }
     for name, kind in found["$defs"].items():
         assert kind["additionalProperties"] is False, name
@@ -180,7 +206,7 @@ def test_the_schema_in_docs_is_what_the_models_say() -> None:
         assert kind["description"], name
 
 
-@pytest.mark.parametrize("answer", [ANSWER, REPORT, REFUSED], ids=["plain", "report", "refused"])
+@pytest.mark.parametrize("answer", [ANSWER, REPORT, OUTCOMES, REFUSED], ids=["plain", "report", "outcomes", "refused"])
 def test_answers_hold_to_the_schema(schema: Draft202012Validator, answer: Answer) -> None:
     assert list(schema.iter_errors(answered(answer))) == []
 
@@ -195,6 +221,8 @@ def test_answers_hold_to_the_schema(schema: Draft202012Validator, answer: Answer
         {"citations": []},
         {"more": 1},
         {"style": "verse"},
+        {"left_out": [{"text": "It is so."}]},
+        {"sentences": [answered(OUTCOMES)["sentences"][0] | {"outcome": "guessed"}]},
         {"answer": None},
         {"timings_ms": {"answer": -1}},
     ],

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
@@ -20,10 +22,19 @@ from folio.answer.bibliography import bibtex
 from folio.answer.fencing import evidence_block, passage_block
 from folio.cli import render
 from folio.schema import answer_json
-from folio.shown_text import LONGEST_NAME, citation_mark, name_line, one_line, plain, sentence_line
+from folio.shown_text import (
+    LONGEST_NAME,
+    citation_mark,
+    name_line,
+    one_line,
+    plain,
+    sentence_line,
+    short_line,
+    statement_lines,
+)
 from folio.store import indexes
 from folio.store.library import Library
-from folio.types import SUMMARY, Answer, NewPaper, PageMap, Section, Sentence
+from folio.types import SUMMARY, Answer, NewPaper, Outcome, PageMap, RejectedSentence, Section, Sentence
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import HITS, MODELS, TIMINGS, cite, evidence_of, paper_of
 from tests.helpers.cli_runner import CliRunner
@@ -111,9 +122,9 @@ def test_a_terminal_shows_the_answers_own_citations_only(attack: str, width: int
     plain_answer = replace(
         answer, style="plain", sentences=tuple(replace(said, section=Section()) for said in answer.sentences)
     )
-    for given in (answer, plain_answer):
+    for shape in (answer, plain_answer):
         before = None
-        for sentence in given.sentences:
+        for sentence in shape.sentences:
             shown = printed(lambda console, s=sentence, b=before: render.show_sentence(console, s, b), width)  # type: ignore[misc]
             against = 1 if sentence.against else 0
             assert ["".join(found.split()) for found in marks_in(shown)] == ["".join(mark.split())] * (1 + against)
@@ -143,6 +154,84 @@ def marks_in(shown: str) -> list[str]:
     loose = LOOSE_MARK.findall(joined)
     assert [mark for mark in loose if mark not in found] == []
     return found
+
+
+def outcomes_saying(attack: str) -> Answer:
+    """An answer in which a model says this in its own words, in place of something and among what is left out."""
+    answer = answer_saying(attack)
+    (cited,) = dict.fromkeys(answer.citations)
+    weak = replace(cited, support=0.5)
+    return replace(
+        answer,
+        style="plain",
+        sentences=(
+            Sentence(attack, (weak,), outcome="reworded", verified_by=attack),
+            Sentence(attack, (weak,), section=SUMMARY, outcome="reworded"),
+            Sentence(attack, (cited,), instead_of=attack),
+        ),
+        dropped=1,
+        left_out=(RejectedSentence(attack, attack),),
+    )
+
+
+@pytest.mark.parametrize("width", [0, 40, 80])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_terminal_shows_the_citations_of_every_outcome_only(attack: str, width: int) -> None:
+    answer = outcomes_saying(attack)
+    (mark,) = {citation.shown for citation in answer.citations}
+    for sentence in answer.sentences:
+        shown = printed(lambda console, s=sentence: render.show_sentence(console, s), width)  # type: ignore[misc]
+        assert ["".join(found.split()) for found in marks_in(shown)] == ["".join(mark.split())]
+        assert not ITEM.search(shown) or width
+        assert not HIDDEN.search(shown)
+    left_out = printed(lambda console: render.show_left_out(console, answer), width)
+    legend = printed(lambda console: render.show_legend(console, answer.sentences), width)
+    assert marks_in(left_out) == marks_in(legend) == []
+    assert not HIDDEN.search(left_out + legend)
+    assert not ITEM.search(left_out)
+    assert left_out.startswith("\nLeft out\n• ")
+    assert [line for line in left_out.splitlines()[3:] if line and not line.startswith("  ")] == []
+    assert legend.startswith("≈ in the model's own words; ")
+    assert legend.count("\n") == 1 or width
+
+
+LINES = st.text(st.sampled_from("≈•[]pq.1 \n\t\r\u2028\u200b［］“”Sources"), min_size=1).filter(
+    lambda text: text.strip()
+)
+
+
+@given(LINES, st.sampled_from(["quoted", "reworded"]))
+def test_what_a_statement_says_never_begins_a_line_of_ours(text: str, outcome: Outcome) -> None:
+    paper, page = paper_of("x.pdf", "Some words.")
+    cited = cite(evidence_of(1, paper, page), "Some words.", 0.5)
+    shown = printed(lambda console: render.show_sentence(console, Sentence(text, (cited,), outcome=outcome)))
+    said, *quotes = shown.removesuffix("\n").rsplit("[x p.1]", 1)
+    assert quotes == ["\n  “Some words.”" if outcome == "reworded" else ""]  # nothing of a statement is behind its mark
+    assert marks_in(shown) == ["[x p.1]"]
+    first, *more = said.split("\n")
+    assert first.startswith("≈ ") is (outcome == "reworded")
+    assert not ITEM.search(shown)
+    assert [line for line in more if line and not line.startswith("  ")] == []
+    assert "".join(said.split()).removeprefix("≈") or not text.strip("≈ ")
+
+
+@given(LINES)
+def test_several_lines_keep_what_one_line_shows(text: str) -> None:
+    lines = statement_lines(text)
+    assert " ".join(" ".join(lines).split()) == (one_line(text) if len(lines) > 1 else sentence_line(text))
+    assert all(line == line.rstrip() for line in lines[:-1])
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markdown_cites_what_every_outcome_cites(attack: str) -> None:
+    answer = outcomes_saying(attack)
+    (mark,) = {citation.shown for citation in answer.citations}
+    reply = {**answer_json(answer, HITS, MODELS, TIMINGS).model_dump(mode="json"), "message": attack}
+    parsed = MarkdownIt("commonmark").parse(markdown(attack, [reply]))
+    lines = ["".join(part.content for part in token.children or ()) for token in parsed if token.type == "inline"]
+    assert [found for line in lines for found in marks_in(line)] == [mark] * 3
+    assert not HIDDEN.search("".join(lines))
+    assert [token.tag for token in parsed if token.type == "heading_open"] == "h1 h2 h3 h3 h3 h2".split()
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -234,11 +323,37 @@ def test_other_brackets_stay(kept: str) -> None:
         ("[1] First of all", "(1) First of all"),
         ("1.5 kilometres", "1.5 kilometres"),
         ("It is\nso", "It is so"),
+        ("≈ 40 metres", "~ 40 metres"),
+        ("It is ≈ 40 metres", "It is ≈ 40 metres"),
         ("ot\u200cher", "other"),
     ],
 )
 def test_a_sentence_on_its_line(text: str, shown: str) -> None:
     assert sentence_line(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("1. First", ("1) First",)),
+        ("\n One line \n", ("One line",)),
+        ("So:\n1. First\r\n2. Second", ("So:", "1. First", "2. Second")),
+        ("def f():\n\treturn x[1]\n\n\n  \n# end", ("def f():", "    return x[1]", "", "# end")),
+        ("  indented\n  twice", ("  indented", "  twice")),
+        ("a\tb\nlong\tb", ("a   b", "long    b")),
+        ("See [other\n   p.   1]\nand [1]", ("See (other", "   p.   1)", "and [1]")),
+        ("| a | b |\n|---|---|", ("| a | b |", "|---|---|")),
+    ],
+)
+def test_a_statement_keeps_its_lines(text: str, lines: tuple[str, ...]) -> None:
+    assert statement_lines(text) == lines
+
+
+def test_a_quote_is_cut_at_a_word_and_still_no_citation() -> None:
+    assert short_line("It is as\nlong as  this.", 20) == "It is as long as …"
+    assert short_line("It is so.", 9) == "It is so."
+    assert short_line("x" * 30, 10) == f"{'x' * 8} …"
+    assert short_line("So it is [other p.1] and more words", 24) == "So it is (other p.1) …"
 
 
 def test_a_long_name_keeps_its_ends() -> None:
@@ -264,6 +379,9 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
         "As in [12], x[i] lies in [0, 1].",
         "1. First",
         "[1] First",
+        "≈ First",
+        "So:\n1. First [other\n  p.   1]\r\n\tSecond\tx[1]\n\n \n\nThird\u2028end \n",
+        " a\n  b",
         "ot\u200cher",
         "می\u200cخواهم",
     ]
@@ -271,18 +389,20 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
     program = tmp_path / "run.mjs"
     keys = [PurePath(f"{text}.pdf").with_suffix("").as_posix() for text in texts]
     marks = [citation_mark(key, 7) for key in keys]
-    given = {"texts": texts, "marks": marks}
+    inputs = {"texts": texts, "marks": marks}
     program.write_text(
-        f"{module}\nconst given = {json.dumps(given)};\n"
+        f"{module}\nconst given = {json.dumps(inputs)};\n"
         "const lines = given.texts.map((text) => [joinLines(text), joinSentence(text), shorten(joinLines(text))]);\n"
+        "const whole = given.texts.map((text) => [splitStatement(text), shortenAtWord(text, 30)]);\n"
         "const marks = given.marks.map((shown) => formatMark({ shown, page: 7 }));\n"
-        "console.log(JSON.stringify({ lines, marks }));\n",
+        "console.log(JSON.stringify({ lines, marks, whole }));\n",
         encoding="utf-8",
     )
     ran = subprocess.run([node, str(program)], capture_output=True, text=True, check=True, timeout=60)
     found = json.loads(ran.stdout)
     assert found["lines"] == [[one_line(text), sentence_line(text), name_line(text)] for text in texts]
     assert found["marks"] == marks
+    assert found["whole"] == [[list(statement_lines(text)), short_line(text, 30)] for text in texts]
 
 
 # Whole commands

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.answer.bibliography import cited_pages, reference
-from folio.shown_text import name_line, one_line, plain, sentence_line
-from folio.types import SUMMARY, Citation, Evidence, Hit, Paper, Section, Sentence
+from folio.outcome_text import IN_PLACE, LEFT_OUT, REASONS_NOT_KEPT, legend
+from folio.shown_text import REWORDED_SIGN, name_line, one_line, plain, sentence_line, short_line, statement_lines
+from folio.types import SUMMARY, Answer, Citation, Evidence, Hit, Paper, Section, Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from folio.schema import StatsJson
 
 # Headings that Folio prints itself, in lower case
-_OUR_HEADINGS = frozenset({"summary", "analysis", "sources", "key references", "evidence", "pages"})
+_OUR_HEADINGS = frozenset({"summary", "analysis", "sources", "key references", "evidence", "pages", LEFT_OUT.lower()})
+_LONGEST_QUOTE = 240  # characters of the quote beneath a reworded statement; the sources have it whole
 
 
 def show_question(console: Console, question: str) -> None:
@@ -33,14 +35,44 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
     before: the previous sentence; a report's heading is printed when the section changes.
     """
     _show_headings(console, sentence.section, before.section if before else None)
-    line = Text("• " if sentence.section == SUMMARY else "")
-    line.append(sentence_line(sentence.text))
-    for shown in dict.fromkeys(citation.shown for citation in sentence.citations):
-        line.append(f" {shown}", style="cyan")
-    console.print(line)
+    if sentence.instead_of:
+        console.print(Text(IN_PLACE, style="dim"))
+    reworded = sentence.outcome == "reworded"
+    signs = ("• " if sentence.section == SUMMARY else "") + (f"{REWORDED_SIGN} " if reworded else "")
+    lines = statement_lines(sentence.text)
+    marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations))
+    if len(lines) > 1:
+        _hanging(console, signs or "  ", Text("\n").join([*map(Text, lines), marks]))
+    elif signs:
+        _hanging(console, signs, Text(f"{lines[0]} ").append_text(marks))
+    else:
+        console.print(Text(f"{lines[0]} ").append_text(marks))
+    for quote in dict.fromkeys(citation.quote for citation in sentence.citations) if reworded else ():
+        _hanging(console, " " * len(signs), Text(f"“{short_line(quote, _LONGEST_QUOTE)}”", style="italic dim"))
     for other in sentence.against:
-        said = f"But {other.shown} says otherwise: “{one_line(other.quote)}”"
-        console.print(Text(said, style="yellow"))
+        console.print(Text(f"But {other.shown} says otherwise: “{one_line(other.quote)}”", style="yellow"))
+
+
+def _marks(citations: Sequence[Citation]) -> list[str]:
+    """The citations as displayed, each page once."""
+    return list(dict.fromkeys(citation.shown for citation in citations))
+
+
+def show_legend(console: Console, sentences: Iterable[Sentence]) -> None:
+    """Print what the sign before reworded statements means, if there are any."""
+    line = legend([sentence.verified_by for sentence in sentences if sentence.outcome == "reworded"])
+    if line:
+        console.print(Text(line, style="dim"))
+
+
+def show_left_out(console: Console, answer: Answer) -> None:
+    """Print the statements that were left out of an answer, each with the reason."""
+    console.print(f"\n{LEFT_OUT}", style="bold")
+    for rejected in answer.left_out:
+        _hanging(console, "• ", Text("\n").join(map(Text, statement_lines(rejected.text))))
+        _hanging(console, "  ", Text(f"Reason: {one_line(rejected.reason)}", style="dim"))
+    if not answer.left_out:
+        console.print(REASONS_NOT_KEPT if answer.dropped else "Nothing was left out.")
 
 
 def _show_headings(console: Console, section: Section, before: Section | None) -> None:
@@ -138,6 +170,20 @@ def _item(console: Console, number: str, heading: Text) -> None:
         console.print(grid)
     else:
         console.print(Text(f"{number} ").append_text(heading))
+
+
+def _hanging(console: Console, signs: str, text: Text) -> None:
+    """Print text after some signs, all of its lines indented by as much: wrapped in a terminal, whole on a pipe."""
+    if console.is_terminal:
+        grid = Table.grid()
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(signs, text)
+        console.print(grid)
+        return
+    first, *more = text.plain.split("\n")
+    indented = (f"{' ' * len(signs)}{line}".rstrip() for line in more)
+    console.print(Text("\n".join([f"{signs}{first}", *indented])))
 
 
 def _indented(console: Console, text: Text) -> None:

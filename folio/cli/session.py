@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
 from folio.cli import render
-from folio.console import complain, errors, output, say
+from folio.cli.waiting_status import WaitingStatus
+from folio.console import complain, output, say
 from folio.errors import FolioError
 from folio.shown_text import name_line, one_line
 from folio.store.conversations import Conversations
@@ -28,27 +29,30 @@ if TYPE_CHECKING:
     from folio.types import Sentence
 
 HELP = (
-    "/sources lists the passages behind the last answer, /evidence the text it was made from, /verify 2 opens its"
-    " second source; /good and /bad rate it; /new starts a new conversation, /quit ends the chat. Ctrl-C stops an"
-    " answer."
+    "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"
+    " that were left out of it, /verify 2 opens its second source; /good and /bad rate it; /new starts a new"
+    " conversation, /quit ends the chat. Ctrl-C stops an answer."
 )
 
 
 NOTHING_CITED = "The answer has no citations, so there is no page to open."
 # Chat commands about the last answer
-COMMANDS = ("/sources", "/evidence", "/verify", "/good", "/bad")
+COMMANDS = ("/sources", "/evidence", "/dropped", "/verify", "/good", "/bad")
 
 
 class ChatSession:
     """Puts questions to a chat, shows and logs the answers, and opens the pages they cite."""
 
-    def __init__(self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, logged: bool) -> None:
-        """evidence: show it with every answer. logged: write questions to the log."""
+    def __init__(
+        self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, dropped: bool, logged: bool
+    ) -> None:
+        """evidence, dropped: show it, and what was left out, with every answer. logged: write questions to the log."""
         self._app = app
         self._library = library
         self._chat = chat
         self._as_json = as_json
         self._evidence = evidence
+        self._dropped = dropped
         self._logged = logged
         self._log: QueryLog | None = None
 
@@ -56,16 +60,16 @@ class ChatSession:
         """Answer one question: show sentences as they are verified, then the sources. Raises ModelError."""
         asked = datetime.now(UTC).isoformat(timespec="seconds")
         before: Sentence | None = None
-        with _spinner(self._as_json) as stop_spinner:
+        with WaitingStatus(quiet=self._as_json) as waiting:
 
             def on_sentence(sentence: Sentence) -> None:
                 nonlocal before
-                stop_spinner()
-                if not self._as_json:
-                    render.show_sentence(output(), sentence, before)
+                with waiting.hidden():
+                    if not self._as_json:
+                        render.show_sentence(output(), sentence, before)
                 before = sentence
 
-            reply = self._chat.ask(question, on_sentence)
+            reply = self._chat.ask(question, on_sentence, on_checking=waiting.checking)
         if self._as_json:
             from folio.schema import answer_json
 
@@ -84,16 +88,21 @@ class ChatSession:
             if closest:
                 say(f"The closest passages are in {closest}; {'/sources' if in_chat else '--sources'} shows them.")
         else:
+            render.show_legend(output(), answer.sentences)
             render.show_sources(output(), answer.citations)
             if answer.style == "report":
                 render.show_references(output(), answer.citations)
         if self._evidence:
             render.show_evidence(output(), answer.evidence)
+        if self._dropped:
+            render.show_left_out(output(), answer)
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
+            one = answer.dropped == 1
+            shows = f" {'/dropped' if in_chat else '--show-dropped'} shows {'it' if one else 'them'}."
             count = _counted(answer.dropped, "unsupported sentence")
-            say(f"{count} {'was' if answer.dropped == 1 else 'were'} left out.")
+            say(f"{count} {'was' if one else 'were'} left out.{'' if self._dropped else shows}")
 
     def _log_reply(self, reply: Reply, asked: str) -> None:
         """Log a question. A failure is reported and does not affect the answer."""
@@ -161,6 +170,8 @@ class ChatSession:
             render.show_hits(output(), last.hits)
         elif command == "/evidence":
             render.show_evidence(output(), last.answer.evidence)
+        elif command == "/dropped":
+            render.show_left_out(output(), last.answer)
         elif command == "/verify":
             self.verify(last, int(more[0]) if more else None)
         else:
@@ -240,13 +251,3 @@ def _lines(app: App, *, keep: bool) -> Iterator[str]:
             continue
         except EOFError:
             return
-
-
-@contextmanager
-def _spinner(quiet: bool) -> Iterator[Callable[[], None]]:
-    """Show a spinner in a terminal until the first sentence: a model may take long to load."""
-    if quiet or not errors().is_terminal:
-        yield lambda: None
-        return
-    with errors().status("Reading the papers ...") as status:
-        yield status.stop

@@ -21,8 +21,8 @@ COMBINES_WITH = {
     "feedback": (),
     "stats": ("json",),
     "sources": ("question", "batch", "top_k", "paper", "json", "no_log"),
-    "verify": ("question", "style", "show_evidence", "top_k", "paper", "no_log"),
-    "batch": ("style", "show_evidence", "sources", "top_k", "paper", "json", "no_log"),
+    "verify": ("question", "style", "show_evidence", "show_dropped", "top_k", "paper", "no_log"),
+    "batch": ("style", "show_evidence", "show_dropped", "sources", "top_k", "paper", "json", "no_log"),
 }
 
 
@@ -35,6 +35,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("question", nargs="?", help="what you want to know")
     found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
     found.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
+    found.add_argument(
+        "--show-dropped", action="store_true", help="also show the statements that were left out, and why"
+    )
     found.add_argument(
         "--verify",
         action="store_true",
@@ -158,6 +161,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
         chat,
         as_json=arguments.json,
         evidence=arguments.show_evidence,
+        dropped=arguments.show_dropped,
         logged=app.logs_questions and not arguments.no_log,
     )
     if questions is None:

@@ -36,7 +36,7 @@ LABELS = (SUPPORTED, FALSE, NOT_IN_EVIDENCE, UNFAITHFUL, GOOD, BAD, CONSISTENT, 
 # Not counted: sentences that make no claim, and those of which people were not sure or which they forgave.
 FILLER, DEBATABLE = "filler", "benign or questionable"
 
-_NEXT_ITEM = re.compile(r"(?<=[\w.:!?])\s+\d{1,2}\.$")
+_ENDS_IN_NUMBER = re.compile(r"\s+(\d{1,2})\.$")
 _UNWANTED = "Unwanted"  # and Unwanted.Intrinsic, Unwanted.Extrinsic
 _SUMMARY_QUESTION = "What does the text say?"
 
@@ -99,16 +99,26 @@ def _judged(
     shared = {(sentence.text, sentence.label) for sentence in form.sentences} if is_twin else set()
     named = markers_of([sentence.text for sentence in sentences], written or "", len(evidence))
     statements = tuple(
-        LabelledStatement(_bare(s.text), s.label, s.kind or "", markers or (), (s.text, s.label) not in shared)
-        for s, markers in zip(sentences, named, strict=True)
+        LabelledStatement(text, s.label, s.kind or "", markers or (), (s.text, s.label) not in shared)
+        for s, text, markers in zip(sentences, _bare(sentences), named, strict=True)
     )
     missing = named.count(None) if written else 0
     return LabelledAnswer(id, form.model, form.question, evidence, statements, is_twin=is_twin, not_located=missing)
 
 
-def _bare(text: str) -> str:
-    """A sentence without emphasis, and without the number of the next list item that a splitter left at its end."""
-    return _NEXT_ITEM.sub("", unadorned(simplified(text)).strip()) or text
+def _bare(sentences: Sequence[SentenceForm]) -> Iterator[str]:
+    """The sentences of an answer without emphasis, and without the number of the next list item.
+
+    A splitter leaves that at a sentence's end: "It can be caused by: 1.", "Low quality 2.", "Hormones 3."
+    """
+    item = 1
+    for sentence in sentences:
+        text = unadorned(simplified(sentence.text)).strip()
+        number = _ENDS_IN_NUMBER.search(text)
+        if number and int(number[1]) in (1, item):
+            item = int(number[1]) + 1
+            text = text[: number.start()]
+        yield text or sentence.text
 
 
 def _evidence(forms: Sequence[EvidenceForm]) -> tuple[Evidence, ...]:

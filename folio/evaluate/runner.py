@@ -185,7 +185,11 @@ class Runner:
         if self._chat is None:
             return []
         self._chat.reset()
-        return [self._chat.ask(text) for text in (*question.history, question.text)]
+        replies = [self._chat.ask(text) for text in (*question.history, question.text)]
+        if failed := next((reply.answer for reply in replies if reply.answer.model_failed), None):
+            # The papers' own sentences took the place of the model's, and it is the model that is measured.
+            raise ModelError(failed.notice, "Look at the server's log, then run the evaluation again.")
+        return replies
 
     def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:
         """Search as the chat does: follow-ups are rewritten, and earlier evidence is added to the candidates."""

@@ -145,12 +145,12 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
         finally:
             stream.cancel()
 
-    responses = _event_stream("retrieved", "sentence", "citations", "done")
+    responses = _event_stream("retrieved", "sentence", "checking", "citations", "done")
 
     @routes.post("/chat/stream", response_class=EventSourceResponse, responses=responses)
     async def stream_answer(question: ChatRequest) -> EventSourceResponse:
         """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
-        reply; or `error`."""
+        reply; or `error`. `checking` says how many statements wait for their verifier."""
         await to_thread.run_sync(service.require_answerable, question)
         stream = EventStream(threads)
 

@@ -7,12 +7,14 @@ Text from a paper, a file name or a model never becomes a link, a tag or a headi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from textwrap import indent
 from typing import Any
 
 from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
-from folio.shown_text import citation_mark, name_line, one_line, sentence_line
+from folio.outcome_text import IN_PLACE, LEFT_OUT, legend
+from folio.shown_text import REWORDED_SIGN, citation_mark, name_line, one_line, statement_lines
 from folio.types import SUMMARY, Section
 
 _ACTIVE = re.compile(
@@ -20,6 +22,7 @@ _ACTIVE = re.compile(
     r"|:(?=//)|(?<=www)\."  # in URLs, which GitHub turns into links
     r"|\A[-+=:]"  # at the start of a line
 )
+_BREAK = "\\\n"
 _NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # list numbers at the start of a line
 
 
@@ -45,14 +48,22 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
         yield from _headings(section, before)
         before = section
-        lines = [_sentence(sentence) for sentence in sentences]
-        yield "\n".join(f"- {line}" for line in lines) if section == SUMMARY else " ".join(lines)
+        if section == SUMMARY:
+            yield "\n".join(_item("- ", "\n\n".join(_paragraphs([sentence]))) for sentence in sentences)
+        else:
+            yield from _paragraphs(sentences)
+    if note := legend([said.get("verified_by", "") for said in reply["sentences"] if _is_reworded(said)]):
+        yield f"*{_escaped(note)}*"
     if reply["notice"]:
         yield f"Note: {_escaped(reply['notice'])}"
     if sources:
         yield "### Sources"
     for number, source in enumerate(sources, 1):
         yield from _source_item(number, source)
+    if left_out := reply.get("left_out"):
+        yield f"### {LEFT_OUT}"
+        yield "The papers do not support these statements of the model:"
+        yield "\n".join(_item("- ", _left_out(rejected)) for rejected in left_out)
 
 
 def _headings(section: Section, before: Section) -> Iterator[str]:
@@ -63,9 +74,54 @@ def _headings(section: Section, before: Section) -> Iterator[str]:
         yield f"#### {_escaped(section.subheading)}"
 
 
+def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Sentences that are quoted in a paragraph, all others in one of their own: with several lines, or reworded."""
+    for alone, together in groupby(sentences, _stands_alone):
+        if not alone:
+            yield " ".join(map(_sentence, together))
+            continue
+        for sentence in together:
+            if sentence.get("instead_of"):
+                yield f"*{_escaped(IN_PLACE)}*"
+            yield _sentence(sentence)
+            if _is_reworded(sentence):
+                quotes = dict.fromkeys(citation["quote"] for citation in sentence["citations"])
+                yield "\n>\n".join(f"> “{_escaped(quote)}”" for quote in quotes)
+
+
+def _is_reworded(sentence: Mapping[str, Any]) -> bool:
+    return bool(sentence.get("outcome") == "reworded")  # an older Folio kept no outcome
+
+
+def _stands_alone(sentence: Mapping[str, Any]) -> bool:
+    several = len(statement_lines(sentence["text"])) > 1
+    return several or _is_reworded(sentence) or bool(sentence.get("instead_of"))
+
+
+def _item(bullet: str, text: str) -> str:
+    """An item of a list: its lines stand under the first one."""
+    return bullet + indent(text, " " * len(bullet)).lstrip(" ")
+
+
+def _left_out(rejected: Mapping[str, Any]) -> str:
+    return f"{_statement(rejected['text'])}{_BREAK}*Reason: {_escaped(rejected['reason'])}*"
+
+
+def _statement(text: str) -> str:
+    """A statement line by line, with the spaces that CommonMark would drop as entities."""
+    return _BREAK.join(map(_spaced, statement_lines(text)))
+
+
+def _spaced(line: str) -> str:
+    text = line.lstrip(" ")
+    return "&nbsp;" * (len(line) - len(text)) + re.sub(" (?= )", "&nbsp;", _markup_escaped(text))
+
+
 def _sentence(sentence: Mapping[str, Any]) -> str:
-    """A sentence with the pages that support it, and those that contradict it."""
-    line = f"{_escaped(sentence_line(sentence['text']))} {' '.join(_marks(sentence['citations']))}"
+    """A sentence with the pages that support it, and those that contradict it. Below several lines, they have one."""
+    sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
+    statement = _statement(sentence["text"])
+    line = f"{sign}{statement}{_BREAK if _BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
     others = _marks(sentence["against"])
     if others:
         line += f" **But {' '.join(others)} {'say' if len(others) > 1 else 'says'} otherwise.**"

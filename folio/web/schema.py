@@ -15,6 +15,7 @@ from folio.schema import (
     Count,
     FromOne,
     HitJson,
+    LeftOutJson,
     Models,
     SentenceJson,
     Sha256,
@@ -100,6 +101,8 @@ class ChatReply(Strict):
     standalone_question: str
     sentences: list[SentenceJson]
     dropped_sentences: Count
+    left_out: list[LeftOutJson] = Field(default_factory=list)
+    """The sentences that were dropped, and why; empty for an answer of an older Folio."""
     notice: str
     style: Style
     models: Models
@@ -114,6 +117,12 @@ class RetrievedEvent(Strict):
     turn: TurnNumber
     hits: list[HitJson]
     elapsed_ms: Milliseconds
+
+
+class CheckingEvent(Strict):
+    """Sent each time the number of statements that wait for their verifier changes."""
+
+    count: Count
 
 
 class CitationsEvent(Strict):
@@ -255,6 +264,7 @@ def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, e
         standalone_question=answer.standalone_question,
         sentences=answer.sentences,
         dropped_sentences=answer.dropped_sentences,
+        left_out=answer.left_out,
         notice=answer.notice,
         style=answer.style,
         models=answer.models,

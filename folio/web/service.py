@@ -31,6 +31,7 @@ from folio.web.paper_files import PaperFiles, Removed, unknown_paper
 from folio.web.schema import (
     ChatReply,
     ChatRequest,
+    CheckingEvent,
     Conversation,
     ConversationList,
     ConversationSummary,
@@ -57,6 +58,8 @@ class AnswerCallbacks(Protocol):
     def on_hits(self, found: RetrievedEvent) -> None: ...
 
     def on_sentence(self, sentence: SentenceJson) -> None: ...
+
+    def on_checking(self, waiting: CheckingEvent) -> None: ...
 
     def check_cancelled(self) -> None:
         """Called often while a model writes; raises to cancel."""
@@ -230,6 +233,7 @@ class Service:
                         elapsed_ms=_milliseconds(began),
                     )
                 ),
+                lambda count: callbacks.on_checking(CheckingEvent(count=count)),
             )
             callbacks.check_cancelled()
             answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)

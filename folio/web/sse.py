@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from folio.errors import FolioError
 from folio.files import unusable
 from folio.schema import SentenceJson
-from folio.web.schema import ErrorBody, RetrievedEvent, error_body, event
+from folio.web.schema import CheckingEvent, ErrorBody, RetrievedEvent, error_body, event
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +90,10 @@ class EventStream:
     def on_sentence(self, sentence: SentenceJson) -> None:
         self.check_cancelled()
         self.send("sentence", sentence)
+
+    def on_checking(self, waiting: CheckingEvent) -> None:
+        self.check_cancelled()
+        self.send("checking", waiting)
 
     def cancel(self) -> None:
         self._cancelled.set()

@@ -11,12 +11,13 @@ from rich.console import Console
 
 from folio.cli import render
 from folio.schema import StatsJson
-from folio.types import Answer, Section, Sentence
+from folio.types import SUMMARY, Answer, Section, Sentence
 from tests.helpers.answers import (
     ANSWER,
     ICE_EVIDENCE,
     MELT_EVIDENCE,
     OTHERWISE,
+    OUTCOMES,
     PLACE,
     REPORT,
     cite,
@@ -53,6 +54,91 @@ def test_sentences_name_each_page_once_and_what_disagrees() -> None:
         "Its tongue retreats by 40 metres each year. [alps/ice p.2]\n"
         f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
     )
+
+
+def test_a_reworded_statement_has_a_sign_and_its_quote_beneath() -> None:
+    assert printed(told(OUTCOMES)) == (
+        "It lies in the Bernese Alps. [alps/ice p.1]\n"
+        "≈ Its tongue gets shorter each year. [alps/ice p.2]\n"
+        "  “Its tongue retreats by 40 metres each year.”\n"
+        f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
+        "In place of a statement that the papers do not support:\n"
+        "It is 23 kilometres long. [alps/ice p.1]\n"
+        "≈ To see it:\n"
+        "  1. Go to Blatten.\n"
+        "  2. Look up:\n"
+        "     | ice | 23 km |\n"
+        "  [alps/ice p.1]\n"
+        "  “It lies in the Bernese Alps.”\n"
+    )
+
+
+def test_in_a_terminal_it_wraps_beside_its_sign() -> None:
+    words = "Its tongue gets shorter " + "and shorter " * 5 + "each year."
+    sentence = replace(OUTCOMES.sentences[1], text=words, against=())
+    shown = printed(lambda console: render.show_sentence(console, sentence), terminal=True).splitlines()
+    assert [line.rstrip() for line in shown] == [
+        "≈ Its tongue gets shorter and shorter and shorter and",
+        "  shorter and shorter and shorter each year. [alps/ice p.2]",
+        "  “Its tongue retreats by 40 metres each year.”",
+    ]
+
+
+def test_lines_of_a_quoted_statement_are_indented_and_a_summary_has_its_bullet() -> None:
+    quoted = replace(OUTCOMES.sentences[3], outcome="quoted", verified_by="", text="1. Go.\n\n\n\tx = 1\n")
+    shown = printed(lambda console: render.show_sentence(console, quoted))
+    assert shown == "  1. Go.\n\n      x = 1\n  [alps/ice p.1]\n"
+    reworded = replace(OUTCOMES.sentences[3], section=SUMMARY, text="a\nb")
+    shown = printed(lambda console: render.show_sentence(console, reworded))
+    assert shown == "Summary\n• ≈ a\n    b\n    [alps/ice p.1]\n    “It lies in the Bernese Alps.”\n"
+
+
+def test_a_long_quote_is_cut_at_a_word() -> None:
+    words = " ".join(f"word{number}" for number in range(200))
+    paper, text = paper_of("x.pdf", words)
+    cited = cite(evidence_of(1, paper, text), words, 0.5)
+    shown = printed(lambda console: render.show_sentence(console, Sentence("Said.", (cited,), outcome="reworded")))
+    _, quote = shown.splitlines()
+    assert quote.endswith(" word34 …”")  # the next word would make it 243 characters
+    assert len(quote) <= 244
+    assert words.startswith(quote.removeprefix("  “").removesuffix(" …”"))
+
+
+@pytest.mark.parametrize(
+    ("verifiers", "checked"),
+    [
+        (("",), "Not checked by a verifier."),
+        (("", ""), "Not checked by a verifier."),
+        (("llama", "llama"), "Checked by llama."),
+        (("llama", "nli"), "Checked by llama, nli."),
+        (("", "llama", ""), "2 of 3 not checked by a verifier, the others by llama."),
+    ],
+)
+def test_the_sign_is_explained_once(verifiers: tuple[str, ...], checked: str) -> None:
+    reworded = OUTCOMES.sentences[1]
+    sentences = [OUTCOMES.sentences[0], *(replace(reworded, verified_by=name) for name in verifiers)]
+    shown = printed(lambda console: render.show_legend(console, sentences))
+    assert shown == f"≈ in the model's own words; the quote stands beneath. {checked}\n"
+
+
+def test_an_answer_of_quotes_needs_no_legend() -> None:
+    assert printed(lambda console: render.show_legend(console, ANSWER.sentences)) == ""
+
+
+def test_what_was_left_out_is_shown_with_its_reason() -> None:
+    assert printed(lambda console: render.show_left_out(console, OUTCOMES)) == (
+        "\n"
+        "Left out\n"
+        "• It is 99 kilometres long.\n"
+        "  Reason: it says 23\n"
+        "• Then:\n"
+        "  1. Rest.\n"
+        "  Reason: no evidence says this\n"
+    )
+    nothing = printed(lambda console: render.show_left_out(console, ANSWER))
+    assert nothing == "\nLeft out\nNothing was left out.\n"
+    older = printed(lambda console: render.show_left_out(console, replace(ANSWER, dropped=2)))
+    assert older == "\nLeft out\nThe statements that were left out were not kept with this answer.\n"
 
 
 def test_a_paper_of_arxiv_is_cited_by_its_identifier() -> None:

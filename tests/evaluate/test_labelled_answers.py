@@ -68,16 +68,18 @@ def test_pieces_of_one_file_are_of_one_paper_on_their_pages(tmp_path: Path) -> N
     assert (first.paper.title, other.paper.title) == ("A", "B")
 
 
-def test_where_no_answer_has_a_marker_all_evidence_is_named(tmp_path: Path) -> None:
-    pieces = ["Otters float.", "Kelp grows."]
-    plain = judged(evidence=pieces)
-    without_text, without_markers = load_judged(
-        written(tmp_path / "j.jsonl", plain, {**plain, "answer": "Otters float."})
-    )
-    assert [answer.statements[0].markers for answer in (without_text, without_markers)] == [(1, 2), (1, 2)]
-    marked = {**plain, "answer": "Otters float [2]."}
-    forgotten, named = load_judged(written(tmp_path / "k.jsonl", {**plain, "answer": "Otters float."}, marked))
-    assert [answer.statements[0].markers for answer in (forgotten, named)] == [(), (2,)]
+def test_a_sentence_without_a_marker_names_nothing(tmp_path: Path) -> None:
+    plain = judged(evidence=["Otters float.", "Kelp grows."])
+    unmarked, marked = {**plain, "answer": "Otters float."}, {**plain, "answer": "Otters float [2]."}
+    answers = load_judged(written(tmp_path / "j.jsonl", plain, unmarked, marked))
+    assert [answer.statements[0].markers for answer in answers] == [(), (), (2,)]
+
+
+def test_the_number_of_the_next_list_item_is_no_part_of_a_sentence(tmp_path: Path) -> None:
+    texts = ["**Kelp** has: 1.", "Low quality 2.", "Hormones", "It has 25."]
+    sentences = [{"text": text, "label": "supported"} for text in texts]
+    (answer,) = load_judged(written(tmp_path / "j.jsonl", judged(sentences=sentences)))
+    assert [statement.text for statement in answer.statements] == ["Kelp has:", "Low quality", "Hormones", "It has 25."]
 
 
 def test_a_sentence_that_is_not_in_its_answer_is_reported(tmp_path: Path) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from folio.evaluate.statement_check import Statement, StatementCheck, StatementOutcome, ValidatorCheck
+from folio.evaluate.statement_check import (
+    Statement,
+    StatementCheck,
+    StatementOutcome,
+    ValidatorCheck,
+    marked_dangling,
+)
 from tests.helpers.factories import evidence_on
 
 CHECK: StatementCheck = ValidatorCheck(None)
@@ -23,16 +29,30 @@ def test_the_papers_words_are_quoted_and_others_reworded() -> None:
 
 def test_the_rule_that_left_a_statement_out_has_no_words_of_it() -> None:
     assert outcomes("The fur of a sea otter has 90,000 hairs.", "Glaciers move slowly downhill.") == [
-        StatementOutcome("left out", "values and names"),
-        StatementOutcome("left out", "support"),
+        StatementOutcome("left out", "number"),
+        StatementOutcome("left out", "not found"),
     ]
 
 
-def test_a_pronoun_without_its_statement_dangles() -> None:
-    assert outcomes("The fur of a sea otter has 90,000 hairs.", "It is dense.", "It is dense.", "Kelp grows.") == [
-        StatementOutcome("left out", "values and names"),
-        StatementOutcome("quoted", dangling=True),
-        StatementOutcome("quoted", dangling=True),
-        StatementOutcome("quoted"),
+def test_a_pronoun_without_its_statement_is_left_out() -> None:
+    assert outcomes("The fur of a sea otter has 90,000 hairs.", "It is dense fur.", "The fur is dense.") == [
+        StatementOutcome("left out", "number"),
+        StatementOutcome("left out", "dangling"),
+        StatementOutcome("reworded"),
     ]
-    assert not any(outcome.dangling for outcome in outcomes("The fur is dense.", "It is dense."))
+    assert [outcome.outcome for outcome in outcomes("The fur is dense.", "It is dense fur.")] == [
+        "reworded",
+        "reworded",
+    ]
+
+
+def test_what_is_shown_with_a_pronoun_after_what_is_left_out_dangles() -> None:
+    statements = [
+        Statement("Kelp is a fish."),
+        Statement("It grows."),
+        Statement("They swim."),
+        Statement("Otters swim."),
+    ]
+    shown, lost = StatementOutcome("reworded"), StatementOutcome("left out", "name")
+    dangling = [outcome.dangling for outcome in marked_dangling(statements, [lost, shown, shown, shown])]
+    assert dangling == [False, True, True, False]

@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pymupdf
 
-from folio.types import ANALYSIS, SUMMARY, Answer, Chunk, Citation, Evidence, Hit, PageMap, Paper, Section, Sentence
+from folio.types import (
+    ANALYSIS,
+    SUMMARY,
+    Answer,
+    Chunk,
+    Citation,
+    Evidence,
+    Hit,
+    PageMap,
+    Paper,
+    RejectedSentence,
+    Section,
+    Sentence,
+)
 
 ICE = (
     "The Aletsch glacier has a length of 23 kilometres.\nIt lies in the Bernese Alps.",
@@ -85,6 +98,21 @@ REPORT = replace(
         Sentence("It has a length of 23 kilometres.", (LENGTH,), section=Section("Analysis", "Size")),
         Sentence("It becomes shorter.", (RETREAT,), (OTHERWISE,), section=Section("Analysis", "Melt")),
     ),
+)
+STEPS = "To see it:\n1. Go to Blatten.\n2. Look up:\n   | ice | 23 km |"
+FALSE = "It is 99 kilometres long."
+OUTCOMES = replace(
+    ANSWER,
+    sentences=(
+        Sentence("It lies in the Bernese Alps.", (LENGTH,)),
+        Sentence(
+            "Its tongue gets shorter each year.", (replace(RETREAT, support=0.5),), (OTHERWISE,), outcome="reworded"
+        ),
+        Sentence("It is 23 kilometres long.", (LENGTH,), instead_of=FALSE),
+        Sentence(STEPS, (PLACE,), outcome="reworded", verified_by="a verifier"),
+    ),
+    dropped=2,
+    left_out=(RejectedSentence(FALSE, "it says 23"), RejectedSentence("Then:\n1. Rest.", "no evidence says this")),
 )
 REFUSED = Answer("Who painted it?", "Who painted the Aletsch glacier?", (), (ICE_EVIDENCE,))
 HITS = (*ICE_EVIDENCE.hits, *MELT_EVIDENCE.hits)

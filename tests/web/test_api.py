@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from folio.types import REFUSAL
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
 from tests.helpers import fakes
+from tests.helpers.answers import REFUSED
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.ollama_models import MINILM
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.scripted_answerer import FALSE, REASON, every_outcome, script_answers
 
 LENGTH = "What length has the Aletsch glacier?"
 THICK = "And what thickness has its ice at the Konkordiaplatz?"
@@ -275,6 +278,46 @@ def test_a_stream_sends_the_hits_then_each_sentence_then_the_whole_reply(client:
     assert told[0][1].items() >= {"conversation": done["conversation"], "turn": 1}.items()
     assert told[-2][1] == {"citations": done["citations"]}
     assert done.keys() == said(client, LENGTH).keys()
+
+
+def test_a_stream_says_what_waits_for_its_verifier(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    told = events(client.post("/chat/stream", json={"message": LENGTH}).text)
+    assert [(kind, data.get("count", data.get("outcome"))) for kind, data in told[1:-2]] == [
+        ("sentence", "quoted"),
+        ("checking", 1),
+        ("checking", 2),
+        ("sentence", "reworded"),
+        ("checking", 1),
+        ("checking", 0),
+        ("sentence", "quoted"),
+        ("sentence", "reworded"),
+    ]
+    done = told[-1][1]
+    assert [data for kind, data in told if kind == "sentence"] == done["sentences"]
+    assert done["sentences"][2]["instead_of"] == FALSE
+    assert done["left_out"][0] == {"text": FALSE, "reason": REASON}
+    assert (done["dropped_sentences"], len(done["left_out"])) == (2, 2)
+    kept = client.get(f"/conversations/{done['conversation']}").json()["turns"]
+    assert kept == [done]
+    exported = client.get(f"/conversations/{done['conversation']}/markdown").text
+    assert "≈ Its tongue gets shorter" in exported
+    assert f"### Left out\n\nThe papers do not support these statements of the model:\n\n- {FALSE}\\\n" in exported
+
+
+def test_an_answer_that_an_older_folio_kept_is_shown(client: TestClient, tmp_path: Path) -> None:
+    done = said(client, LENGTH)
+    older = {name: value for name, value in done.items() if name != "left_out"} | {"dropped_sentences": 1}
+    added = ("outcome", "verified_by", "instead_of")
+    older["sentences"] = [
+        {name: value for name, value in sentence.items() if name not in added} for sentence in done["sentences"]
+    ]
+    with closing(Conversations(tmp_path / "store" / "library.sqlite")) as conversations:
+        conversation = conversations.begin()
+        conversations.add(conversation, older, REFUSED, None)
+    (turn,) = client.get(f"/conversations/{conversation}").json()["turns"]
+    assert turn == done | {"dropped_sentences": 1}
+    assert LENGTH in client.get(f"/conversations/{conversation}/markdown").text
 
 
 def test_a_streamed_refusal_has_no_sentences(client: TestClient) -> None:

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from folio.schema import answer_json
-from folio.shown_text import one_line, sentence_line
+from folio.shown_text import one_line, statement_lines
 from folio.types import SUMMARY, Answer, Section, Sentence
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
@@ -22,6 +22,7 @@ from tests.helpers.answers import (
     LENGTH,
     MODELS,
     OTHERWISE,
+    OUTCOMES,
     REFUSED,
     REPORT,
     TIMINGS,
@@ -59,6 +60,47 @@ def test_a_conversation_with_its_citations() -> None:
         "- Ice of the Alps. alps/ice.pdf, pp. 1, 2\n"
         "- Melt. melt.pdf, p. 1\n"
     )
+
+
+def test_outcomes_are_marked() -> None:
+    assert markdown("Ice", [reply(OUTCOMES)]).split("### Sources")[0] == (
+        "# Ice\n\n"
+        "## How long is the Aletsch glacier?\n\n"
+        "It lies in the Bernese Alps. \\[alps/ice p.1\\]\n\n"
+        "≈ Its tongue gets shorter each year. \\[alps/ice p.2\\] **But \\[arXiv:2301.01234 p.1\\] says otherwise.**\n\n"
+        "> “Its tongue retreats by 40 metres each year.”\n\n"
+        "*In place of a statement that the papers do not support:*\n\n"
+        "It is 23 kilometres long. \\[alps/ice p.1\\]\n\n"
+        "≈ To see it:\\\n1\\. Go to Blatten.\\\n2\\. Look up:\\\n&nbsp;&nbsp;&nbsp;\\| ice \\| 23 km \\|\\\n"
+        "\\[alps/ice p.1\\]\n\n"
+        "> “It lies in the Bernese Alps.”\n\n"
+        "*≈ in the model's own words; the quote stands beneath. 1 of 2 not checked by a verifier, the others by a"
+        " verifier.*\n\n"
+    )
+    assert "\n### Left out\n\nThe papers do not support these statements of the model:\n\n" in markdown(
+        "Ice", [reply(OUTCOMES)]
+    )
+    assert "\n- It is 99 kilometres long.\\\n  *Reason: it says 23*\n- Then:\\\n  1\\. Rest.\\\n" in markdown(
+        "Ice", [reply(OUTCOMES)]
+    )
+
+
+def test_a_reworded_statement_of_a_summary_has_its_quote_in_its_item() -> None:
+    summary = replace(OUTCOMES, sentences=tuple(replace(said, section=SUMMARY) for said in OUTCOMES.sentences))
+    found = [token.type for token in GFM.parse(markdown("Ice", [reply(summary)]).split("### Sources")[0])]
+    assert found.count("bullet_list_open") == 1
+    assert found.count("list_item_open") == 4
+    first_quote = found.index("blockquote_open")
+    assert "list_item_close" in found[first_quote:]  # it is inside
+
+
+def test_an_answer_of_an_older_folio_is_exported() -> None:
+    older = reply(ANSWER)
+    del older["left_out"]
+    for sentence in older["sentences"]:
+        for field in ("outcome", "verified_by", "instead_of"):
+            del sentence[field]
+    assert markdown("Ice", [older]) == markdown("Ice", [reply(ANSWER)])
 
 
 def test_a_report_has_its_headings() -> None:
@@ -99,7 +141,7 @@ def test_a_conversation_of_refusals_lists_nothing() -> None:
 
 GFM = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 HARMLESS = {"heading", "paragraph", "blockquote", "ordered_list", "bullet_list", "list_item", "inline", "text"}
-HARMLESS |= {"text_special", "strong", "em"}
+HARMLESS |= {"text_special", "strong", "em", "hardbreak"}
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -115,6 +157,21 @@ def saying(text: str) -> Answer:
     cited = cite(evidence, stands.strip())
     sentences = (Sentence(text, (cited,), (cited,), Section("Analysis", text)), Sentence(text, (cited,), (), SUMMARY))
     return Answer(text, text, sentences, (evidence,), notice=text)
+
+
+def paragraphs(found: list[Token]) -> set[str]:
+    """The text of each heading and paragraph, as it is drawn."""
+    inline = (token.children or () for token in found if token.type == "inline")
+    return {
+        "".join("\n" if part.type == "hardbreak" else part.content for part in parts).replace("\u00a0", " ")
+        for parts in inline
+    }
+
+
+def with_mark(text: str, mark: str) -> str:
+    """A statement and what stands after it: below, if it has several lines."""
+    lines = statement_lines(text)
+    return "\n".join([*lines, mark]) if len(lines) > 1 else f"{lines[0]} {mark}"
 
 
 def shown(text: str) -> str:
@@ -159,11 +216,11 @@ def test_no_text_becomes_active(text: str) -> None:
     assert [token.tag for token in found if token.type == "heading_open"] == "h1 h2 h3 h4 h3 h3 h2".split()
     assert sum(token.type == "list_item_open" for token in found) == 3  # of the summary, the sources, the references
     assert sum(token.type == "blockquote_open" for token in found) == 1
-    lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
+    lines = paragraphs(found)
     wanted = shown(text)
     assert wanted in lines  # the title
     (mark,) = {cited.shown for cited in saying(text).citations}
-    assert f"{sentence_line(text)} {mark} But {mark} says otherwise." in lines
+    assert with_mark(text, f"{mark} But {mark} says otherwise.") in lines
     assert f"“A passage, {wanted} it says.”" in lines
     assert f"Note: {wanted}" in lines
 
@@ -172,9 +229,9 @@ def test_no_text_becomes_active(text: str) -> None:
 def test_any_text_is_shown_unchanged(text: str) -> None:
     found = list(tokens(markdown(text, [reply(saying(text))])))
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
-    lines = {"".join(part.content for part in token.children or ()) for token in found if token.type == "inline"}
+    lines = paragraphs(found)
     (mark,) = {cited.shown for cited in saying(text).citations}
-    assert {shown(text), f"Note: {shown(text)}", f"{sentence_line(text)} {mark}"} <= lines
+    assert {shown(text), f"Note: {shown(text)}", with_mark(text, mark)} <= lines
 
 
 def test_a_url_does_not_become_a_link() -> None:

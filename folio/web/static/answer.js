@@ -4,8 +4,10 @@ import * as api from "./api.js";
 import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "./dom.js";
 import { isolate, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { getTitle, shared } from "./shared.js";
-import { formatMark, joinLines, joinSentence, shorten } from "./text.js";
-import { openPage, openPassage } from "./viewer.js";
+import { formatLegend, formatStatement, groupByPage, makePageOpener } from "./statement.js";
+import { renderLeftOut, renderLegend, renderStatement } from "./statement.js";
+import { joinLines, shorten } from "./text.js";
+import { openPassage } from "./viewer.js";
 
 const CLOSEST = 4; // passages shown with a refusal
 
@@ -16,6 +18,7 @@ export class Turn {
     this.onRetry = onRetry;
     this.status = el("p", { class: "working" }, live ? "Searching your papers" : "");
     this.sentences = el("div", { class: "sentences", "aria-live": live ? "polite" : null });
+    this.legend = el("p", { class: "legend", hidden: true });
     this.rest = el("div", { class: "rest" });
     this.understood = el("p", { class: "understood", hidden: true });
     this.root = el(
@@ -24,32 +27,37 @@ export class Turn {
       el("h2", { class: "asked" }, isolate(message)),
       this.understood,
       this.sentences,
+      this.legend,
       this.status,
       this.rest,
     );
     this.status.hidden = !live;
     this.section = null;
     this.into = this.sentences;
+    this.shown = []; // sentences
+    this.reading = [...this.status.childNodes];
   }
 
   /** Shows which passages the answer is being made from. */
   showHits(hits) {
     const files = [...new Set(hits.map((hit) => hit.title || hit.file))];
     const where = files.length === 1 ? isolate(joinLines(files[0])) : formatCount(files.length, "paper");
-    this.status.replaceChildren("Reading ", formatCount(hits.length, "passage"), " of ", where);
+    this.reading = ["Reading ", formatCount(hits.length, "passage"), " of ", where];
+    this.status.replaceChildren(...this.reading);
+  }
+
+  /** Shows how many statements wait for their verifier. */
+  showChecking(count) {
+    this.status.replaceChildren(...(count ? [`Checking ${formatCount(count, "more statement")}`] : this.reading));
   }
 
   addSentence(sentence) {
     this.startSection(sentence.section);
-    const node = el(this.into.tagName === "UL" ? "li" : "p", { class: "sentence" }, isolate(sentence.text));
-    for (const cited of groupByPage(sentence.citations)) node.append(" ", renderChip(cited));
-    this.into.append(node);
-    for (const cited of groupByPage(sentence.against)) {
-      const quote = el("q", {}, isolate(joinLines(cited.quotes[0].text)));
-      const text = el("span", {}, "But ", renderChip(cited, "against"), " says otherwise: ", quote);
-      const other = el(this.into.tagName === "UL" ? "li" : "p", { class: "against" }, makeIcon("warning"), text);
-      this.into.append(other);
-    }
+    this.into.append(...renderStatement(sentence, this.into.tagName === "UL" ? "li" : "p"));
+    this.shown.push(sentence);
+    const legend = renderLegend(this.shown);
+    this.legend.replaceChildren(...legend);
+    this.legend.hidden = !legend.length;
   }
 
   /** Adds the headings of a report when the section changes: "Analysis/Melt" is Melt under Analysis. */
@@ -73,8 +81,9 @@ export class Turn {
       this.understood.hidden = false;
     }
     if (reply.refused) this.rest.append(renderRefusal(reply));
-    const notes = [reply.notice, describeDropped(reply.dropped_sentences)].filter(Boolean).join(" ");
+    const notes = [reply.notice, describeDropped(reply)].filter(Boolean).join(" ");
     if (notes) this.rest.append(el("p", { class: "note" }, notes));
+    if (reply.left_out.length) this.rest.append(renderLeftOut(reply.left_out));
     if (reply.citations.length) this.rest.append(renderSources(reply.citations, open));
     if (reply.style === "report" && reply.citations.length) this.rest.append(renderReferences(reply.citations));
     this.rest.append(renderActions(reply));
@@ -104,40 +113,9 @@ export class Turn {
   }
 }
 
-/** Groups citations by page: each page once, with all of its quotes. */
-function groupByPage(citations) {
-  const pages = new Map();
-  for (const cited of citations) {
-    const key = `${cited.paper} ${cited.page}`;
-    if (!pages.has(key)) pages.set(key, { ...cited, quotes: [] });
-    const { quotes } = pages.get(key);
-    if (!quotes.some((quote) => quote.text === cited.quote)) quotes.push({ text: cited.quote, support: cited.support });
-  }
-  return [...pages.values()];
-}
-
-const makePageOpener = (cited) => (event) =>
-  openPage({
-    paper: cited.paper,
-    page: cited.page,
-    title: cited.title,
-    file: cited.file,
-    quotes: cited.quotes.map((quote) => quote.text),
-    from: event.currentTarget,
-  });
-
-/** "otters p.7" as a button. CSS shortens a long name, but never the page. */
-function renderChip(cited, kind = "") {
-  const [, key, page] = /^\[?(.*?) (p\.\d+)\]?$/s.exec(cited.shown) ?? [null, cited.shown, ""];
-  const name = isolate(key, { class: "key" });
-  const action = hideVisually(": open the page");
-  const node = makeButton(`chip ${kind}`, makePageOpener(cited), name, " ", keepTogether(page), action);
-  node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}`;
-  return node;
-}
-
-function describeDropped(number) {
-  if (!number) return "";
+/** How many statements an older Folio left out; it did not keep them. */
+function describeDropped({ dropped_sentences: number, left_out: kept }) {
+  if (!number || kept.length) return "";
   return `${formatCount(number, "unsupported sentence")} ${number === 1 ? "was" : "were"} left out.`;
 }
 
@@ -248,12 +226,10 @@ function formatAnswer(reply) {
   for (const sentence of reply.sentences) {
     if (sentence.section !== section) lines.push("", joinLines(sentence.section.split("/").pop()));
     section = sentence.section;
-    const cited = [...new Set(sentence.citations.map(formatMark))].join(" ");
-    lines.push(`${joinSentence(sentence.text)} ${cited}`);
-    for (const other of sentence.against) {
-      lines.push(`But ${formatMark(other)} says otherwise: “${joinLines(other.quote)}”`);
-    }
+    lines.push(...formatStatement(sentence));
   }
+  const legend = formatLegend(reply.sentences);
+  if (legend) lines.push("", legend);
   lines.push("", "Sources");
   groupByPage(reply.citations).forEach((cited, index) => {
     const names = [getTitle(cited), cited.file].map((name) => shorten(joinLines(name))).join(", ");

@@ -48,6 +48,9 @@ class Conversation {
           announce(`Reading ${formatCount(data.hits.length, "passage")}.`);
         } else if (event === "sentence") {
           turn.addSentence(data);
+        } else if (event === "checking") {
+          turn.showChecking(data.count);
+          if (data.count) announce(`Checking ${formatCount(data.count, "more statement")}.`);
         } else if (event === "done") {
           turn.finish(data);
           this.answered += 1;

@@ -1,5 +1,7 @@
 // Text of papers and models as it is shown and copied, like folio/shown_text.py: it cannot pass for a citation.
 
+export const REWORDED_SIGN = "≈"; // before a statement in a model's own words
+const TAB = 4; // columns
 const OPENING = "[［〔【〖〘〚❲⟦⟬⁅﹝⦋⦍⦏";
 const CLOSING = "]］〕】〗〙〛❳⟧⟭⁆﹞⦌⦎⦐";
 const DOT = "[.․．｡。·‧∙⋅•…]";
@@ -24,11 +26,42 @@ export const joinLines = (text) =>
 
 const showHidden = (char) => (char === "\u200c" || char === "\u200d" ? char : "\ufffd");
 
-/** A sentence on a line of its own: "1. x" becomes "1) x", for the sources are numbered so. */
+/** A sentence on a line of its own: "1. x" becomes "1) x", for the sources are numbered so, and our sign "~". */
 export const joinSentence = (text) =>
   joinLines(text)
     .replace(/^\[(\p{Nd}+)\](?=\s|$)/u, "($1)")
-    .replace(new RegExp(`^(\\p{Nd}+)${DOT}(?=\\s|$)`, "u"), "$1)");
+    .replace(new RegExp(`^(\\p{Nd}+)${DOT}(?=\\s|$)`, "u"), "$1)")
+    .replace(new RegExp(`^${REWORDED_SIGN}`), "~");
+
+/** A statement line by line: a list, code or a table keeps its line breaks, indents and columns. */
+export function splitStatement(text) {
+  const lines = text.split(/\r\n?|\n/).map((line) => showSpaces(line).trimEnd());
+  const visible = lines.join("\n").replace(/\n\s*\n/g, "\n\n").replace(/^\n+|\n+$/g, "");
+  if (!visible.includes("\n")) return [joinSentence(text)];
+  // A citation is looked for as if the text were on one line, so that no spaces hide it.
+  const flat = [...visible.replace(/\s+/g, " ").trim()];
+  const other = [...withoutCitations(flat.join(""))];
+  const shown = other.filter((_, at) => isBracket(flat[at]))[Symbol.iterator]();
+  return [...visible].map((char) => (isBracket(char) ? shown.next().value : char)).join("").split("\n");
+}
+
+const isBracket = (char) => OPENING.includes(char) || CLOSING.includes(char);
+
+/** A line whose tabs are spaces up to the next column, and every other white space one space. */
+function showSpaces(line) {
+  let shown = "";
+  for (const char of line) shown += char === "\t" ? " ".repeat(TAB - ([...shown].length % TAB)) : char;
+  return shown.replace(/\s/g, " ").replace(STRAY_JOINERS, "").replace(HIDDEN, showHidden);
+}
+
+/** Text on one line, cut at the end of a word. */
+export function shortenAtWord(text, longest) {
+  const line = [...joinLines(text)];
+  if (line.length <= longest) return line.join("");
+  const cut = line.slice(0, longest - 2).join("");
+  const end = cut.lastIndexOf(" ");
+  return withoutCitations(`${end > 0 ? cut.slice(0, end) : cut} …`);
+}
 
 /** A title, a person or a file: without the middle of a very long one. */
 export function shorten(line, longest = 200) {

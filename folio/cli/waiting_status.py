@@ -1,0 +1,59 @@
+"""The line that a terminal shows while an answer is being made; it is gone when a sentence is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+from folio.console import errors
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+_READING = "Reading the papers ..."
+
+
+class WaitingStatus:
+    """Until the first sentence, that the papers are read, for a model may take long to load; and whenever statements
+    wait for their verifier, how many. On a pipe, or if quiet, nothing."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._reading = True  # no sentence has been printed yet
+        self._count = 0  # statements that wait
+        self._status: Status | None = None
+        if not quiet and errors().is_terminal:
+            self._status = errors().status(_READING)
+
+    def __enter__(self) -> Self:
+        self._show()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hide()
+
+    def checking(self, count: int) -> None:
+        """So many statements wait for their verifier."""
+        self._count = count
+        self._show()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Hide the line while a sentence is printed."""
+        self._reading = False
+        self._hide()
+        yield
+        self._show()
+
+    def _show(self) -> None:
+        if self._status is None:
+            return
+        if not self._reading and not self._count:
+            self._status.stop()
+            return
+        self._status.update(f"checking {self._count} more" if self._count else _READING)
+        self._status.start()
+
+    def _hide(self) -> None:
+        if self._status is not None:
+            self._status.stop()

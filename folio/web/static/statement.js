@@ -1,0 +1,140 @@
+// One statement of an answer: quoted, reworded with its quotes, or left out; and the citations that open pages.
+
+import { el, formatCount, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "./dom.js";
+import { getTitle } from "./shared.js";
+import { formatMark, joinLines, REWORDED_SIGN, shortenAtWord, splitStatement } from "./text.js";
+import { openPage } from "./viewer.js";
+
+const LONGEST_QUOTE = 240; // characters of the quote beneath a reworded statement; the sources have it whole
+const IN_PLACE = "In place of a statement that the papers do not support:";
+// Lines that are columns or code, and need letters of one width
+const ALIGNED = /^(?: {2,}|\t|\||```)|\S {3,}\S/m;
+
+const isReworded = (sentence) => sentence.outcome === "reworded";
+
+/** Groups citations by page: each page once, with all of its quotes. */
+export function groupByPage(citations) {
+  const pages = new Map();
+  for (const cited of citations) {
+    const key = `${cited.paper} ${cited.page}`;
+    if (!pages.has(key)) pages.set(key, { ...cited, quotes: [] });
+    const { quotes } = pages.get(key);
+    if (!quotes.some((quote) => quote.text === cited.quote)) quotes.push({ text: cited.quote, support: cited.support });
+  }
+  return [...pages.values()];
+}
+
+export const makePageOpener = (cited) => (event) =>
+  openPage({
+    paper: cited.paper,
+    page: cited.page,
+    title: cited.title,
+    file: cited.file,
+    quotes: cited.quotes.map((quote) => quote.text),
+    from: event.currentTarget,
+  });
+
+/** "otters p.7" as a button. CSS shortens a long name, but never the page. */
+function renderChip(cited, kind = "") {
+  const [, key, page] = /^\[?(.*?) (p\.\d+)\]?$/s.exec(cited.shown) ?? [null, cited.shown, ""];
+  const name = isolate(key, { class: "key" });
+  const action = hideVisually(": open the page");
+  const node = makeButton(`chip ${kind}`, makePageOpener(cited), name, " ", keepTogether(page), action);
+  node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}`;
+  return node;
+}
+
+/** A statement with its citations, and what disagrees with it. tag: of each element, "p" or "li". */
+export function renderStatement(sentence, tag) {
+  const text = [renderText(sentence.text)];
+  for (const cited of groupByPage(sentence.citations)) text.push(" ", renderChip(cited));
+  const nodes = [];
+  if (!isReworded(sentence) && !sentence.instead_of) nodes.push(el(tag, { class: "sentence" }, text));
+  else nodes.push(renderMarked(sentence, text, tag === "p" ? "div" : tag));
+  for (const cited of groupByPage(sentence.against)) {
+    const quote = el("q", {}, isolate(joinLines(cited.quotes[0].text)));
+    const said = el("span", {}, "But ", renderChip(cited, "against"), " says otherwise: ", quote);
+    nodes.push(el(tag, { class: "against" }, makeIcon("warning"), said));
+  }
+  return nodes;
+}
+
+/** A reworded statement above its quotes, or a quote below what it says about its place. */
+function renderMarked(sentence, text, tag) {
+  if (!isReworded(sentence)) {
+    return el(tag, { class: "sentence" }, el("p", { class: "in-place" }, IN_PLACE), el("p", {}, text));
+  }
+  const quotes = [...new Set(sentence.citations.map((cited) => shortenAtWord(cited.quote, LONGEST_QUOTE)))];
+  return el(
+    tag,
+    { class: "sentence reworded" },
+    el("p", {}, renderSign(), hideVisually("Reworded: "), text),
+    quotes.map((quote) => el("blockquote", {}, el("p", {}, "“", isolate(quote), "”"))),
+  );
+}
+
+/** Text of a statement; of several lines, each on its own. */
+function renderText(text) {
+  const lines = splitStatement(text);
+  if (lines.length === 1) return isolate(text);
+  const written = lines.join("\n");
+  return isolate(written, { class: ALIGNED.test(written) ? "lines aligned" : "lines" });
+}
+
+const renderSign = () => el("span", { class: "sign", "aria-hidden": "true" }, REWORDED_SIGN, " ");
+
+/** What the sign of the reworded statements means; "" if there are none. */
+function describeReworded(sentences) {
+  const verifiers = sentences.filter(isReworded).map((sentence) => sentence.verified_by);
+  if (!verifiers.length) return "";
+  const unchecked = verifiers.filter((name) => !name).length;
+  const names = [...new Set(verifiers.filter(Boolean))].map(joinLines).join(", ");
+  let checked = `Checked by ${names}.`;
+  if (unchecked === verifiers.length) checked = "Not checked by a verifier.";
+  else if (unchecked) {
+    checked = `${unchecked} of ${verifiers.length} not checked by a verifier, the others by ${names}.`;
+  }
+  return `in the model's own words; the quote stands beneath. ${checked}`;
+}
+
+/** Explains the sign of the reworded statements; an empty list if there are none. */
+export function renderLegend(sentences) {
+  const meaning = describeReworded(sentences);
+  return meaning ? [renderSign(), hideVisually("Reworded: "), meaning] : [];
+}
+
+/** The statements that were left out, folded, each with the reason. */
+export function renderLeftOut(leftOut) {
+  const items = leftOut.map(({ text, reason }) =>
+    el("li", {}, el("p", {}, renderText(text)), el("p", { class: "reason" }, "Reason: ", isolate(joinLines(reason)))),
+  );
+  return el(
+    "details",
+    { class: "left-out" },
+    el("summary", {}, `${formatCount(leftOut.length, "statement")} left out`),
+    el("p", {}, "The papers do not support these statements of the model:"),
+    el("ul", {}, items),
+  );
+}
+
+/** A statement as lines of plain text. */
+export function formatStatement(sentence) {
+  const cited = [...new Set(sentence.citations.map(formatMark))].join(" ");
+  const lines = splitStatement(sentence.text);
+  const sign = isReworded(sentence) ? `${REWORDED_SIGN} ` : lines.length > 1 ? "  " : "";
+  const said = lines.length > 1 ? [...lines, cited] : [`${lines[0]} ${cited}`];
+  const indented = said.map((line, at) => `${at ? " ".repeat(sign.length) : sign}${line}`.trimEnd());
+  const quotes = isReworded(sentence) ? [...new Set(sentence.citations.map((one) => one.quote))] : [];
+  return [
+    ...(sentence.instead_of ? [IN_PLACE] : []),
+    ...indented,
+    ...quotes.map((quote) => `${" ".repeat(sign.length)}“${shortenAtWord(quote, LONGEST_QUOTE)}”`),
+    ...sentence.against.map((other) => `But ${formatMark(other)} says otherwise: “${joinLines(other.quote)}”`),
+  ];
+}
+
+/** The legend as a line of plain text; "" if no statement is reworded. */
+export function formatLegend(sentences) {
+  const meaning = describeReworded(sentences);
+  return meaning && `${REWORDED_SIGN} ${meaning}`;
+}

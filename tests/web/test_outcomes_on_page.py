@@ -1,0 +1,217 @@
+"""Answers with every outcome on the page, in the installed Chromium: marks, quotes, lines, and what was left out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from folio.types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence
+from tests.helpers.browser import PHONE, Tab, chromium
+from tests.helpers.factories import small_papers
+from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.scripted_answerer import (
+    FALSE,
+    GAUGE,
+    IS_LONG,
+    IS_THICK,
+    OTHER_REASON,
+    REASON,
+    RETREATS,
+    STEPS,
+    Part,
+    Script,
+    cited,
+    every_outcome,
+    script_answers,
+)
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "How long is the Aletsch glacier?"
+TALL = (1440, 1600)
+WAIT_S = 60
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("outcomes")
+    with Live(builtin_app(folder, small_papers(folder / "papers"))) as made:
+        yield made
+
+
+@pytest.fixture(params=[PHONE, TALL], ids=["phone", "wide"])
+def tab(browser: Browser, live: Live, request: pytest.FixtureRequest) -> Iterator[Tab]:
+    found = Tab(browser, live.url, request.param)
+    yield found
+    found.close()
+
+
+def test_reworded_statements_are_marked_above_their_quotes(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    turn = tab.ask(QUESTION)
+    reworded = turn.locator(".reworded")
+    expect(turn.locator(".sentence")).to_have_count(4)
+    expect(reworded).to_have_count(2)
+    expect(reworded.locator("blockquote")).to_have_text([f"“{RETREATS}”", f"“{GAUGE}”"])
+    for quote in reworded.locator("blockquote").all():
+        expect(quote).to_be_visible()
+    expect(reworded.locator(".chip")).to_have_text(
+        ["alps/glaciers p.2: open the page", "alps/glaciers p.3: open the page"]
+    )
+    # The sign is for the eye, a word for the ear, and neither is colour.
+    expect(reworded.locator(".sign")).to_have_text(["≈", "≈"])
+    expect(reworded.locator(".sign").first).to_have_attribute("aria-hidden", "true")
+    heard = reworded.first.aria_snapshot()
+    assert "Reworded: Its tongue gets shorter by about 40 metres a year." in heard.replace("\n", " ")
+    assert "≈" not in heard
+    expect(turn.locator(".legend")).to_have_text(
+        "≈ Reworded: in the model's own words; the quote stands beneath. Checked by llama3.1:8b (Ollama)."
+    )
+    assert reworded.first.evaluate("(node) => getComputedStyle(node).borderInlineStartStyle") == "dotted"
+    assert tab.scrolls_sideways() == []
+    assert tab.inaccessible() == []
+
+
+def test_a_quote_in_the_place_of_a_statement_says_so(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    placed = tab.ask(QUESTION).locator(".sentence").nth(2)
+    expect(placed.locator("p")).to_have_text(
+        ["In place of a statement that the papers do not support:", f"{IS_THICK} alps/glaciers p.2: open the page"]
+    )
+
+
+def test_lines_of_a_statement_stay_lines(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    lines = tab.ask(QUESTION).locator(".sentence .lines")
+    assert lines.inner_text() == STEPS
+    measured = lines.evaluate("(node) => [node.getBoundingClientRect().height, getComputedStyle(node).lineHeight]")
+    assert measured[0] / float(measured[1].removesuffix("px")) == pytest.approx(5, abs=0.2)
+    assert "aligned" in (lines.get_attribute("class") or "")  # its table needs letters of one width
+
+
+def test_what_was_left_out_is_behind_a_disclosure(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    turn = tab.ask(QUESTION)
+    left_out = turn.locator(".left-out")
+    expect(left_out.locator("summary")).to_have_text("2 statements left out")
+    expect(left_out.get_by_text(FALSE)).to_be_hidden()
+    left_out.locator("summary").press("Enter")
+    expect(left_out.get_by_text(FALSE)).to_be_visible()
+    expect(left_out.locator(".reason")).to_have_text([f"Reason: {REASON}", f"Reason: {OTHER_REASON}"])
+    assert left_out.locator(".lines").inner_text() == "Then:\n1. Stop.\n2. Rest."
+    expect(turn.locator(".note")).to_have_count(0)
+    assert tab.inaccessible() == []
+
+
+def test_a_copied_answer_has_the_marks(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    tab.ask(QUESTION).get_by_role("button", name="Copy", exact=True).click()
+    expect(tab.find("#toast")).to_have_text("Answer copied.")
+    copied = tab.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(
+        f"{IS_LONG} [alps/glaciers p.1]\n"
+        "≈ Its tongue gets shorter by about 40 metres a year. [alps/glaciers p.2]\n"
+        f"  “{RETREATS}”\n"
+        "In place of a statement that the papers do not support:\n"
+        f"{IS_THICK} [alps/glaciers p.2]\n"
+        "≈ To read the gauge:\n"
+        "  1. Go to Blatten.\n"
+        "  2. Find the river:\n"
+        "     | river | built |\n"
+        "     | Massa | 1922  |\n"
+        "  [alps/glaciers p.3]\n"
+        f"  “{GAUGE}”\n"
+        "\n"
+        "≈ in the model's own words; the quote stands beneath. Checked by llama3.1:8b (Ollama).\n"
+        "\n"
+        "Sources\n"
+    )
+
+
+def test_a_saved_answer_is_shown_as_it_was(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_answers(monkeypatch, every_outcome)
+    turn = tab.ask(QUESTION)
+    streamed = turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()
+    tab.page.reload()
+    expect(turn.locator(".actions")).to_be_visible()
+    assert (turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()) == streamed
+    expect(turn.locator(".left-out summary")).to_have_text("2 statements left out")
+
+
+def test_the_page_says_how_many_statements_wait(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, go_on = stepwise()
+    script_answers(monkeypatch, script)
+    tab.question.fill(QUESTION)
+    tab.page.keyboard.press("Enter")
+    turn = tab.find(".turn")
+    status, said = turn.locator(".working"), tab.find("#said")
+    expect(status).to_have_text("Checking 2 more statements")
+    expect(said).to_have_text("Checking 2 more statements.")
+    expect(turn.locator(".sentence")).to_have_count(1)  # what is through is shown meanwhile
+    go_on.release()
+    expect(status).to_have_text("Checking 1 more statement")
+    go_on.release()
+    expect(status).to_contain_text("Reading ")
+    go_on.release()
+    expect(turn.locator(".actions")).to_be_visible()
+    expect(status).to_be_hidden()
+    expect(turn.locator(".legend")).to_contain_text("Not checked by a verifier.")
+
+
+def stepwise() -> tuple[Script, threading.Semaphore]:
+    """A script that waits for its semaphore each time that it has said how many statements wait."""
+    go_on = threading.Semaphore(0)
+
+    def script(evidence: Sequence[Evidence]) -> Iterator[Part]:
+        yield Sentence(IS_LONG, (cited(evidence, IS_LONG),))
+        for count in (2, 1, 0):
+            yield Checking(count)
+            assert go_on.acquire(timeout=WAIT_S)
+        yield Sentence("It gets shorter.", (cited(evidence, RETREATS, 0.5),), outcome="reworded")
+
+    return script, go_on
+
+
+def test_in_a_summary_the_quote_is_in_its_item(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(evidence: Sequence[Evidence]) -> Iterator[Part]:
+        for part in every_outcome(evidence):
+            yield replace(part, section=SUMMARY) if isinstance(part, Sentence) else part
+
+    script_answers(monkeypatch, script)
+    turn = tab.ask(QUESTION)
+    expect(turn.locator(".sentences ul > li")).to_have_count(4)
+    expect(turn.locator(".sentences ul > li.reworded blockquote")).to_have_count(2)
+    assert tab.scrolls_sideways() == []
+    assert tab.inaccessible(dark=False) == []
+
+
+RUN = "window.ran=true"
+EVIL = f"So:\n<img src=x onerror={RUN}>\n\tSources\n1. [other\n    p.   1] \u202e<script>{RUN}</script>\n" + "x" * 400
+
+
+def test_lines_of_a_model_cite_nothing_and_never_run(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(evidence: Sequence[Evidence]) -> Iterator[Part]:
+        quote = cited(evidence, GAUGE, 0.5)
+        yield Sentence(EVIL, (quote,), outcome="reworded", verified_by=f"<img src=x onerror={RUN}>")
+        yield RejectedSentence(EVIL, EVIL)
+
+    script_answers(monkeypatch, script)
+    turn = tab.ask(QUESTION)
+    turn.locator(".left-out summary").click()
+    expect(turn.locator(".sentence .lines")).to_contain_text(f"<img src=x onerror={RUN}>")
+    for shown in turn.locator(".lines").all():
+        assert "(other\n    p.   1) \ufffd<script>" in shown.inner_text()
+    expect(turn.locator(".sentence .chip")).to_have_count(1)
+    assert tab.scrolls_sideways() == []
+    assert tab.find("main script, main img").count() == 0
+    assert tab.page.evaluate("window.ran") is None
