@@ -208,7 +208,6 @@ class Validator:
         if len(plain.split()) >= LEAST_QUOTE and not _POINTS_BACK.match(plain):
             quote = citation(nearest.evidence, nearest.start, nearest.end, 1.0)
             yield from self._show(Sentence(plain, (quote,), (), statement.section, instead_of=text))
-            self._last_left_out = False
 
     def _reject(self, text: str, fault: Fault) -> Iterator[Part]:
         self._last_left_out = True
