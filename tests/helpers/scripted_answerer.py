@@ -28,6 +28,7 @@ class ScriptedAnswerer:
 
     name = "scripted"
     notice = ""
+    failed = False
     evidence_tokens = 6000
     confidence = None
 
