@@ -55,7 +55,7 @@ def conflict(statement: str, other: str) -> bool:
     if not _named(statement) or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
         return False
     one, another = first[0], second[0]
-    if one.unit != another.unit or another.is_among([one]):
+    if one.unit.base != another.unit.base or another.is_among([one]):
         return False
     return len(ones) == 1 or not (_is_year(one) and _is_year(another))
 
@@ -78,8 +78,8 @@ def _named(text: str) -> frozenset[str]:
 
 
 def _numbers(text: str) -> tuple[Quantity, ...]:
-    return tuple(number for number in quantities(text) if not number.refers)
+    return tuple(number for number in quantities(text) if not number.is_reference)
 
 
 def _is_year(number: Quantity) -> bool:
-    return not number.unit and 1800 <= number.value <= 2100 and number.value == int(number.value)
+    return not number.unit.base and 1800 <= number.value <= 2100 and number.value == int(number.value)

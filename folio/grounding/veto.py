@@ -27,7 +27,9 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
     """
     there = quantities(f"{source.text}\n{source.titles}")
     for number in quantities(statement):
-        if not (number.is_among(there) or (number.is_spelled and not number.unit)):  # "two parts": a writer's own count
+        if not (
+            number.is_among(there) or (number.is_spelled and not number.unit.base)
+        ):  # "two parts": a writer's own count
             yield Fault("number", f"the number {number.written} cannot be found in it")
         elif _counts_others(number, there):
             yield Fault("count", f"it gives {number.written} for something else")
@@ -49,6 +51,10 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
 def _counts_others(number: Quantity, there: Sequence[Quantity]) -> bool:
     """Whether a number counts something that its source gives another number for: 12 notebooks for 17 notebooks."""
     same = [other for other in there if number.is_among([other])]
-    if not (number.of and same) or any(not other.of or other.of & number.of for other in same):
+    if not (number.counted and same) or any(not other.counted or other.counted & number.counted for other in same):
         return False
-    return any(other.of and (other.of <= number.of or number.of <= other.of) for other in there if other not in same)
+    return any(
+        other.counted and (other.counted <= number.counted or number.counted <= other.counted)
+        for other in there
+        if other not in same
+    )
