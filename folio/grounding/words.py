@@ -53,12 +53,13 @@ def words_of(text: str) -> list[str]:
 
 
 def in_order(words: Sequence[str], there: Sequence[str]) -> int:
-    """Length of the longest common subsequence."""
-    longest = [0] * (1 + len(there))
+    """Length of the longest common subsequence: Hyyrö, "Bit-parallel LCS-length computation revisited" (2004)."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(there):
+        places[word] = places.get(word, 0) | 1 << place
+    every = (1 << len(there)) - 1
+    unmatched = every
     for word in words:
-        diagonal = 0
-        for place, other in enumerate(there, 1):
-            above = longest[place]
-            longest[place] = diagonal + 1 if word == other else max(above, longest[place - 1])
-            diagonal = above
-    return longest[-1]
+        matched = unmatched & places.get(word, 0)
+        unmatched = (unmatched + matched | unmatched - matched) & every
+    return len(there) - unmatched.bit_count()
