@@ -34,8 +34,7 @@ def attribute(statement: str, among: Sequence[EvidenceSentence], everything: Seq
 
     Greedy: next is the sentence with the highest Dice coefficient to the words that are still open.
     """
-    words = telling(statement)
-    return of_sentences(statement, _chosen(words, quantities(statement), among), everything)
+    return of_sentences(statement, _chosen(telling(statement), quantities(statement), among), everything)
 
 
 def of_sentences(

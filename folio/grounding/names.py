@@ -19,11 +19,10 @@ _TECHNICAL = re.compile(r"_|[a-z][A-Z]|[A-Z]{2}[a-z]{2}|[^\W\d_]{2}\.[^\W\d_]{2}
 _BEGINS = re.compile(r"(?:^|[.!?:;•]\s|[“\"«‘(\[]|\n)[\s\W]*$")
 _LABEL = re.compile(r"\W*+(?:[\w'’/()-]+\s+){0,5}[\w'’/()-]+:(?=\s)")  # "Tax Benefits: ..."
 _NOT = re.compile(r"(?<=\w)n['’]t\b")
-_ORDINALS = dict(zip("123456789", "first second third fourth fifth sixth seventh eighth ninth".split(), strict=True))
+_WRITTEN_OUT = {f"q{n}": f" {nth} quarter " for n, nth in enumerate("first second third fourth".split(), 1)}
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _QUOTED = re.compile(r"“([^“”]+)”|„([^„“]+)“|«([^«»]+)»|\"([^\"]+)\"")
 _LEFT_OUT = re.compile(r"…|\.\.\.|\[[^\[\]]*\]")
-_LONGEST_IDENTIFIER = 100  # characters; longer ones must stand in the evidence as they are
 # Words that are capitalised and name nothing themselves.
 _NO_NAMES = STOP_WORDS | frozenset(
     "table tables tab figure figures fig figs section sections sec equation equations eq eqs chapter appendix theorem"
@@ -97,21 +96,12 @@ def has_identifier(identifier: str, words: str) -> bool:
     if all(f" {piece} " in words or f" {piece}s " in words for piece in pieces):
         return True
     compact = "".join(pieces)
-    if len(compact) > _LONGEST_IDENTIFIER:
+    if len(compact) > 100:  # a pattern of its letters would be too long
         return False
-    if len(pieces) == 2 and len(compact) == 2 and _is_in_words(*pieces, words):
-        return True
     letters = " ".join(piece for piece in pieces if piece.isalpha())
     if len(letters) > 4 and f" {letters} " in words and not re.search(rf" {letters} \d", words):
         return True
-    return bool(re.search(" " + " ?".join(compact) + "s? ", words))
-
-
-def _is_in_words(piece: str, other: str, words: str) -> bool:
-    """Whether Q2 or 2Q stands there as "second quarter", "2 q" or "quarter 2"."""
-    number, letter = sorted((piece, other))
-    ordinal = _ORDINALS.get(number)
-    return bool(ordinal and re.search(rf" (?:{ordinal}|{number}) {letter}| {letter}\w* {number} ", words))
+    return _WRITTEN_OUT.get(compact, "?") in words or bool(re.search(" " + " ?".join(compact) + "s? ", words))
 
 
 def has_name(name: str, words: str) -> bool:

@@ -17,39 +17,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """What turns a number into base units: number * factor + offset.
-
-    base: such as "meter"; "%" or a currency's sign; "" for no unit or an unknown one.
-    """
-
-    base: str = ""
-    factor: float = 1.0
-    offset: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in a text. "1.2 million" is the number 1.2 with the scale 1e6."""
+    """A number in a text. "1.2 million" is the number 1.2 and the value 1,200,000; 5 km are the value 5,000."""
 
     number: float
     step: float  # what one more in its last digit would add to the number
-    scale: float
-    unit: Unit
+    value: float  # with its scale, in base units; not finite where a float cannot hold it
+    value_step: float
+    unit: str  # the base unit, such as "meter"; "%" or a currency's sign; "" for none or an unknown one
     written: str  # as it stands in the text
     with_unit: str  # the same with its unit
     counted: frozenset[str]  # the next two words, if they are no unit: "12 short exercises"
     is_spelled: bool  # "twelve"
     is_reference: bool  # "Table 3", "[12]"
-
-    @property
-    def factor(self) -> float:
-        return self.scale * self.unit.factor
-
-    @property
-    def value(self) -> float:
-        """In base units: 5,000 for 5 km. Infinite or not a number where a float cannot hold it."""
-        return self.number * self.factor + self.unit.offset
 
     def is_among(self, others: Iterable[Quantity]) -> bool:
         """Whether one of the others is this number, or this number rounded, and has no other unit.
@@ -61,15 +41,13 @@ class Quantity:
     def _is(self, other: Quantity) -> bool:
         if not (math.isfinite(self.value) and math.isfinite(other.value)):
             return self.written == other.written
-        unit, other_unit = self.unit.base, other.unit.base
-        step, other_step = self.step * self.factor, other.step * other.factor
-        if unit == other_unit and _is_near(abs(self.value), step, abs(other.value), other_step):
+        if self.unit == other.unit and _is_near(abs(self.value), self.value_step, abs(other.value), other.value_step):
             return True
-        if {unit, other_unit} == {"%", ""}:
-            to_other = 0.01 if unit else 100.0
-            if _is_near(self.value * to_other, step * to_other, other.value, other_step):
+        if {self.unit, other.unit} == {"%", ""}:
+            times = 0.01 if self.unit else 100.0
+            if _is_near(self.value * times, self.value_step * times, other.value, other.value_step):
                 return True
-        elif (unit and other_unit) or (unit and other.counted) or (self.counted and other_unit):
+        elif (self.unit and other.unit) or (self.unit and other.counted) or (self.counted and other.unit):
             return False
         return _is_near(self.number, self.step, other.number, other.step)
 
@@ -106,34 +84,27 @@ _NUMBER = re.compile(
 _UNIT = re.compile(
     r"[ -]?(?P<unit>[%‰$€£¥°℃℉]|° ?[CF]\b|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
 )
-_ARTICLE = re.compile(r" [^\W\d_] \w")  # "in 2019 A model": not 2019 amperes
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s)\b")
 _COUNTED = re.compile(
     r"[ -](?!and|or|to|in|of|for|with|per|by|is|was|from|on|at|as|points?\b)[^\W\d_]{3,}(?:[ -][^\W\d_]+)?"
 )
 _REFERENCE = re.compile(
-    r"(?:\[|§ ?|\b(?:table|tab|figure|fig|section|sec|equation|eq|chapter|appendix|theorem|lemma|algorithm|page|pp?|ref)"
-    r"s?\.? ?\(?)$",
-    re.I,
+    r"(?i:\[|§ ?|\b(?:tab(le)?|fig(ure)?|sec(tion)?|eq(uation)?|chapter|appendix|theorem|lemma|algorithm|page|pp?|ref)"
+    r"s?\.? ?\(?)$"
 )
 _SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
 # What Pint takes for a unit, but is hardly ever one behind a number in a paper. Of the letters only these are.
-_LETTERS = "KVWJhsmgLAΩ"
+_LETTERS = "KVWJhsmgLΩ"
 _NO_UNITS = frozenset(
     "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch pica"
     " point points pole poles rad rod rods slug stone turn turns us".split()
 )
-_WORDS = {
-    "%": "% percent pct percentage percentages",
-    "$": "$ dollar dollars usd",
-    "€": "€ euro euros eur",
-    "£": "£ pounds gbp",
-    "¥": "¥ yen",
-    "‰": "‰",
-}
-_SIGN_OF = {word: sign for sign, words in _WORDS.items() for word in words.split()}
+_SIGNS_AND_WORDS = (
+    "% percent pct percentage percentages | ‰ | $ dollar dollars usd | € euro euros eur | £ pounds gbp | ¥ yen"
+)
+_SIGN_OF = {word: forms.split()[0] for forms in _SIGNS_AND_WORDS.split("|") for word in forms.split()}
 
 
 @lru_cache(maxsize=4096)
@@ -156,13 +127,18 @@ def _read(text: str) -> Iterator[Quantity]:
         word, start, end = (match["word"] or "").lower(), match.start(), match.end()
         if word == "one" or _ORDINAL.match(text, end):
             continue
-        unit, unit_end = (Unit(match["currency"]), end) if match["currency"] else _unit_at(text, end)
-        counted = None if unit.base else _COUNTED.match(text, end)
+        number, step, scale = _number(match)
+        found = None if match["currency"] else _UNIT.match(text, end)
+        unit, factor, offset = _base_unit(found["unit"]) if found else (match["currency"] or "", 1.0, 0.0)
+        counted = None if unit else _COUNTED.match(text, end)
         yield Quantity(
-            *_number(match),
-            unit,
+            number,
+            step,
+            value=number * scale * factor + offset,
+            value_step=step * scale * factor,
+            unit=unit,
             written=match.group().strip(),
-            with_unit=text[start:unit_end].strip(),
+            with_unit=text[start : found.end() if found and unit else end].strip(),
             counted=frozenset(tokenize(counted.group())) if counted else frozenset(),
             is_spelled=bool(word),
             is_reference=bool(_REFERENCE.search(text, max(0, start - 14), start)),
@@ -172,46 +148,35 @@ def _read(text: str) -> Iterator[Quantity]:
 def _number(match: re.Match[str]) -> tuple[float, float, float]:
     """The number, its step and its scale; infinite where a float cannot hold it."""
     digits = (match["digits"] or "").replace(",", "").replace(" ", "")
+    words = re.split("[- ]", (match["word"] or "").lower())
+    significant = digits.rstrip("0")  # 155,000 may be rounded, 10 is not
+    zeros = len(digits) - len(significant) if len(significant) > 1 else 0
     try:
-        number = (
-            float(digits) if digits else float(sum(_SPELLED[part] for part in re.split("[- ]", match["word"].lower())))
+        number = (float(digits) if digits else float(sum(map(_SPELLED.__getitem__, words)))) ** int(
+            match["raised"] or 1
         )
-        number **= int(match["raised"] or 1)
+        step = 10.0 ** (-len(digits.partition(".")[2]) if "." in digits else zeros)
         scale = 10.0 ** int(match["power"] or match["e"] or 0) * _SCALES.get((match["scale"] or "").lower(), 1.0)
-        return -number if match["sign"] else number, _step(digits), scale
     except (OverflowError, ZeroDivisionError):  # 10^999, 0^-1
         return math.inf, 0.0, 1.0
-
-
-def _step(digits: str) -> float:
-    if "." in digits:
-        return 10.0 ** -len(digits.partition(".")[2])
-    significant = len(digits.rstrip("0"))  # 155,000 may be rounded, 10 is not
-    return 10.0 ** (len(digits) - significant) if significant > 1 else 1.0
-
-
-def _unit_at(text: str, end: int) -> tuple[Unit, int]:
-    """The unit behind a number that ends there, and where the unit ends."""
-    found = _UNIT.match(text, end)
-    unit = _unit_of(found["unit"]) if found and not _ARTICLE.match(text, end) else Unit()
-    return unit, found.end() if found and unit.base else end
+    return -number if match["sign"] else number, step, scale
 
 
 @lru_cache(maxsize=4096)
-def _unit_of(form: str) -> Unit:
-    """A unit as it is written. One that is unknown is read up to its first word: "km/mouse"."""
+def _base_unit(form: str) -> tuple[str, float, float]:
+    """The base unit of a written one, and the factor and offset that lead to it. "km/mouse" is read as km."""
     if sign := _SIGN_OF.get(form.lower()):
-        return Unit(sign)
+        return sign, 1.0, 0.0
     if form.lower() in _NO_UNITS or (len(form) == 1 and form.isalpha() and form not in _LETTERS):
-        return Unit()
+        return "", 1.0, 0.0
     try:
         unit = _registry().Quantity(1.0, form.replace(" per ", "/").replace("° ", "°"))
         zero = _registry().Quantity(0.0, unit.units).to_base_units()
         one = unit.to_base_units()
     except Exception:  # each kind of nonsense has an error of its own in Pint
         first = re.split(r"[ /]", form)[0]
-        return _unit_of(first) if first != form else Unit()
-    return Unit(str(one.units), float(one.magnitude - zero.magnitude), float(zero.magnitude))
+        return _base_unit(first) if first != form else ("", 1.0, 0.0)
+    return str(one.units), float(one.magnitude - zero.magnitude), float(zero.magnitude)
 
 
 @cache

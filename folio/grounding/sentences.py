@@ -56,17 +56,11 @@ def citation(evidence: Evidence, start: int, end: int, support: float) -> Citati
 
 
 def _spans(evidence: Evidence) -> Iterator[tuple[int, int]]:
-    for start, end in chain.from_iterable(_rows(evidence.text, *span) for span in sentence_spans(evidence.text)):
-        yield from _page_parts(evidence, start, end)
-
-
-def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span of a sentence; if it is a table, the span of each row."""
-    if not _CELLS_APART.search(text, start, end):
-        yield start, end
-        return
-    for match in _LINE.finditer(text, start, end):
-        yield match.span()
+    """The spans of sentences, and of the rows of what is a table, each on one page."""
+    for start, end in sentence_spans(evidence.text):
+        is_table = _CELLS_APART.search(evidence.text, start, end)
+        rows = [match.span() for match in _LINE.finditer(evidence.text, start, end)] if is_table else [(start, end)]
+        yield from chain.from_iterable(_page_parts(evidence, *row) for row in rows)
 
 
 def _page_parts(evidence: Evidence, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -27,21 +27,16 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
     """
     there = quantities(f"{source.text}\n{source.titles}")
     for number in quantities(statement):
-        if not (
-            number.is_among(there) or (number.is_spelled and not number.unit.base)
-        ):  # "two parts": a writer's own count
+        if not (number.is_among(there) or (number.is_spelled and not number.unit)):  # "two parts": a writer's own count
             yield Fault("number", f"the number {number.written} cannot be found in it")
         elif _counts_others(number, there):
             yield Fault("count", f"it gives {number.written} for something else")
-    for identifier in sorted(identifiers(statement)):
-        if not has_identifier(identifier, known):
-            yield Fault("identifier", f"the name {identifier} cannot be found in it")
-    for name in sorted(names(statement)):
-        if not has_name(name, known):
-            yield Fault("name", f"the name {name} cannot be found in it")
-    for words in quoted(statement):
-        if key(words) not in known:
-            yield Fault("quoted words", f"the words “{words}” cannot be found in it")
+    for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, known)):
+        yield Fault("identifier", f"the name {identifier} cannot be found in it")
+    for name in sorted(name for name in names(statement) if not has_name(name, known)):
+        yield Fault("name", f"the name {name} cannot be found in it")
+    for words in (words for words in quoted(statement) if key(words) not in known):
+        yield Fault("quoted words", f"the words “{words}” cannot be found in it")
     if denies(statement, source.text):
         yield Fault("negation", "it says the opposite")
     elif opposes(statement, source.text):
