@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Literal
 
 from folio.grounding.attribution import Attribution, attribute, of_sentences
@@ -15,24 +16,19 @@ from folio.grounding.words import held_of, in_order, share, telling, tokens_of, 
 from folio.text import tokenize
 from folio.types import Citation, Claim, Evidence
 
-# The least share of a statement's words that its source must have, averaged with that of the statements before it: a
-# source that the writer named needs less than one that the program found. LOG.md has the measurements.
-LEAST_NAMED, LEAST_FOUND = 0.6, 0.71
-# Weight of the mean of the statements before in that average. An answer that keeps to its evidence has earned it.
-BEFORE = 0.5
+# The least share of a statement's words that its source must have, averaged with that of the statements before it: an
+# answer that keeps to its evidence has earned it. A source that the writer named needs less than one that was found.
+LEAST_NAMED, LEAST_FOUND, BEFORE = 0.6, 0.71, 0.5
 # A named source is kept unless another one has this much more of the statement's words.
 MUCH_BETTER = 0.1
 # A quoted statement has all its content words in one sentence of the paper in this order, and of all its words this
 # share. With fewer words it may be a quote of anything.
 QUOTED_IN_ORDER, QUOTED_WORDS = 0.8, 4
 
-NOT_FOUND = Fault("not found", "it does not say this")
-NOTHING = Fault("not found", "no evidence says this")
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about a statement before any verifier is asked. rule and reason: of one that is left out."""
+    """What was found about a statement before any verifier is asked. fault: of one that is left out."""
 
     statement: str
     source: Attribution
@@ -64,19 +60,17 @@ class Grounder:
         support: numbers of the sentences that its writer named; pieces: of the pieces of evidence. Both may be wrong:
         then the whole evidence is searched.
         """
-        source, named = self._source(statement, support, pieces)
-        if not source.sentences:
-            self._coverages.append(0.0)
-            return Finding(statement, source, "left out", NOTHING)
-        before = sum(self._coverages) / len(self._coverages) if self._coverages else source.coverage
+        source, is_named = self._source(statement, support, pieces)
+        before = fmean(self._coverages or [source.coverage])
         self._coverages.append(source.coverage)
-        if fault := next(iter(faults(statement, source, self._known)), None):
+        if not source.sentences:
+            return Finding(statement, source, "left out", Fault("not found", "no evidence says this"))
+        if fault := next(faults(statement, source, self._known), None):
             return Finding(statement, source, "left out", fault)
         if is_quoted(statement, source):
             return Finding(statement, source, "quoted")
-        coverage = (1 - BEFORE) * source.coverage + BEFORE * before
-        if coverage < (LEAST_NAMED if named else LEAST_FOUND):
-            return Finding(statement, source, "left out", NOT_FOUND)
+        if (1 - BEFORE) * source.coverage + BEFORE * before < (LEAST_NAMED if is_named else LEAST_FOUND):
+            return Finding(statement, source, "left out", Fault("not found", "it does not say this"))
         return Finding(statement, source, "reworded")
 
     def against(self, statement: str, citations: Sequence[Citation]) -> tuple[Citation, ...]:
@@ -85,10 +79,9 @@ class Grounder:
 
     def mentions(self, heading: str) -> bool:
         """Whether the evidence has all words, numbers and names of a heading."""
-        there = frozenset(tokenize(self._known)) | frozenset().union(*(tokens_of(s.text) for s in self.sentences))
         everything = of_sentences(heading, self.sentences, self.sentences)
-        words = telling(heading)
-        return held_of(words, there) == words and not any(faults(heading, everything, self._known))
+        there = tokens_of(self._known) | tokens_of(everything.context)
+        return share(telling(heading), there) == 1 and not any(faults(heading, everything, self._known))
 
     def _source(self, statement: str, support: Sequence[int], pieces: Sequence[int]) -> tuple[Attribution, bool]:
         """What a statement rests on, and whether its writer named that."""

@@ -74,9 +74,8 @@ def _names_in(word: str, is_inner: bool, is_title: bool) -> Iterator[str]:
         singular = part[:-1] if part.endswith("s") else part
         if len(singular) > 1 and singular.isupper():
             yield singular
-        elif len(part) > 1 and part[0].isupper() and (is_inner or place) and not is_title:
-            if part.lower() not in _NO_NAMES:
-                yield part
+        elif len(part) > 1 and part[0].isupper() and (is_inner or place) and not is_title | (part.lower() in _NO_NAMES):
+            yield part
 
 
 def quoted(text: str) -> Iterator[str]:

@@ -18,28 +18,27 @@ _HALF_DENIAL = re.compile(
     r"|seldom|limit\w*|against|false|lack\w*|whether|if|unless|unlike|although|but|however|despite|while|whereas|than)\b"
 )
 _NO_DENIAL = re.compile(
-    r"\b(?:not|no) (?:only|just|merely|least|until|more|less|fewer|later|earlier|surprisingly|necessarily|always|all|every"
-    r"|fully|entirely|completely)\b|\bno (?:doubt|matter|longer)\b|\bwhether or not\b|\bif not\b|\bno\.? ?(?=\d)|^no, "
+    r"\b(?:not|no) (?:only|just|merely|least|until|more|less|fewer|later|earlier|surprisingly|necessarily|always|all"
+    r"|every|fully|entirely|completely)\b|\bno (?:doubt|matter|longer)\b|\bwhether or not\b|\bno\.? ?(?=\d)|^no, "
 )
 _SAME_AS_NOT = re.compile(r"\b(?:ca|wo)?n['’]t\b|(?<=\w)n['’]t\b|\bfail(?:s|ed|ing)? to\b|\bcan ?not\b")
 _CLAUSE = re.compile(
     r"(?<![,;:.!?()])[,;:.!?()]+(?=\s|$)|\s[–—-]\s|\b(?:but|whereas|while|although|though|however|because|since|and|or)\b"
 )
 _WORD = re.compile(r"[^\W_][\w-]*")
-_OPPOSITES = (
-    "increase rise rose risen raise grow grew higher more greater larger bigger gain gained | decrease reduce reduction"
-    " fall fell fallen drop dropped decline lower fewer less smaller lose lost loss",
-    "fast faster fastest quicker | slow slower slowest", "above | below", "before | after", "earlier | later", "early | late",
-    "better best improve improved | worse worst worsen degrade deteriorate", "large largest | small smallest",
-    "high highest | low lowest", "upper | lower", "long longer longest | short shorter shortest", "most | least",
-    "minimum minimal minimize | maximum maximal maximize", "strong stronger | weak weaker", "positive | negative",
-    "easy easier | difficult hard harder", "old older oldest | new newer newest young younger", "enable | disable",
-    "include included | exclude excluded", "accept accepted | reject rejected", "allow permit | forbid prevent prohibit",
-    "encrypt encryption | decrypt decryption", "first | last", "true | false", "advance | retreat", "exceed exceeded | under",
-    "stable | unstable", "possible | impossible", "secure | insecure", "significant | insignificant", "buy bought | sell sold",
-    "dependent | independent", "sufficient | insufficient", "complete | incomplete", "open | close closed",
-    "male men man | female women woman", "always | never", "all every | some few none",
-)  # fmt: skip
+_OPPOSITES = """
+increase rise rose risen raise grow grew higher more greater larger bigger gain gained | decrease reduce reduction fall
+fell fallen drop dropped decline lower fewer less smaller lose lost loss; fast faster fastest quicker | slow slower
+slowest; better best improve improved | worse worst worsen degrade deteriorate; above | below; before | after; first |
+last; early | late; earlier | later; large largest | small smallest; high highest | low lowest; upper | lower; long
+longer longest | short shorter shortest; most | least; minimum minimal minimize | maximum maximal maximize; strong
+stronger | weak weaker; easy easier | difficult hard harder; old older oldest | new newer newest young younger; positive
+| negative; true | false; enable | disable; include included | exclude excluded; accept accepted | reject rejected;
+allow permit | forbid prevent prohibit; encrypt encryption | decrypt decryption; advance | retreat; buy bought | sell
+sold; open | close closed; exceed exceeded | under; stable | unstable; possible | impossible; secure | insecure;
+significant | insignificant; dependent | independent; sufficient | insufficient; complete | incomplete; male men man |
+female women woman; always | never; all every | some few none
+"""
 _Pole = tuple[int, bool]  # the number of a pair of opposites, and whether it is the second of them
 
 
@@ -48,7 +47,7 @@ def _stem(word: str) -> str:
 
 
 _POLES: dict[str, set[_Pole]] = {}
-for _number, _pair in enumerate(_OPPOSITES):
+for _number, _pair in enumerate(_OPPOSITES.split(";")):
     for _side, _forms in enumerate(_pair.split("|")):
         for _form in _forms.split():
             _POLES.setdefault(_stem(_form), set()).add((_number, bool(_side)))

@@ -98,8 +98,8 @@ _SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
 # What Pint takes for a unit, but is hardly ever one behind a number in a paper. Of the letters only these are.
 _LETTERS = "KVWJhsmgLΩ"
 _NO_UNITS = frozenset(
-    "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch pica"
-    " point points pole poles rad rod rods slug stone turn turns us".split()
+    "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch"
+    " pica point points pole poles rad rod rods slug stone turn turns us".split()
 )
 _SIGNS_AND_WORDS = (
     "% percent pct percentage percentages | ‰ | $ dollar dollars usd | € euro euros eur | £ pounds gbp | ¥ yen"
@@ -180,7 +180,7 @@ def _base_unit(form: str) -> tuple[str, float, float]:
 
 
 @cache
-def _registry() -> pint.UnitRegistry:
+def _registry() -> pint.UnitRegistry[float]:
     import pint  # 0.25 s
 
     return pint.UnitRegistry(autoconvert_offset_to_baseunit=True)

@@ -1,4 +1,4 @@
-"""Finds what a statement says and its source does not: numbers, units, names, identifiers, quoted words, "not". Pure."""
+"""Finds what a statement says and its source does not: numbers, units, names, quoted words, "not". Pure."""
 
 from __future__ import annotations
 
