@@ -24,6 +24,13 @@ MUCH_BETTER = 0.1
 # A quoted statement has all its content words in one sentence of the paper in this order, and of all its words this
 # share. With fewer words it may be a quote of anything.
 QUOTED_IN_ORDER, QUOTED_WORDS = 0.8, 4
+# Words that widen, narrow or frame a claim: a quote has those that its sentence has, and no other.
+_SCOPE = frozenset(
+    "all any assume assumed believe believed can claim claimed could each every false falsely few if many may might"
+    " most must never only possibly should some sometimes suggest suggested suppose unclear unknown unless whether"
+    " would".split()
+)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,7 @@ def is_quoted(statement: str, source: Attribution) -> bool:
     content = [token for token in tokenize(statement) if token in words]
     return len(written) >= QUOTED_WORDS and any(
         share(words, tokens_of(sentence.text)) == 1
+        and _SCOPE.intersection(written) == _SCOPE.intersection(words_of(sentence.text))
         and in_order(content, tokenize(sentence.text)) == len(content)
         and in_order(written, words_of(sentence.text)) >= QUOTED_IN_ORDER * len(written)
         for sentence in source.sentences

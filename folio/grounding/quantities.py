@@ -22,6 +22,7 @@ class Quantity:
 
     number: float
     step: float  # what one more in its last digit would add to the number
+    scale: float  # 1e6 for "million"
     value: float  # with its scale, in base units; not finite where a float cannot hold it
     value_step: float
     unit: str  # the base unit, such as "meter"; "%" or a currency's sign; "" for none or an unknown one
@@ -49,7 +50,7 @@ class Quantity:
                 return True
         elif (self.unit and other.unit) or (self.unit and other.counted) or (self.counted and other.unit):
             return False
-        return _is_near(self.number, self.step, other.number, other.step)
+        return not (1 != self.scale != other.scale != 1) and _is_near(self.number, self.step, other.number, other.step)
 
 
 def _is_near(value: float, step: float, other: float, other_step: float) -> bool:
@@ -67,8 +68,8 @@ _SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(
     rf"""
-    (?: (?P<currency> [$€£¥] ) [ ]? | (?<![\w/]) (?<![A-Z_]-) )  # not within a word, a date or a name: 5 of GPT-5
-    (?P<sign> (?<![\w)%][ ]) - (?=[\d.]) )?
+    (?: (?P<currency> [$€£¥] ) [ ]? | (?<![\w/]) (?<![A-Z_]-) (?<!\d\.) )  # not within a word, date, name: GPT-5, v1.2
+    (?P<sign> (?<![\d)%][ ]) - (?=[\d.]) )?
     (?: (?P<digits> \d{{1,3}} (?:,\d{{3}}){{1,9}} (?:\.\d+)? (?!,?\d)    # 155,000
                   | \d{{1,3}} (?:[ ]\d{{3}}){{1,9}} (?!\d)               # 155 000
                   | \d+ (?:\.\d+)? | \.\d+ )
@@ -82,7 +83,7 @@ _NUMBER = re.compile(
     re.I | re.X,
 )
 _UNIT = re.compile(
-    r"[ -]?(?P<unit>[%‰$€£¥°℃℉]|° ?[CF]\b|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
+    r"[ -]?(?P<unit>° ?[CF]\b|[%‰$€£¥°℃℉]|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s)\b")
 _COUNTED = re.compile(
@@ -93,6 +94,7 @@ _REFERENCE = re.compile(
     r"s?\.? ?\(?)$"
 )
 _SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
+_AREA = re.compile(r"\b(square|cubic) ([a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]*)")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
 # What Pint takes for a unit, but is hardly ever one behind a number in a paper. Of the letters only these are.
@@ -119,7 +121,8 @@ def normal(text: str) -> str:
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda found: f"^{unicodedata.normalize('NFKC', found.group())}", text)
         text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text.translate(_SIGNS))
-    return " ".join(text.split()).replace("per cent", "percent")
+    text = " ".join(text.split()).replace("per cent", "percent")
+    return _AREA.sub(lambda found: f"{found[2]}^{2 if found[1] == 'square' else 3}", text)
 
 
 def _read(text: str) -> Iterator[Quantity]:
@@ -134,6 +137,7 @@ def _read(text: str) -> Iterator[Quantity]:
         yield Quantity(
             number,
             step,
+            scale,
             value=number * scale * factor + offset,
             value_step=step * scale * factor,
             unit=unit,
