@@ -30,7 +30,6 @@ _SCOPE = frozenset(
     " most must never only possibly should some sometimes suggest suggested suppose unclear unknown unless whether"
     " would".split()
 )
-)
 
 
 @dataclass(frozen=True, slots=True)

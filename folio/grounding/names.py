@@ -10,8 +10,8 @@ from folio.text import STOP_WORDS
 
 _ADDRESS = re.compile(r"(?:https?://|www\.|doi:\s?|arxiv:\s?)[^\s<>\"”»]+|\b10\.\d{4,9}/[^\s<>\"”»]+", re.I)
 _WORD = re.compile(r"[^\W_](?:[\w'’]*\w)?(?:[-._/][^\W_]\w*)*")
-# With a digit, and yet no identifier: 5km, 10-fold, 1990s, 3D, 20th; mid-2019, step-5
-_MEASURE = re.compile(r"\d[\d.,]*(?:-?[^\W\d_]{1,12}[23]?)?")
+# With a digit, and yet no identifier: 5km, 10-fold, 1990s, 3D, 20th, km2; mid-2019, step-5
+_MEASURE = re.compile(r"\d[\d.,]*(?:-?[^\W\d_]{1,12}[23]?)?|[cdkm]?m[23]")
 _PREFIXED = re.compile(r"(?:mid|pre|post|sub|top|early|late|over|under|non|year|day|week|step|level|part)-\d+", re.I)
 # Without a digit, and yet one: KeyGen, DNAse, x_i, numpy.linalg
 _TECHNICAL = re.compile(r"_|[a-z][A-Z]|[A-Z]{2}[a-z]{2}|[^\W\d_]{2}\.[^\W\d_]{2}")
@@ -47,7 +47,7 @@ def identifiers(text: str) -> frozenset[str]:
 def _is_identifier(word: str) -> bool:
     if not any(char.isalpha() for char in word):
         return word.count(".") > 1  # a version: 1.2.3
-    if any(char.isdigit() for char in word):
+    if any(char.isdecimal() for char in word):
         return not (_MEASURE.fullmatch(word) or _PREFIXED.fullmatch(word))
     return bool(_TECHNICAL.search(word))
 

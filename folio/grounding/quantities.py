@@ -68,7 +68,7 @@ _SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(
     rf"""
-    (?: (?P<currency> [$€£¥] ) [ ]? | (?<![\w/]) (?<![A-Z_]-) (?<!\d\.) )  # not within a word, date, name: GPT-5, v1.2
+    (?: (?P<currency> [$€£¥] ) [ ]? | (?<![\w/^]) (?<![A-Z_]-) (?<!\d\.) )  # not within a word, date, name: GPT-5, v1.2
     (?P<sign> (?<![\d)%][ ]) - (?=[\d.]) )?
     (?: (?P<digits> \d{{1,3}} (?:,\d{{3}}){{1,9}} (?:\.\d+)? (?!,?\d)    # 155,000
                   | \d{{1,3}} (?:[ ]\d{{3}}){{1,9}} (?!\d)               # 155 000
@@ -174,7 +174,8 @@ def _base_unit(form: str) -> tuple[str, float, float]:
     if form.lower() in _NO_UNITS or (len(form) == 1 and form.isalpha() and form not in _LETTERS):
         return "", 1.0, 0.0
     try:
-        unit = _registry().Quantity(1.0, form.replace(" per ", "/").replace("° ", "°"))
+        pints = re.sub(r"(?<=[a-zμΩ])\^?(?=-?\d)", "**", form.replace(" per ", "/").replace("° ", "°"))
+        unit = _registry().Quantity(1.0, pints)
         zero = _registry().Quantity(0.0, unit.units).to_base_units()
         one = unit.to_base_units()
     except Exception:  # each kind of nonsense has an error of its own in Pint

@@ -18,9 +18,9 @@ OTTERS, ICE = (
 LONG = "The Aletsch glacier is 23 kilometres long."
 ALPS = (
     "The Aletsch glacier has a length of 23.1 kilometres and an area of 81.7 square kilometres. It is the largest"
-    " glacier of the Alps. Its ice has a thickness of about 900 metres at the Konkordiaplatz. The survey ALS-2011 was led"
-    " by Martin Funk. The front of the glacier retreats by 50 metres each year. The rate of retreat increased after 1980."
-    " The glacier does not reach the valley of the Rhone."
+    " glacier of the Alps. Its ice has a thickness of about 900 metres at the Konkordiaplatz. The survey ALS-2011 was"
+    " led by Martin Funk. The front of the glacier retreats by 50 metres each year. The rate of retreat increased after"
+    " 1980. The glacier does not reach the valley of the Rhone."
 )
 FUR = (
     "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin. No other mammal has a denser"

@@ -14,7 +14,7 @@ from folio.grounding.names import has_identifier, has_name, identifiers, key, na
         ("See CVE-2021-44228, x_1, v1.2, numpy.linalg.", {"CVE-2021-44228", "x_1", "v1.2", "numpy.linalg"}, set()),
         ("At https://a.org/b-1.", {"https://a.org/b-1"}, set()),
         ("doi: 10.21105/jose.00013, then", {"doi: 10.21105/jose.00013"}, set()),
-        ("It took 5km, 10-fold, in the 1990s, mid-2019, a 3D step-5 thing.", set(), set()),
+        ("It took 5km, 5 km² or km2, 10-fold, in the 1990s, mid-2019, a 3D step-5 thing.", set(), set()),
         ("They used Adam on GPUs.", set(), {"Adam", "GPU"}),
         ("Adam is used. Then Bob wrote: The end.", set(), {"Bob"}),
         ("SGD is Folio's choice.", set(), {"SGD", "Folio"}),

@@ -33,6 +33,7 @@ def read(text: str) -> list[tuple[float, str]]:
         ("٢٣ of them", [(23, "")]),
         ("10-20 km", [(10, ""), (20_000, "meter")]),
         ("5 km, 5-km, 5km, 5 kilometres, 5-kilometer", [(5000, "meter")] * 5),
+        ("5 km², 5 km2, 5 km^2, 5 square kilometres, 5 square kilometers", [(5e6, "meter ** 2")] * 5),
         ("5 m, 5 m long, 5m", [(5, "meter")] * 3),
         ("5 %, 5 percent, 5 per cent, 5%", [(5, "%")] * 4),
         ("$5, 5 USD, 5 dollars, US$5", [(5, "$")] * 4),
