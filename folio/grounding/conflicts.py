@@ -7,16 +7,14 @@ from functools import lru_cache
 
 from folio.grounding.names import identifiers, key, names
 from folio.grounding.negation import DENIALS, denies, opposes
-from folio.grounding.quantities import Quantity, quantities
+from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, citation
 from folio.grounding.words import share, telling, tokens_of
 from folio.text import tokenize
 from folio.types import Citation
 
-# Passages shown to disagree with a statement, at most.
-MOST_AGAINST = 2
-# A passage with less than this share of a statement's words is about something else, and cannot disagree with it.
-LEAST_SHARED = 0.4
+MOST_AGAINST = 2  # passages shown to disagree with a statement
+LEAST_SHARED = 0.4  # the share of a statement's words in a passage that can disagree with it
 # Two sentences with this Dice coefficient are about the same thing; denials need the higher one.
 SAME_TOPIC, SAME_CLAIM = 0.6, 0.7
 
@@ -47,7 +45,7 @@ def conflict(statement: str, other: str) -> bool:
     similarity = _dice(topic, other_topic)
     if similarity < SAME_TOPIC:
         return False
-    ones, others = _numbers(statement), _numbers(other)
+    ones, others = ([n for n in quantities(text) if not n.is_reference] for text in (statement, other))
     first = [number for number in ones if not number.is_among(others)]
     second = [number for number in others if not number.is_among(ones)]
     if not first and not second:
@@ -55,7 +53,10 @@ def conflict(statement: str, other: str) -> bool:
     if not named or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
         return False
     one, another = first[0], second[0]
-    are_dates = len(ones) > 1 and _is_year(one) and _is_year(another)  # "in 2019", "in 2020": another occasion
+    # "in 2019", "in 2020": another occasion
+    are_dates = len(ones) > 1 and all(
+        not n.unit and 1800 <= n.value <= 2100 and n.value.is_integer() for n in first + second
+    )
     return one.unit == another.unit and not another.is_among([one]) and not are_dates
 
 
@@ -74,11 +75,3 @@ def _dice(words: frozenset[str], others: frozenset[str]) -> float:
 
 def _named(text: str) -> frozenset[str]:
     return frozenset(key(name) for name in names(text) | identifiers(text))
-
-
-def _numbers(text: str) -> tuple[Quantity, ...]:
-    return tuple(number for number in quantities(text) if not number.is_reference)
-
-
-def _is_year(number: Quantity) -> bool:
-    return not number.unit and 1800 <= number.value <= 2100 and number.value == int(number.value)

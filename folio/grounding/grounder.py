@@ -19,8 +19,7 @@ from folio.types import Citation, Claim, Evidence
 # The least share of a statement's words that its source must have, averaged with that of the statements before it: an
 # answer that keeps to its evidence has earned it. A source that the writer named needs less than one that was found.
 LEAST_NAMED, LEAST_FOUND, BEFORE = 0.6, 0.71, 0.5
-# A named source is kept unless another one has this much more of the statement's words.
-MUCH_BETTER = 0.1
+MUCH_BETTER = 0.1  # a named source is kept unless another one has this much more of the statement's words
 # A quoted statement has all its content words in one sentence of the paper in this order, and of all its words this
 # share. With fewer words it may be a quote of anything.
 QUOTED_IN_ORDER, QUOTED_WORDS = 0.8, 4

@@ -109,14 +109,10 @@ def has_name(name: str, words: str) -> bool:
     if f" {plain} " in words or f" {plain}s " in words or (plain.endswith("s") and f" {plain[:-1]} " in words):
         return True
     if name.isupper():
-        return _is_spelled_out(plain, words) or (len(plain) > 3 and has_identifier(name, words))
+        initials, of_content = _initials(words)  # consecutive words may spell it out: long short-term memory for LSTM
+        is_spelled_out = len(plain) > 1 and (plain in of_content or (len(plain) > 2 and plain in initials))
+        return is_spelled_out or (len(plain) > 3 and has_identifier(name, words))
     return f" {plain[: max(4, len(plain) - 3)]}" in words
-
-
-def _is_spelled_out(acronym: str, words: str) -> bool:
-    """Whether consecutive words begin with an acronym's letters: long short-term memory for LSTM."""
-    initials, of_content = _initials(words)
-    return len(acronym) > 1 and (acronym in of_content or (len(acronym) > 2 and acronym in initials))
 
 
 @lru_cache(maxsize=512)

@@ -11,11 +11,10 @@ from folio.text import tokenize
 # Words that speak of the source or join statements; the source need not have them.
 _FRAME = frozenset(
     tokenize(
-        "according paper papers article study studies author authors evidence source sources passage document report"
-        " reports reported state states stated describe describes described mention mentions mentioned note notes noted"
-        " explain explains explained write say says said provided given context text section researchers also"
-        " additionally furthermore moreover overall summary specifically respectively therefore however indicate"
-        " indicates indicated discuss discusses discussed stands don doesn didn isn aren wasn weren can couldn yes"
+        "according paper article study author evidence source passage document report state describe mention note"
+        " explain write say said provided given context text section researchers additionally furthermore moreover"
+        " overall summary specifically respectively therefore however indicate discuss stands don doesn didn isn"
+        " aren wasn weren couldn yes"
     )
 )
 # Two words with the same first letters, this many, are forms of one word: optimisation, optimizes.

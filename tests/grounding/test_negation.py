@@ -25,8 +25,6 @@ OPPOSED = [
     ("It happens before training.", "It happens after training."),
     ("It enables caching.", "It disables caching."),
     ("The result was positive.", "The result was negative."),
-    ("The server rejects the request.", "The server accepts the request."),
-    ("The policy permits access.", "The policy prevents access."),
     ("It is the first layer.", "It is the last layer."),
     ("The scheme is secure.", "The scheme is insecure."),
     ("The tongue advances each year.", "The tongue retreats each year."),
@@ -34,7 +32,6 @@ OPPOSED = [
 SAME = [
     ("X improves Y.", "X improves Y."),
     ("Y is not improved by X.", "X does not improve Y."),
-    ("X does not improve Y.", "X fails to improve Y."),
     ("X improves both Y and Z.", "X improves not only Y but also Z."),
     ("X works.", "X does not always work."),
     ("There is no doubt that it works.", "It works."),
