@@ -25,9 +25,8 @@ MUCH_BETTER = 0.1  # a named source is kept unless another one has this much mor
 QUOTED_IN_ORDER, QUOTED_WORDS = 0.8, 4
 # Words that widen, narrow or frame a claim: a quote has those that its sentence has, and no other.
 _SCOPE = frozenset(
-    "all any assume assumed believe believed can claim claimed could each every false falsely few if many may might"
-    " most must never only possibly should some sometimes suggest suggested suppose unclear unknown unless whether"
-    " would".split()
+    "all any believed can claimed could each every false falsely few if many may might most must never only possibly"
+    " should some sometimes suggest suggested unclear unknown unless whether would".split()
 )
 
 

@@ -95,7 +95,6 @@ _REFERENCE = re.compile(
 )
 _SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
 _AREA = re.compile(r"\b(square|cubic) ([a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]*)")
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
 # What Pint takes for a unit, but is hardly ever one behind a number in a paper. Of the letters only these are.
 _LETTERS = "KVWJhsmgLΩ"
@@ -103,10 +102,8 @@ _NO_UNITS = frozenset(
     "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch"
     " pica point points pole poles rad rod rods slug stone turn turns us".split()
 )
-_SIGNS_AND_WORDS = (
-    "% percent pct percentage percentages | ‰ | $ dollar dollars usd | € euro euros eur | £ pounds gbp | ¥ yen"
-)
-_SIGN_OF = {word: forms.split()[0] for forms in _SIGNS_AND_WORDS.split("|") for word in forms.split()}
+_SYMBOLS = "% percent pct percentage percentages|‰|$ dollar dollars usd|€ euro euros eur|£ pounds gbp|¥ yen"
+_SIGN_OF = {word: forms.split()[0] for forms in _SYMBOLS.split("|") for word in forms.split()}
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +117,7 @@ def normal(text: str) -> str:
     """The text on one line with one form of dashes, digits and exponents."""
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda found: f"^{unicodedata.normalize('NFKC', found.group())}", text)
-        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text.translate(_SIGNS))
+        text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_SIGNS))
     text = " ".join(text.split()).replace("per cent", "percent")
     return _AREA.sub(lambda found: f"{found[2]}^{2 if found[1] == 'square' else 3}", text)
 

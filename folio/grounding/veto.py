@@ -48,8 +48,5 @@ def _counts_others(number: Quantity, there: Sequence[Quantity]) -> bool:
     same = [other for other in there if number.is_among([other])]
     if not (number.counted and same) or any(not other.counted or other.counted & number.counted for other in same):
         return False
-    return any(
-        other.counted and (other.counted <= number.counted or number.counted <= other.counted)
-        for other in there
-        if other not in same
-    )
+    others = [other.counted for other in there if other.counted and other not in same]
+    return any(counted <= number.counted or number.counted <= counted for counted in others)

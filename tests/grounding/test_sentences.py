@@ -51,12 +51,6 @@ def test_the_citation_of_a_span_is_its_longest_part_on_one_page() -> None:
         citation(piece, 7, 9, 0.5)  # white space
 
 
-def test_a_label_that_is_printed_is_told() -> None:
-    (piece,) = evidence_of(hits_on("Otters float.", "They eat."))
-    labelled = replace(piece, paper=replace(piece.paper, pages=PageMap(piece.paper.pages.starts, ("iv", ""))))
-    assert [citation(labelled, *span, 1.0).label for span in ((0, 13), (15, 24))] == ["iv", "2"]
-
-
 _WORDS = "The cat Fig. sat. on 3 2. 4.5 mats. Why? not A  b  c 文 Otter\n \n\n • | \ud800 \u202e".split(" ")
 TEXTS = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=30).map(" ".join).filter(str.strip)
 
