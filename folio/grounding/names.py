@@ -56,7 +56,8 @@ def _is_identifier(word: str) -> bool:
 def names(text: str) -> frozenset[str]:
     """Words capitalised within a sentence, and acronyms anywhere. Acronyms alone if most words are capitalised."""
     label = match.end() if (match := _LABEL.match(text)) else 0
-    found = [(match.group(), match.start()) for match in _WORD.finditer(_ADDRESS.sub(" ", text))]
+    without = _ADDRESS.sub(lambda address: " " * len(address[0]), text)  # what is left stays where it was
+    found = [(match.group(), match.start()) for match in _WORD.finditer(without)]
     words = [
         (word, start >= label and not _BEGINS.search(text, max(0, start - 4), start))
         for word, start in found

@@ -12,7 +12,7 @@ from folio.grounding.names import has_identifier, has_name, identifiers, key, na
     [
         ("It is ML-KEM-768 with SHA3-256.", {"ML-KEM-768", "SHA3-256"}, set()),
         ("See CVE-2021-44228, x_1, v1.2, numpy.linalg.", {"CVE-2021-44228", "x_1", "v1.2", "numpy.linalg"}, set()),
-        ("At https://a.org/b-1.", {"https://a.org/b-1"}, set()),
+        ("At https://a.org/b-1. Trees grow, says Bob. Birds too.", {"https://a.org/b-1"}, {"Bob"}),
         ("It took 5km, 5 km² or km2, 10-fold, in the 1990s, mid-2019, a 3D step-5 thing.", set(), set()),
         ("They used Adam on GPUs.", set(), {"Adam", "GPU"}),
         ("SGD is Folio's choice.", set(), {"SGD", "Folio"}),
