@@ -15,11 +15,13 @@ from typing import Protocol
 from folio.answer.output_parser import LONGEST_SENTENCE, Heading, ParsedSentence
 from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.errors import ModelError
+from folio.grounding.attribution import Attribution
+from folio.grounding.conflicts import against
 from folio.grounding.grounder import Finding, Grounder, citations_of
-from folio.grounding.sentences import citation
+from folio.grounding.sentences import citations
 from folio.grounding.veto import Fault
 from folio.grounding.words import held_of, telling, tokens_of
-from folio.protocols import Entailment, Verifier
+from folio.protocols import Claim, Entailment, Verifier
 from folio.types import ANALYSIS, SUMMARY, Checking, RejectedSentence, Section, Sentence, Style
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
@@ -28,6 +30,7 @@ MOST_REPEATS = 5
 LEAST_ENTAILED = 0.5
 # A quote with fewer words says nothing by itself.
 LEAST_QUOTE = 5
+NOWHERE = Attribution((), "", "", 0.0)
 TOO_LONG = Fault("too long", "it is too long for one sentence")
 NOT_ENTAILED = Fault("verifier", "the verifier finds that it does not follow from the cited sentences")
 NOT_QUOTED = Fault("strict", "it is not in the words of the paper")
@@ -138,7 +141,7 @@ class Validator:
             seen.add(key)
             repeats = 0
             if len(part.text) > LONGEST_SENTENCE:
-                yield _Statement(Finding.unread(part.text, TOO_LONG), section, True)
+                yield _Statement(Finding(part.text, NOWHERE, "left out", TOO_LONG), section, True)
                 continue
             finding = self.grounder.find(part.text, part.support, part.markers, leads_in=part.text.endswith(":"))
             yield _Statement(finding, section, bool(part.markers or part.support))
@@ -152,7 +155,7 @@ class Validator:
         if self.verifier is None or not waiting:
             return ""
         yield Checking(len(waiting))
-        verdicts = self.verifier.entails([statement.finding.claim for statement in waiting])
+        verdicts = self.verifier.entails([_claim(statement.finding) for statement in waiting])
         left, problem = len(waiting), ""
         while self._queue:
             statement = self._queue.popleft()
@@ -194,10 +197,10 @@ class Validator:
 
     def _sentence(self, finding: Finding, section: Section, verified_by: str) -> Sentence:
         quotes = citations_of(finding)
-        against = self.grounder.against(finding.statement, quotes)
+        others = against(finding.statement, quotes, self.grounder.sentences)
         if finding.outcome == "quoted":
-            return Sentence(finding.statement, quotes, against, section)
-        return Sentence(finding.statement, quotes, against, section, "reworded", verified_by)
+            return Sentence(finding.statement, quotes, others, section)
+        return Sentence(finding.statement, quotes, others, section, "reworded", verified_by)
 
     def _instead(self, statement: _Statement) -> Iterator[Part]:
         """The quote of a statement whose own words would point at one that is left out."""
@@ -206,8 +209,8 @@ class Validator:
         plain = " ".join(nearest.text.split())
         yield from self._reject(text, DANGLES)
         if len(plain.split()) >= LEAST_QUOTE and not _POINTS_BACK.match(plain):
-            quote = citation(nearest.evidence, nearest.start, nearest.end, 1.0)
-            yield from self._show(Sentence(plain, (quote,), (), statement.section, instead_of=text))
+            quotes = citations(nearest.evidence, nearest.start, nearest.end, 1.0)
+            yield from self._show(Sentence(plain, tuple(quotes), (), statement.section, instead_of=text))
 
     def _reject(self, text: str, fault: Fault) -> Iterator[Part]:
         self._last_left_out = True
@@ -226,6 +229,10 @@ class Validator:
                 yield Sentence(best.text, best.citations, best.against, sentence.section, instead_of=self._lost_first)
         self._shown += 1
         yield sentence
+
+
+def _claim(finding: Finding) -> Claim:
+    return Claim(finding.statement, finding.source.context, finding.source.titles.partition("\n")[0])
 
 
 def parts_of(

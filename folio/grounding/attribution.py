@@ -9,10 +9,8 @@ from folio.grounding.quantities import Quantity, quantities
 from folio.grounding.sentences import EvidenceSentence, neighbours
 from folio.grounding.words import held_of, share, telling, tokens_of
 
-# Sentences that a statement is attributed to, at most.
-MOST_SENTENCES = 4
-# A further sentence must add this share of the statement's words, or a number that is still missing.
-LEAST_GAIN = 0.2
+MOST_SENTENCES = 4  # that a statement is attributed to
+LEAST_GAIN = 0.2  # the share of the statement's words that a further sentence must add, or else a missing number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,7 @@ def attribute(statement: str, among: Sequence[EvidenceSentence], everything: Seq
 
     Greedy: next is the sentence with the highest Dice coefficient to the words that are still open.
     """
-    words = telling(statement)
-    return of_sentences(statement, _chosen(words, quantities(statement), among), everything)
+    return of_sentences(statement, _chosen(telling(statement), quantities(statement), among), everything)
 
 
 def of_sentences(
@@ -56,16 +53,15 @@ def _chosen(
     missing, chosen, still_open = list(numbers), list[EvidenceSentence](), words
 
     def closeness(sentence: EvidenceSentence) -> float:
-        there = left[sentence]
-        return 2 * len(held_of(still_open, there)) / (len(words) + len(there)) if there else 0.0
+        return 2 * len(held_of(still_open, left[sentence])) / (len(words) + len(left[sentence]) or 1)
 
     while left and len(chosen) < MOST_SENTENCES:
         best = max(left, key=closeness)
         if len(held_of(still_open, left[best])) < max(1.0, LEAST_GAIN * len(words)):
-            holders = [s for s in left if missing and _has_any(missing, s) and held_of(words, left[s])]
+            holders = {s: held for s, there in left.items() if (held := held_of(words, there)) and _has_any(missing, s)}
             if not holders or not chosen:
                 break
-            best = max(holders, key=lambda sentence: len(held_of(words, left[sentence])))
+            best = max(holders, key=lambda sentence: len(holders[sentence]))
         still_open -= held_of(still_open, left.pop(best))
         missing = [number for number in missing if not number.is_among(quantities(best.text))]
         chosen.append(best)
@@ -73,5 +69,4 @@ def _chosen(
 
 
 def _has_any(numbers: Sequence[Quantity], sentence: EvidenceSentence) -> bool:
-    there = quantities(sentence.text)
-    return any(number.is_among(there) for number in numbers)
+    return any(number.is_among(quantities(sentence.text)) for number in numbers)

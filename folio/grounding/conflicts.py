@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from folio.grounding.names import identifiers, key, names
 from folio.grounding.negation import DENIALS, denies, opposes
-from folio.grounding.quantities import Quantity, quantities
+from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, citation
 from folio.grounding.words import share, telling, tokens_of
 from folio.text import tokenize
 from folio.types import Citation
 
-# Passages shown to disagree with a statement, at most.
-MOST_AGAINST = 2
-# A passage with less than this share of a statement's words is about something else, and cannot disagree with it.
-LEAST_SHARED = 0.4
+MOST_AGAINST = 2  # passages shown to disagree with a statement
+LEAST_SHARED = 0.4  # the share of a statement's words in a passage that can disagree with it
 # Two sentences with this Dice coefficient are about the same thing; denials need the higher one.
 SAME_TOPIC, SAME_CLAIM = 0.6, 0.7
 
@@ -27,15 +25,12 @@ def against(
     """What other papers than those cited say to the contrary, or with another number for the same thing."""
     cited = {quote.paper.id for quote in citations}
     words = telling(statement)
-
-    def found() -> Iterator[Citation]:
-        for sentence in sentences:
-            if sentence.evidence.paper.id not in cited:
-                shared = share(words, tokens_of(sentence.text))
-                if shared >= LEAST_SHARED and conflict(statement, sentence.text):
-                    yield citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared)))
-
-    return tuple(sorted(found(), key=lambda quote: -quote.support)[:MOST_AGAINST])
+    found = []
+    for sentence in (sentence for sentence in sentences if sentence.evidence.paper.id not in cited):
+        shared = share(words, tokens_of(sentence.text))
+        if shared >= LEAST_SHARED and conflict(statement, sentence.text):
+            found.append(citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared))))
+    return tuple(sorted(found, key=lambda quote: -quote.support)[:MOST_AGAINST])
 
 
 def conflict(statement: str, other: str) -> bool:
@@ -43,21 +38,26 @@ def conflict(statement: str, other: str) -> bool:
 
     Two numbers are of the same thing where both sentences name it and no word distinguishes it.
     """
+    named = _named(statement)
+    if named != _named(other):
+        return False
     topic, other_topic = _topic(statement), _topic(other)
     similarity = _dice(topic, other_topic)
-    if similarity < SAME_TOPIC or _named(statement) != _named(other):
+    if similarity < SAME_TOPIC:
         return False
-    ones, others = _numbers(statement), _numbers(other)
+    ones, others = ([n for n in quantities(text) if not n.is_reference] for text in (statement, other))
     first = [number for number in ones if not number.is_among(others)]
     second = [number for number in others if not number.is_among(ones)]
     if not first and not second:
         return similarity >= SAME_CLAIM and (denies(statement, other) or opposes(statement, other))
-    if not _named(statement) or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
+    if not named or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
         return False
     one, another = first[0], second[0]
-    if one.unit != another.unit or another.is_among([one]):
-        return False
-    return len(ones) == 1 or not (_is_year(one) and _is_year(another))
+    # "in 2019", "in 2020": another occasion
+    are_dates = len(ones) > 1 and all(
+        not n.unit and 1800 <= n.value <= 2100 and n.value.is_integer() for n in first + second
+    )
+    return one.unit == another.unit and not another.is_among([one]) and not are_dates
 
 
 @lru_cache(maxsize=4096)
@@ -75,11 +75,3 @@ def _dice(words: frozenset[str], others: frozenset[str]) -> float:
 
 def _named(text: str) -> frozenset[str]:
     return frozenset(key(name) for name in names(text) | identifiers(text))
-
-
-def _numbers(text: str) -> tuple[Quantity, ...]:
-    return tuple(number for number in quantities(text) if not number.refers)
-
-
-def _is_year(number: Quantity) -> bool:
-    return not number.unit and 1800 <= number.value <= 2100 and number.value == int(number.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -17,23 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in a text.
-
-    number: the digits alone. value: with its scale ("1.2 million" is 1,200,000), in base units: 5 km are 5,000. unit:
-    the base unit,
-    such as "meter"; "%" or a currency's sign; "" for none or an unknown one. step: what one more in its last digit
-    would add to the value.
-    """
+    """A number in a text. "1.2 million" is the number 1.2 and the value 1,200,000; 5 km are the value 5,000."""
 
     number: float
-    value: float
-    unit: str = ""
-    step: float = 0.0
-    of: frozenset[str] = frozenset()  # the next two words, if they are no unit: "12 short exercises"
-    is_spelled: bool = False  # "twelve"
-    written: str = ""  # as it stands in the text
-    with_unit: str = ""  # the same with its unit
-    refers: bool = False  # "Table 3", "[12]"
+    step: float  # what one more in its last digit would add to the number
+    scale: float  # 1e6 for "million"
+    value: float  # with its scale, in base units; not finite where a float cannot hold it
+    value_step: float
+    unit: str  # the base unit, such as "meter"; "%" or a currency's sign; "" for none or an unknown one
+    written: str  # as it stands in the text
+    with_unit: str  # the same with its unit
+    counted: frozenset[str]  # the next two words, if they are no unit: "12 short exercises"
+    is_spelled: bool  # "twelve"
+    is_reference: bool  # "Table 3", "[12]"
 
     def is_among(self, others: Iterable[Quantity]) -> bool:
         """Whether one of the others is this number, or this number rounded, and has no other unit.
@@ -43,21 +40,20 @@ class Quantity:
         return any(self._is(other) for other in others)
 
     def _is(self, other: Quantity) -> bool:
-        if self.unit == other.unit and _near(abs(self.value), self.step, abs(other.value), other.step):
+        if not (math.isfinite(self.value) and math.isfinite(other.value)):
+            return self.written == other.written
+        if self.unit == other.unit and _is_near(abs(self.value), self.value_step, abs(other.value), other.value_step):
             return True
-        if self.unit == "%" and not other.unit:
-            return self._is_bare(other) or _near(self.value / 100, self.step / 100, other.value, other.step)
-        if other.unit == "%" and not self.unit:
-            return self._is_bare(other) or _near(self.value * 100, self.step * 100, other.value, other.step)
-        counts = (self.of and other.unit) or (other.of and self.unit)
-        return not ((self.unit and other.unit) or counts) and self._is_bare(other)
-
-    def _is_bare(self, other: Quantity) -> bool:
-        scale = self.number / self.value if self.value else 1.0
-        return self.number == other.number or _near(self.number, self.step * scale, other.number, other.step)
+        if {self.unit, other.unit} == {"%", ""}:
+            times = 0.01 if self.unit else 100.0
+            if _is_near(self.value * times, self.value_step * times, other.value, other.value_step):
+                return True
+        elif (self.unit and other.unit) or (self.unit and other.counted) or (self.counted and other.unit):
+            return False
+        return not (1 != self.scale != other.scale != 1) and _is_near(self.number, self.step, other.number, other.step)
 
 
-def _near(value: float, step: float, other: float, other_step: float) -> bool:
+def _is_near(value: float, step: float, other: float, other_step: float) -> bool:
     """Whether two values are equal, or the first is the other one rounded to its last digit."""
     apart = abs(value - other)
     return apart <= 1e-9 * abs(value) or (other_step < step and apart <= 0.501 * step)
@@ -66,50 +62,53 @@ def _near(value: float, step: float, other: float, other_step: float) -> bool:
 _ONES = "one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_SPELLED = {word: number for number, word in enumerate(f"{_ONES} {_TEENS}".split(), 1)} | {
-    word: 10 * number for number, word in enumerate(_TENS.split(), 2)
-}
-_ANY = "|".join(_SPELLED)
-_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6}
-_SCALES |= {"b": 1e9, "bn": 1e9}
+_SPELLED = {word: number for number, word in enumerate(f"{_ONES} {_TEENS}".split(), 1)}
+_SPELLED |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6}
+_SCALES |= {"billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(
-    r"(?<![\w/])(?<![A-Z_]-)(?P<sign>(?<![\w)%] )-(?=[\d.]))?"
-    rf"(?:(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?![\d,]*\d)|\d{{1,3}}(?: \d{{3}})+(?!\d)|\d+(?:\.\d+)?|\.\d+)"
-    rf"|(?P<word>(?:{_TENS.replace(' ', '|')})[- ](?:{_ONES.replace(' ', '|')})\b|(?:{_ANY})\b))"
-    r"(?: ?[×x·*⋅] ?10 ?\^? ?[({]?(?P<power>-?\d{1,3})[)}]?|e(?P<e>[-+]?\d{1,3})(?!\w)|\^[({]?(?P<raised>-?\d{1,2})[)}]?)?"
-    r"(?:[ -]?(?P<scale>hundred|thousand|million|billion|trillion|bn\b|[kmb](?=[ .,;:)]|$)))?",
-    re.I,
+    rf"""
+    (?: (?P<currency> [$€£¥] ) [ ]? | (?<![\w/^]) (?<![A-Z_]-) (?<!\d\.) )  # not within a word, date, name: GPT-5, v1.2
+    (?P<sign> (?<![\d)%][ ]) - (?=[\d.]) )?
+    (?: (?P<digits> \d{{1,3}} (?:,\d{{3}}){{1,9}} (?:\.\d+)? (?!,?\d)    # 155,000
+                  | \d{{1,3}} (?:[ ]\d{{3}}){{1,9}} (?!\d)               # 155 000
+                  | \d+ (?:\.\d+)? | \.\d+ )
+      | (?P<word> (?:{_TENS.replace(" ", "|")}) [- ] (?:{_ONES.replace(" ", "|")}) \b | (?:{"|".join(_SPELLED)}) \b ) )
+    (?: [ ]? [×x·*⋅] [ ]? 10 [ ]? \^? [ ]? [({{]? (?P<power> -?\d{{1,9}} ) [)}}]?    # 5 × 10^3
+      | e (?P<e> [-+]?\d{{1,9}} ) (?!\w)                                           # 5e3
+      | \^ [({{]? (?P<raised> -?\d{{1,9}} ) [)}}]? )?                               # 2^128
+    (?: [ -]? (?P<scale> hundred | thousand | million | billion | trillion | bn\b
+      | (?: (?<=\d) (?-i:[kKMbB]) | (?(currency) m | (?!) ) ) (?=[ .,;:)]|$) ) )?    # 110M, but 5 m are metres
+    """,
+    re.I | re.X,
 )
 _UNIT = re.compile(
-    r"[ -]?(?P<unit>[%‰$€£¥°℃℉]|° ?[CF]\b|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
+    r"[ -]?(?P<unit>° ?[CF]\b|[%‰$€£¥°℃℉]|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s)\b")
 _COUNTED = re.compile(
     r"[ -](?!and|or|to|in|of|for|with|per|by|is|was|from|on|at|as|points?\b)[^\W\d_]{3,}(?:[ -][^\W\d_]+)?"
 )
-_REFERS = re.compile(
-    r"(?:\[|§ ?|\b(?:table|tab|figure|fig|section|sec|equation|eq|chapter|appendix|theorem|lemma|algorithm|page|pp?|ref)"
-    r"s?\.? ?\(?)$",
-    re.I,
+_REFERENCE = re.compile(
+    r"(?i:\[|§ ?|\b(?:tab(le)?|fig(ure)?|sec(tion)?|eq(uation)?|chapter|appendix|theorem|lemma|algorithm|page|pp?|ref)"
+    r"s?\.? ?\(?)$"
 )
-_CURRENCY = re.compile(r"(?:US)?([$€£¥]) ?$")
 _SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
-_SIGNS = str.maketrans(
-    {"−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "µ": "μ", "\xa0": " ", "\u202f": " ", "\u2009": " "}
-)
-# Words that Pint takes for units, but that are hardly ever one behind a number in a paper.
+_AREA = re.compile(r"\b(square|cubic) ([a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]*)")
+_SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
+# What Pint takes for a unit, but is hardly ever one behind a number in a paper. Of the letters only these are.
+_LETTERS = "KVWJhsmgLΩ"
 _NO_UNITS = frozenset(
-    "a are as at bar bars barn barns beat beats bit count counts cycle cycles degree dot dots drop drops h hand hands"
-    " in last link links m pace per perch pica point points pole poles rad rod rods scaled slug stone t table us x d b k"
-    " turn turns fps tokens u f e n s c l j g v w y z q p o i r".split()
+    "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch"
+    " pica point points pole poles rad rod rods slug stone turn turns us".split()
 )
-_WORDS = {"percent": "%", "pct": "%", "percentage": "%", "percentages": "%", "euro": "€", "euros": "€", "eur": "€",
-          "dollar": "$", "dollars": "$", "usd": "$", "pounds": "£", "gbp": "£", "yen": "¥", "℃": "°C", "℉": "°F"}  # fmt: skip
+_SYMBOLS = "% percent pct percentage percentages|‰|$ dollar dollars usd|€ euro euros eur|£ pounds gbp|¥ yen"
+_SIGN_OF = {word: forms.split()[0] for forms in _SYMBOLS.split("|") for word in forms.split()}
 
 
 @lru_cache(maxsize=4096)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers of a text, in order. Words such as "one" and ordinals such as "2nd" are none."""
+    """The numbers of a text, in order. The word "one" and ordinals such as "2nd" are none."""
     return tuple(_read(normal(text)))
 
 
@@ -117,61 +116,73 @@ def quantities(text: str) -> tuple[Quantity, ...]:
 def normal(text: str) -> str:
     """The text on one line with one form of dashes, digits and exponents."""
     if not text.isascii():
-        text = _SUPERSCRIPT.sub(
-            lambda found: "^" + unicodedata.normalize("NFKC", found.group()).replace("−", "-"), text
-        )
-        text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit.group())), text.translate(_SIGNS))
-    return " ".join(text.split()).replace("per cent", "percent")
+        text = _SUPERSCRIPT.sub(lambda found: f"^{unicodedata.normalize('NFKC', found.group())}", text)
+        text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_SIGNS))
+    text = " ".join(text.split()).replace("per cent", "percent")
+    return _AREA.sub(lambda found: f"{found[2]}^{2 if found[1] == 'square' else 3}", text)
 
 
 def _read(text: str) -> Iterator[Quantity]:
     for match in _NUMBER.finditer(text):
-        word = (match["word"] or "").lower()
-        if word == "one" or _ORDINAL.match(text, match.end()):
+        word, start, end = (match["word"] or "").lower(), match.start(), match.end()
+        if word == "one" or _ORDINAL.match(text, end):
             continue
-        digits = (match["digits"] or "").replace(",", "").replace(" ", "")
-        value = float(digits) if digits else float(sum(_SPELLED[part] for part in re.split("[- ]", word)))
-        if match["raised"]:
-            value **= int(match["raised"])
+        number, step, scale = _number(match)
+        found = None if match["currency"] else _UNIT.match(text, end)
+        unit, factor, offset = _base_unit(found["unit"]) if found else (match["currency"] or "", 1.0, 0.0)
+        counted = None if unit else _COUNTED.match(text, end)
+        yield Quantity(
+            number,
+            step,
+            scale,
+            value=number * scale * factor + offset,
+            value_step=step * scale * factor,
+            unit=unit,
+            written=match.group().strip(),
+            with_unit=text[start : found.end() if found and unit else end].strip(),
+            counted=frozenset(tokenize(counted.group())) if counted else frozenset(),
+            is_spelled=bool(word),
+            is_reference=bool(_REFERENCE.search(text, max(0, start - 14), start)),
+        )
+
+
+def _number(match: re.Match[str]) -> tuple[float, float, float]:
+    """The number, its step and its scale; infinite where a float cannot hold it."""
+    digits = (match["digits"] or "").replace(",", "").replace(" ", "")
+    words = re.split("[- ]", (match["word"] or "").lower())
+    significant = digits.rstrip("0")  # 155,000 may be rounded, 10 is not
+    zeros = len(digits) - len(significant) if len(significant) > 1 else 0
+    try:
+        number = (float(digits) if digits else float(sum(map(_SPELLED.__getitem__, words)))) ** int(
+            match["raised"] or 1
+        )
+        step = 10.0 ** (-len(digits.partition(".")[2]) if "." in digits else zeros)
         scale = 10.0 ** int(match["power"] or match["e"] or 0) * _SCALES.get((match["scale"] or "").lower(), 1.0)
-        if match["sign"]:
-            value = -value
-        unit, factor, offset, end = "", 1.0, 0.0, match.end()
-        if before := _CURRENCY.search(text, max(0, match.start() - 4), match.start()):
-            unit = before[1]
-        elif found := _UNIT.match(text, match.end()):
-            alone = len(found["unit"]) == 1 and found["unit"].isalpha() and text[match.end()].isspace()
-            if not (alone and re.match(r" \w", text[found.end() :])):  # "in 2019 A model"
-                unit, factor, offset = _base(found["unit"])
-                end = found.end() if unit else end
-        step = scale * factor * 10.0 ** -len(digits.partition(".")[2])
-        if "." not in digits and len(significant := digits.rstrip("0")) > 1:  # 155,000 may be rounded, 10 is not
-            step *= 10.0 ** (len(digits) - len(significant))
-        behind = _COUNTED.match(text, match.end()) if not unit else None
-        of = frozenset(tokenize(behind.group())) if behind else frozenset[str]()
-        refers = bool(_REFERS.search(text, max(0, match.start() - 14), match.start()))
-        whole, written = value * scale * factor + offset, match.group().strip()
-        yield Quantity(value, whole, unit, step, of, bool(word), written, text[match.start() : end].strip(), refers)
+    except (OverflowError, ZeroDivisionError):  # 10^999, 0^-1
+        return math.inf, 0.0, 1.0
+    return -number if match["sign"] else number, step, scale
 
 
 @lru_cache(maxsize=4096)
-def _base(form: str) -> tuple[str, float, float]:
-    """The base unit of a written unit, and what turns a value into it; "" for a word that is no unit."""
-    if (sign := _WORDS.get(form.lower(), form)) in ("%", "‰", "$", "€", "£", "¥"):
+def _base_unit(form: str) -> tuple[str, float, float]:
+    """The base unit of a written one, and the factor and offset that lead to it. "km/mouse" is read as km."""
+    if sign := _SIGN_OF.get(form.lower()):
         return sign, 1.0, 0.0
-    if form.lower() in _NO_UNITS and form not in ("K", "V", "W", "J", "h", "s", "m", "g", "L", "A"):
+    if form.lower() in _NO_UNITS or (len(form) == 1 and form.isalpha() and form not in _LETTERS):
         return "", 1.0, 0.0
     try:
-        unit = _registry().Quantity(1.0, sign.replace(" per ", "/").replace("° ", "°"))
+        pints = re.sub(r"(?<=[a-zμΩ])\^?(?=-?\d)", "**", form.replace(" per ", "/").replace("° ", "°"))
+        unit = _registry().Quantity(1.0, pints)
         zero = _registry().Quantity(0.0, unit.units).to_base_units()
         one = unit.to_base_units()
-    except Exception:  # whatever Pint does not know is no unit; each kind of nonsense has its own error
-        return ("", 1.0, 0.0) if "/" not in form and " " not in form else _base(re.split(r"[ /]", form)[0])
-    return str(one.units), one.magnitude - zero.magnitude, zero.magnitude
+    except Exception:  # each kind of nonsense has an error of its own in Pint
+        first = re.split(r"[ /]", form)[0]
+        return _base_unit(first) if first != form else ("", 1.0, 0.0)
+    return str(one.units), float(one.magnitude - zero.magnitude), float(zero.magnitude)
 
 
 @cache
 def _registry() -> pint.UnitRegistry[float]:
-    import pint
+    import pint  # 0.25 s
 
     return pint.UnitRegistry(autoconvert_offset_to_baseunit=True)

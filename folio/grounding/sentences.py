@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from folio.text import sentence_spans, stripped
 from folio.types import Citation, Evidence
@@ -17,7 +16,7 @@ _LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSentence:
-    """A sentence or table row of the evidence, or the part of it that is on one page."""
+    """A sentence or table row of the evidence."""
 
     number: int  # from 1, over all evidence of an answer
     evidence: Evidence
@@ -44,29 +43,25 @@ def neighbours(of: Iterable[EvidenceSentence], among: Sequence[EvidenceSentence]
     return [among[number - 1] for number in sorted(near)]
 
 
-def citation(evidence: Evidence, start: int, end: int, support: float) -> Citation:
-    """The citation of the span [start, end) of the evidence's text, cut to its longest part on one page.
-
-    Raises ValueError for a span without words.
-    """
+def citations(evidence: Evidence, start: int, end: int, support: float) -> list[Citation]:
+    """The citations of the span [start, end) of the evidence's text: one for each page that it is on."""
+    at, number = evidence.start, evidence.number
     parts = _page_parts(evidence, start, end)
-    first, last = max(parts, key=lambda part: part[1] - part[0], default=(start, start))
-    at = evidence.start
-    return Citation(evidence.paper, at + first, at + last, evidence.text[first:last], evidence.number, support)
+    return [Citation(evidence.paper, at + a, at + b, evidence.text[a:b], number, support) for a, b in parts]
+
+
+def citation(evidence: Evidence, start: int, end: int, support: float) -> Citation:
+    """The longest of these. Raises ValueError for a span without words."""
+    return max(citations(evidence, start, end, support), key=lambda quote: len(quote.quote))
 
 
 def _spans(evidence: Evidence) -> Iterator[tuple[int, int]]:
-    for start, end in chain.from_iterable(_rows(evidence.text, *span) for span in sentence_spans(evidence.text)):
-        yield from _page_parts(evidence, start, end)
-
-
-def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span of a sentence; if it is a table, the span of each row."""
-    if not _CELLS_APART.search(text, start, end):
-        yield start, end
-        return
-    for match in _LINE.finditer(text, start, end):
-        yield match.span()
+    """The spans of sentences, and of the rows of what is a table."""
+    for start, end in sentence_spans(evidence.text):
+        if _CELLS_APART.search(evidence.text, start, end):
+            yield from (match.span() for match in _LINE.finditer(evidence.text, start, end))
+        else:
+            yield start, end
 
 
 def _page_parts(evidence: Evidence, start: int, end: int) -> Iterator[tuple[int, int]]:

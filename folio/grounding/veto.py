@@ -1,4 +1,4 @@
-"""Finds what a statement says and its source does not: numbers, units, names, identifiers, quoted words, "not". Pure."""
+"""Finds what a statement says and its source does not: numbers, units, names, quoted words, "not". Pure."""
 
 from __future__ import annotations
 
@@ -31,15 +31,12 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
             yield Fault("number", f"the number {number.written} cannot be found in it")
         elif _counts_others(number, there):
             yield Fault("count", f"it gives {number.written} for something else")
-    for identifier in sorted(identifiers(statement)):
-        if not has_identifier(identifier, known):
-            yield Fault("identifier", f"the name {identifier} cannot be found in it")
-    for name in sorted(names(statement)):
-        if not has_name(name, known):
-            yield Fault("name", f"the name {name} cannot be found in it")
-    for words in quoted(statement):
-        if key(words) not in known:
-            yield Fault("quoted words", f"the words “{words}” cannot be found in it")
+    for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, known)):
+        yield Fault("identifier", f"the name {identifier} cannot be found in it")
+    for name in sorted(name for name in names(statement) if not has_name(name, known)):
+        yield Fault("name", f"the name {name} cannot be found in it")
+    for words in (words for words in quoted(statement) if key(words) not in known):
+        yield Fault("quoted words", f"the words “{words}” cannot be found in it")
     if denies(statement, source.text):
         yield Fault("negation", "it says the opposite")
     elif opposes(statement, source.text):
@@ -49,6 +46,7 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
 def _counts_others(number: Quantity, there: Sequence[Quantity]) -> bool:
     """Whether a number counts something that its source gives another number for: 12 notebooks for 17 notebooks."""
     same = [other for other in there if number.is_among([other])]
-    if not (number.of and same) or any(not other.of or other.of & number.of for other in same):
+    if not (number.counted and same) or any(not other.counted or other.counted & number.counted for other in same):
         return False
-    return any(other.of and (other.of <= number.of or number.of <= other.of) for other in there if other not in same)
+    others = [other.counted for other in there if other.counted and other not in same]
+    return any(counted <= number.counted or number.counted <= counted for counted in others)

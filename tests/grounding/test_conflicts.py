@@ -1,0 +1,72 @@
+"""Disagreement between papers: another number for the same thing, or a denial."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from folio.grounding import conflicts
+from folio.grounding.conflicts import conflict
+from folio.grounding.grounder import Grounder, citations_of
+from tests.helpers.factories import evidence_on
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other", "expected"),
+    [
+        ("The accuracy of LeNet on images is 78 %.", "On images the accuracy of LeNet is 81 %.", True),
+        ("The Aletsch glacier has a length of 23 km.", "The Aletsch glacier has a length of 22 km.", True),
+        ("The treatment reduces mortality in old adults.", "The treatment increases mortality in old adults.", True),
+        ("The Folio project began in Bern in 1998.", "The Folio project began in Bern in 1999.", True),
+        # Nothing says that it is the same thing
+        ("The model was trained for 90 epochs on images.", "The model was trained for 80 epochs on the images.", False),
+        ("The training set of MNIST has 500 images.", "The test set of MNIST has 300 images.", False),
+        # Other conditions, other things, other words
+        ("In 2019 the rate of deaths in Bern was 5 %.", "In 2020 the rate of deaths in Bern was 5 %.", False),
+        ("The accuracy of LeNet on images is 78.4 %.", "The accuracy of LeNet on images is 78 %.", False),
+        ("The accuracy of LeNet on images is 78 %.", "The accuracy of LeNet on images is 0.78.", False),
+        ("The accuracy of LeNet on images is 78 %.", "The accuracy of LeNet on images is 78 km.", False),
+        ("The accuracy of Adam on images is 78 %.", "The accuracy of Bob on images is 81 %.", False),
+        ("The accuracy of LeNet is in Table 3.", "The accuracy of LeNet is in Table 4.", False),
+        ("It is 5.", "It is 6.", False),
+    ],
+)
+def test_conflict_goes_both_ways(sentence: str, other: str, expected: bool) -> None:
+    assert (conflict(sentence, other), conflict(other, sentence)) == (expected, expected)
+
+
+def against(statement: str, *texts: str) -> list[tuple[int, str]]:
+    """What stands against a statement that the first text holds: the evidence's number, and the quote."""
+    grounder = Grounder(evidence_on(*texts))
+    citations = citations_of(grounder.find(statement, (), (1,)))
+    assert [quote.evidence for quote in citations] == [1]
+    found = conflicts.against(statement, citations, grounder.sentences)
+    assert all(0 < quote.support < 1 for quote in found)
+    return [(quote.evidence, quote.quote) for quote in found]
+
+
+LONG, SHORT = "The Aletsch glacier is 23 kilometres long.", "The Aletsch glacier is 20 kilometres long."
+SLEEP, AWAKE = "The otters sleep in rafts of kelp.", "The otters do not sleep in rafts of kelp."
+
+
+def test_another_paper_is_shown_against_it_from_both_sides() -> None:
+    assert against(LONG, LONG, f"Much is known. {SHORT}", SLEEP) == [(2, SHORT)]
+    assert against(SHORT, SHORT, LONG) == [(2, LONG)]
+    assert against(SLEEP, SLEEP, AWAKE) == [(2, AWAKE)]
+    assert against(AWAKE, AWAKE, SLEEP) == [(2, SLEEP)]
+
+
+def test_what_agrees_or_tells_of_something_else_is_not_against_it() -> None:
+    assert against(LONG, LONG, "The Aletsch glacier is about 23 km long.", "The river is 40 kilometres deep.") == []
+
+
+def test_of_many_that_disagree_the_two_nearest_are_shown() -> None:
+    texts = [f"The great glacier Aletsch of the Alps is {n} kilometres long." for n in (23, 20, 19, 18)]
+    assert [number for number, _ in against(texts[0], *texts)] == [2, 3]
+
+
+def test_a_paper_does_not_stand_against_itself() -> None:
+    first, second = evidence_on(LONG, SHORT)
+    grounder = Grounder([first, replace(second, paper=first.paper)])
+    assert conflicts.against(LONG, citations_of(grounder.find(LONG, (), (1,))), grounder.sentences) == ()

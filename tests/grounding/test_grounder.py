@@ -1,0 +1,196 @@
+"""What is decided about a statement: quoted, reworded or left out, why, and with which quotes."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.grounding.grounder import Finding, Grounder, citations_of
+from folio.types import Evidence
+from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
+
+OTTERS, ICE = (
+    "Otters float in rafts of kelp. They eat 25 urchins.",
+    "The Aletsch glacier is 23 kilometres long. It melts.",
+)
+LONG = "The Aletsch glacier is 23 kilometres long."
+ALPS = (
+    "The Aletsch glacier has a length of 23.1 kilometres and an area of 81.7 square kilometres. It is the largest"
+    " glacier of the Alps. Its ice has a thickness of about 900 metres at the Konkordiaplatz. The survey ALS-2011 was"
+    " led by Martin Funk. The front of the glacier retreats by 50 metres each year. The rate of retreat increased after"
+    " 1980. The glacier does not reach the valley of the Rhone."
+)
+FUR = (
+    "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin. No other mammal has a denser"
+    " fur. Sea otters do not hibernate, e.g. in the winter of Alaska. J. R. Kenyon counted 1,260 animals at Amchitka."
+)
+TRIAL = (
+    "We treated 48 patients with 20 mg of atenolol per day for 12 weeks. The blood pressure decreased by 12 % in the"
+    " treated group. Atenolol did not reduce the heart rate at rest."
+)
+KEM = "ML-KEM-768 has a public key of 1,184 bytes and a ciphertext of 1,088 bytes. It must not reuse a seed."
+SIZES = "Sizes of glaciers follow.\n\nGlacier  Length (km)  Area (km2)\nAletsch  23.1  81.7\nGorner  12.4  53.1\n\nSo."
+HEAT = "Heavy rain caused a great flood of the valley. If the key is kept secret, the scheme of Bob is secure."
+
+
+def find(statement: str, *texts: str, support: tuple[int, ...] = (), pieces: tuple[int, ...] = ()) -> Finding:
+    return Grounder(evidence_on(*texts)).find(statement, support, pieces)
+
+
+def quotes(finding: Finding) -> list[tuple[int, int, str]]:
+    return [(quote.evidence, quote.page, quote.quote) for quote in citations_of(finding)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "rule", "reason"),
+    [
+        ("Its ice is about 800 metres thick at the Konkordiaplatz.", ALPS, "number", "the number 800 cannot"),
+        ("We treated 48 patients with 20 g of atenolol per day for 12 weeks.", TRIAL, "number", "the number 20 cannot"),
+        ("The front of the glacier retreats by 50 km each year.", ALPS, "number", "the number 50 cannot"),
+        ("The blood pressure decreased by 15 % in the treated group.", TRIAL, "number", "the number 15 cannot"),
+        ("The course has 12 notebooks.", "The course has 17 notebooks and 12 exercises.", "count", "it gives 12 for"),
+        ("ML-KEM-512 has a ciphertext of 1,088 bytes.", KEM, "identifier", "the name ML-KEM-512 cannot"),
+        ("The survey ALS-2011 was led by Martin Keller.", ALPS, "name", "the name Keller cannot"),
+        ("An SVM counted 1,260 animals at Amchitka.", FUR, "name", "the name SVM cannot"),
+        ("It says “every mammal has a thin fur” of the otter.", FUR, "quoted words", "the words “every mammal"),
+        ("Sea otters hibernate in the winter of Alaska.", FUR, "negation", "it says the opposite"),
+        ("The glacier reaches the valley of the Rhone.", ALPS, "negation", "it says the opposite"),
+        ("The front of the glacier advances by 50 metres each year.", ALPS, "opposite", "it says the opposite"),
+        ("The sky is blue and the grass is green.", ALPS, "not found", "no evidence says this"),
+        ("Boats sink in rivers of mud and kelp.", OTTERS, "not found", "it does not say this"),
+    ],
+)
+def test_what_is_left_out_and_why(statement: str, text: str, rule: str, reason: str) -> None:
+    found = find(statement, text, pieces=(1,))
+    assert found.outcome == "left out"
+    assert found.fault is not None
+    assert (found.fault.rule, found.fault.reason[: len(reason)]) == (rule, reason)
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("The Aletsch glacier is 23.1 km in length.", ALPS),
+        ("The Aletsch glacier has an area of 81.7 km².", ALPS),
+        ("Martin Funk led the survey ALS-2011.", ALPS),
+        ("Sea otters don't hibernate in winter.", FUR),
+        ("The authors state that “no other mammal has a denser fur”.", FUR),
+        ("ML-KEM-768 has a ciphertext of 1088 B.", KEM),
+        ("The Gorner glacier has a length of 12.4 km.", SIZES),
+    ],
+)
+def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
+    found = find(statement, text, pieces=(1,))
+    assert (found.outcome, found.fault) == ("reworded", None)
+    assert all(quote.support < 1 for quote in citations_of(found))
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "support"),
+    [
+        ("No other mammal has a denser fur.", FUR, 1.0),
+        ("no other  mammal has\na denser fur", FUR, 1.0),
+        ("Gorner  12.4  53.1 is", SIZES.replace("53.1", "53.1 is"), 1.0),
+        ("No mammal has a denser fur.", FUR, 0.99),
+    ],
+)
+def test_support_is_1_for_what_stands_there_word_for_word(statement: str, text: str, support: float) -> None:
+    found = find(statement, text, pieces=(1,))
+    assert found.outcome == "quoted"
+    assert [quote.support for quote in citations_of(found)] == [support]
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("A great flood of the valley caused heavy rain.", HEAT),  # order of roles
+        ("The scheme of Bob is secure.", HEAT),  # a claim without its condition
+        ("Amchitka was counted by 1,260 animals of J. R. Kenyon.", FUR),
+        ("The Aletsch glacier has an area of 23.1 square kilometres and a length of 81.7 kilometres.", ALPS),
+        ("The Aletsch glacier is the second largest glacier of the Alps.", ALPS),
+        ("All otters float in rafts of kelp.", "Most otters float in rafts of kelp."),
+        ("The drug cures the disease of Bob.", "It was once falsely claimed that the drug cures the disease of Bob."),
+        ("ML-KEM-768 has a ciphertext of 1,184 bytes.", KEM),
+        ("Martin Funk counted 1,260 animals at Amchitka.", f"{ALPS} {FUR}"),  # another's name
+    ],
+)
+def test_what_only_a_verifier_can_tell_is_never_quoted(statement: str, text: str) -> None:
+    assert find(statement, text, pieces=(1,)).outcome != "quoted"
+
+
+@pytest.mark.parametrize(
+    ("support", "pieces"),
+    [((), ()), ((), (1,)), ((), (7,)), ((1,), ()), ((3,), ()), ((99, 0, -1), ()), ((3,), (2,)), ((1, 2), (1, 2))],
+)
+def test_wrong_and_missing_markers_are_mended(support: tuple[int, ...], pieces: tuple[int, ...]) -> None:
+    found = find(LONG, OTTERS, ICE, support=support, pieces=pieces)
+    assert (found.outcome, quotes(found)) == ("quoted", [(2, 1, LONG)])
+
+
+def test_a_merged_statement_is_cited_from_each_sentence_that_it_merges() -> None:
+    text = "Otters float in rafts of kelp. Much else is known. They eat 25 urchins. It was seen in 1999."
+    found = find("Otters float in rafts of kelp, they eat 25 urchins and it was seen in 1999.", text, pieces=(1,))
+    assert [quote for _, _, quote in quotes(found)] == [
+        "Otters float in rafts of kelp.",
+        "They eat 25 urchins.",
+        "It was seen in 1999.",
+    ]
+
+
+def test_a_number_is_cited_on_the_page_that_it_is_on() -> None:
+    hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
+    found = Grounder(evidence_of([hit])).find("Model Otter, trained on the kelp data with care, reached 93.1 percent.")
+    assert (1, 2, "It reached 93.1 percent.") in quotes(found)
+
+
+def test_a_row_of_a_table_is_cited_alone() -> None:
+    assert quotes(find("The Gorner glacier has a length of 12.4 km.", SIZES))[-1] == (1, 1, "Gorner  12.4  53.1")
+    assert find("The Gorner glacier has a length of 12.5 km.", SIZES).outcome == "left out"
+
+
+def test_a_name_may_stand_in_the_title() -> None:
+    statement = "ThermoState uses Pint for units."
+    for title, outcome in (("ThermoState: A state manager", "reworded"), ("Another", "left out")):
+        evidence = evidence_of(hits_on("The package uses Pint for the units.", title=title))
+        assert Grounder(evidence).find(statement, (), (1,)).outcome == outcome
+
+
+def test_an_answer_that_keeps_to_its_evidence_has_earned_some_trust() -> None:
+    loose = "Otters float in large groups of kelp daily."
+    grounder = Grounder(evidence_on(OTTERS))
+    assert find(loose, OTTERS, pieces=(1,)).outcome == "left out"
+    assert [grounder.find(said, (), (1,)).outcome for said in ("They eat 25 urchins.", loose)] == ["quoted", "reworded"]
+
+
+def test_without_evidence_everything_is_left_out() -> None:
+    found = Grounder([]).find(LONG, (1,), (1,))
+    assert (found.outcome, found.fault and found.fault.reason) == ("left out", "no evidence says this")
+    assert not Grounder([]).mentions("Glaciers")
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("Rafts of kelp", True),
+        ("On Sea Animals", True),  # the title
+        ("Otters in Alaska", False),
+        ("The 24 urchins", False),
+        ("Danger of extinction", False),
+    ],
+)
+def test_mentions(heading: str, expected: bool) -> None:
+    evidence = [*hits_on(OTTERS, title="On Sea Animals"), hit_on(ICE)]
+    assert Grounder(evidence_of(evidence)).mentions(heading) is expected
+
+
+@given(evidence_anywhere(), TEXTS, st.lists(st.integers(-1, 5), max_size=3))
+def test_every_quote_is_a_slice_and_support_1_is_verbatim(piece: Evidence, statement: str, named: list[int]) -> None:
+    for said in (statement, piece.text):
+        found = Grounder([piece]).find(said, named, named)
+        assert found == Grounder([piece]).find(said, named, named)
+        if found.outcome == "left out":
+            assert found.fault
+            continue
+        for quote in citations_of(found):
+            assert quote.quote == piece.text[quote.start - piece.start : quote.end - piece.start]
+            if quote.support == 1:
+                assert " ".join(said.split()).casefold().strip(" .") in " ".join(quote.quote.split()).casefold()
