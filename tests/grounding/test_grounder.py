@@ -35,6 +35,10 @@ SIZES = "Sizes of glaciers follow.\n\nGlacier  Length (km)  Area (km2)\nAletsch 
 HEAT = "Heavy rain caused a great flood of the valley. If the key is kept secret, the scheme of Bob is secure."
 
 
+def without_space(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
 def find(statement: str, *texts: str, support: tuple[int, ...] = (), pieces: tuple[int, ...] = ()) -> Finding:
     return Grounder(evidence_on(*texts)).find(statement, support, pieces)
 
@@ -193,7 +197,7 @@ def test_every_quote_is_a_slice_and_support_1_is_verbatim(piece: Evidence, state
         if found.outcome == "left out":
             assert found.fault
             continue
-        for quote in citations_of(found):
-            assert quote.quote == piece.text[quote.start - piece.start : quote.end - piece.start]
-            if quote.support == 1:
-                assert " ".join(said.split()).casefold().strip(" .") in " ".join(quote.quote.split()).casefold()
+        quotes = citations_of(found)
+        assert all(quote.quote == piece.text[quote.start - piece.start : quote.end - piece.start] for quote in quotes)
+        if any(quote.support == 1 for quote in quotes):  # a sentence over a page's end has a quote on each page
+            assert without_space(said).strip(".") in without_space(" ".join(quote.quote for quote in quotes))
