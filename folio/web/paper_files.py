@@ -186,17 +186,16 @@ class PaperFiles:
         return self._hashes[key]
 
     def _move_into_place(self, temporary: Path, name: str) -> Upload:
-        """Rename a file to this name or the next free one. Never overwrites; an identical file there is reused."""
+        """Give a file this name or the next free one. Never overwrites; an identical file there is reused."""
         digest = sha256_file(temporary)
         for path in _candidates(self._folder, name):
             try:
-                path.touch(exist_ok=False)  # reserves the name
+                _put(temporary, path)
             except FileExistsError:
                 with suppress(OSError):  # it is a folder, or was deleted meanwhile
                     if sha256_file(path) == digest:
                         return Upload(SourceFile(str(path), path.name, digest), is_new=False)
                 continue
-            temporary.replace(path)
             return Upload(SourceFile(str(path), path.name, digest), is_new=True)
         raise AssertionError("names never run out")
 
@@ -218,6 +217,17 @@ def _safe_name(name: str) -> str:
     stem = re.sub(r"\.pdf$", "", re.sub(r'[<>:"|?*]', "_", kept), flags=re.I)
     stem = " ".join(stem.split()).strip(". ").encode(errors="replace")[:_MAX_NAME_BYTES].decode(errors="ignore")
     return f"{stem or 'paper'}.pdf"
+
+
+def _put(temporary: Path, path: Path) -> None:
+    """Give a file another name at once, whole or not at all. Raises FileExistsError."""
+    try:
+        path.hardlink_to(temporary)  # the caller deletes the other name
+    except FileExistsError:
+        raise
+    except OSError:  # a medium without hard links; a kill between these two leaves an empty file
+        path.touch(exist_ok=False)
+        temporary.replace(path)
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:

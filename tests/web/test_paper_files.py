@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -123,6 +125,30 @@ def test_a_file_that_is_not_a_pdf_is_refused_and_leaves_nothing(
     with pytest.raises(PaperError, match="The file is not a PDF"):
         paper_files.save_upload(io.BytesIO(content), "otters.pdf")
     assert names(app) == []
+
+
+WATCHED = """
+import io, os, sys
+from pathlib import Path
+from folio.web.paper_files import PaperFiles
+folder = Path(sys.argv[1])
+def look(event, _):
+    if event.startswith(("open", "os.")) and not event.startswith(("os.listdir", "os.scandir")):
+        for name in ("otters.pdf", "otters (2).pdf"):
+            if os.path.exists(folder / name) and not os.path.getsize(folder / name):
+                os._exit(3)
+sys.addaudithook(look)
+(folder / "otters.pdf").write_bytes(b"%PDF-1.7 another")
+files = PaperFiles.__new__(PaperFiles)
+files._folder = folder
+print(files.save_upload(io.BytesIO(b"%PDF-1.7" + b" " * 5000), "otters.pdf").file.name)
+"""
+
+
+def test_an_upload_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "otters (2).pdf\n", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["otters (2).pdf", "otters.pdf"]
 
 
 def test_an_interrupted_upload_leaves_nothing(app: HashingApp, paper_files: PaperFiles) -> None:
