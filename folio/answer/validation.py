@@ -19,16 +19,19 @@ from folio.grounding.grounder import Finding, Grounder, citations_of
 from folio.grounding.sentences import citation
 from folio.grounding.words import held_of, telling, tokens_of
 from folio.protocols import Entailment, Verifier
-from folio.types import ANALYSIS, SUMMARY, Checking, RejectedSentence, Section, Sentence, Style
+from folio.types import ANALYSIS, SUMMARY, Checking, Citation, RejectedSentence, Section, Sentence, Style
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5
 # A verifier agrees from this probability on.
 LEAST_ENTAILED = 0.5
+# From this probability on it says that the paper contradicts a statement.
+LEAST_CONTRADICTED = 0.5
 # A quote with fewer words says nothing by itself.
 LEAST_QUOTE = 5
 TOO_LONG = "it is too long for one sentence"
 NOT_ENTAILED = "{verifier} finds that it does not follow from the cited sentences"
+CONTRADICTED = "{verifier} finds that the paper says the contrary"
 NOT_QUOTED = "it is not in the words of the paper"
 DANGLES = "what it speaks of was named in a statement that is left out"
 # Words that stand for what the statement before named
@@ -161,9 +164,8 @@ class Validator:
                 try:
                     verdict = next(verdicts)
                 except ModelError as error:
-                    problem = error.happened
-                else:
-                    yield Checking(left)
+                    problem, left = error.happened, 0
+                yield Checking(left)
             yield from self._decided(statement, verdict)
         return problem
 
@@ -189,7 +191,8 @@ class Validator:
         if finding.outcome == "reworded" and self.strict:
             return NOT_QUOTED
         if verdict is not None and verdict.entails is not None and verdict.entails < LEAST_ENTAILED and self.verifier:
-            return NOT_ENTAILED.format(verifier=self.verifier.name)
+            reason = CONTRADICTED if verdict.contradicts >= LEAST_CONTRADICTED else NOT_ENTAILED
+            return reason.format(verifier=self.verifier.name)
         return None
 
     def _sentence(self, finding: Finding, section: Section, verified_by: str) -> Sentence:
@@ -222,11 +225,15 @@ class Validator:
         """The sentence; before the first one, the best quote if the statement that was to answer is left out."""
         if self._lost_first and not self._shown and not sentence.instead_of:
             best = self.best_quote()
-            if best is not None and best.citations[0] not in sentence.citations:
+            if best is not None and _place(best.citations[0]) not in map(_place, sentence.citations):
                 self._shown += 1
                 yield Sentence(best.text, best.citations, best.against, sentence.section, instead_of=self._lost_first)
         self._shown += 1
         yield sentence
+
+
+def _place(citation: Citation) -> tuple[str, int, int]:
+    return citation.paper.id, citation.start, citation.end
 
 
 def parts_of(
