@@ -120,6 +120,8 @@ class AnswerJson(Strict):
     """Number of the model's sentences that nothing supports and that are not shown."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
+    model_failed: bool
+    """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
     citations: list[CitationJson]
     """Every citation of the sentences once, in order, including those that disagree."""
     evidence: list[EvidenceJson]
@@ -181,6 +183,7 @@ def answer_json(
         sentences=[sentence_json(sentence) for sentence in answer.sentences],
         dropped_sentences=answer.dropped,
         notice=answer.notice,
+        model_failed=answer.model_failed,
         citations=[_citation(citation) for citation in answer.citations],
         evidence=[_evidence(evidence) for evidence in answer.evidence],
         hits=[_hit(hit) for hit in hits],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from folio.errors import ModelError, UsageError
+from folio.errors import ModelError, ModelFailed, UsageError
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import AnswerResult, QuestionResult
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_of
@@ -185,7 +185,11 @@ class Runner:
         if self._chat is None:
             return []
         self._chat.reset()
-        return [self._chat.ask(text) for text in (*question.history, question.text)]
+        replies = [self._chat.ask(text) for text in (*question.history, question.text)]
+        for reply in replies:
+            if reply.answer.model_failed:  # what is shown instead says nothing about the model
+                raise ModelFailed(reply.answer.notice, "Ask it again when the model's server is well.")
+        return replies
 
     def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:
         """Search as the chat does: follow-ups are rewritten, and earlier evidence is added to the candidates."""
