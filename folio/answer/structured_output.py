@@ -21,7 +21,7 @@ from folio.answer.output_parser import Heading, OutputParser, ParsedSentence
 from folio.types import REFUSAL, Style
 
 MOST_STATEMENTS = {"plain": 8, "report": 24}
-MOST_SUPPORT = 6  # sentences that a model may name for one statement
+MOST_SUPPORT = 12  # sentences that a model may name for one statement; each step of a procedure is one
 LONGEST_STATEMENT = 1500  # characters
 PARTS = ("summary", "analysis")  # of a report
 # What may come before the JSON, and the beginning of it: a thought, a fence of Markdown

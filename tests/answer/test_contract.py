@@ -64,11 +64,11 @@ STATEMENTS = st.lists(
     max_size=5,
 )
 # What a model writes, and the form that it was asked for: prose, statements, or prose where statements were asked for
-OUTPUTS: st.SearchStrategy[tuple[AnswerFormat, str]] = st.tuples(st.sampled_from(["prose", "statements"]), WRITTEN) | (
-    st.tuples(STATEMENTS, st.booleans(), st.booleans()).map(
-        lambda made: ("statements", json.dumps({"statements": made[0], "answered": made[1]}, ensure_ascii=made[2]))
-    )
+FORMATS: tuple[AnswerFormat, ...] = ("prose", "statements")
+ANSWERS = st.tuples(STATEMENTS, st.booleans(), st.booleans()).map(
+    lambda made: json.dumps({"statements": made[0], "answered": made[1]}, ensure_ascii=made[2])
 )
+OUTPUTS = st.tuples(st.sampled_from(FORMATS), WRITTEN) | st.tuples(st.just(FORMATS[1]), ANSWERS)
 EXAMPLES = 2000 if EXHAUSTIVE else 100
 STYLES = st.sampled_from(["plain", "report"])
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
@@ -314,11 +314,14 @@ def printed(desk: CliRunner, style: Style, seed: str) -> str:
     return without
 
 
-@pytest.mark.parametrize(("llm", "style"), [("ollama", "report"), ("builtin", "plain")])
+@pytest.mark.parametrize(
+    ("llm", "style", "form"),
+    [("ollama", "report", "statements"), ("ollama", "report", "prose"), ("builtin", "plain", "prose")],
+)
 def test_two_processes_print_the_same_bytes(
-    ready: CliRunner, ollama_server: OllamaStandIn, llm: str, style: Style
+    ready: CliRunner, ollama_server: OllamaStandIn, llm: str, style: Style, form: AnswerFormat
 ) -> None:
-    ready.settings |= {"LLM": llm, "OLLAMA_HOST": ollama_server.url}
+    ready.settings |= {"LLM": llm, "OLLAMA_HOST": ollama_server.url, "ANSWER_FORMAT": form}
     ollama_server.reply = lambda messages: REPLY
     first, second = printed(ready, style, "1"), printed(ready, style, "2")
     assert first == second

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from folio.answer import prompts
 from folio.answer.generative import RETRY_TOKENS, TEMPLATE_TOKENS
-from folio.answer.layout import AnswerFormat
+from folio.answer.layout import AnswerFormat, Layout
 from folio.errors import ContextTooSmall
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Answerer
@@ -499,3 +501,35 @@ def test_evidence_of_two_pages_and_without_a_title_is_quoted_by_page(
     (found,) = make(answer_format=answer_format).sentences("How long is it?", evidence)
     assert isinstance(found, Sentence)
     assert [(c.paper.file, c.page, c.quote, c.support) for c in found.citations] == [("ice.pdf", 2, LONG, 1.0)]
+
+
+# Steps and code
+
+STEPS = [f"{number}. Call XOF.{name}()." for number, name in enumerate(("Init", "Absorb", "Squeeze", "Pad"), 1)]
+STEPS += [f"{number}. Store x[{number}] in y." for number in range(5, 9)]
+
+
+def test_eight_steps_come_through_with_their_lines_and_brackets(
+    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
+) -> None:
+    evidence = evidence_on("The XOF is used like this:\n" + "\n".join(STEPS))
+    steps = "\n".join(STEPS)
+    said = {"support": list(range(2, 10)), "statement": steps}
+    answer = {"statements": [said], "answered": True}
+    Draft202012Validator(Layout("What?", evidence, "statements", "plain").shape).validate(answer)
+    reply = json.dumps(answer) if answer_format == "statements" else steps
+    ollama_server.reply = [reply]
+    found = list(make(answer_format=answer_format).sentences("How is the XOF used?", evidence))
+    expected = [steps] if answer_format == "statements" else [step.partition(" ")[2] for step in STEPS]
+    assert [part.text for part in found if isinstance(part, Sentence)] == expected
+
+
+def test_a_model_that_says_one_thing_again_and_again_is_left(
+    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
+) -> None:
+    evidence = evidence_on(f"{FLOAT} {EAT}")
+    ollama_server.reply = [written(answer_format, evidence, *[f"{FLOAT} [1]"] * 100, f"{EAT} [1]")]
+    ollama_server.faults.between_pieces_s = 0.005
+    answerer = make(answer_format=answer_format, answer_tokens=5000)
+    assert [told(part) for part in answerer.sentences("What?", evidence)] == [(FLOAT, [(1, FLOAT)])]
+    assert (answerer.notice, answerer.failed) == ("", False)
