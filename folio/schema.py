@@ -145,6 +145,8 @@ class AnswerJson(Strict):
     """Those sentences, in the order in which the model wrote them."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
+    model_failed: bool
+    """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
     citations: list[CitationJson]
     """Every citation of the sentences once, in order, including those that disagree."""
     evidence: list[EvidenceJson]
@@ -207,6 +209,7 @@ def answer_json(
         dropped_sentences=answer.dropped,
         left_out=[LeftOutJson(text=rejected.text, reason=rejected.reason) for rejected in answer.left_out],
         notice=answer.notice,
+        model_failed=answer.model_failed,
         citations=[_citation(citation) for citation in answer.citations],
         evidence=[_evidence(evidence) for evidence in answer.evidence],
         hits=[_hit(hit) for hit in hits],

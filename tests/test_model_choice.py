@@ -93,20 +93,21 @@ def test_auto_takes_the_verifier_that_is_there(with_nli_model: Path, tmp_path: P
     with OllamaStandIn(reply=lambda messages: "yes") as server:
         server.models["other:1b"] = replace(LLAMA, name="other:1b")
         there = choice(with_nli_model, server.url)
-        verifier = there.verifier()
-        assert isinstance(verifier, NliVerifier)
-        assert verifier.name == NLI
-        assert there.verifier(model="other:1b") is verifier  # it is loaded once
-        missing = choice(tmp_path, server.url)
-        assert asked(server, missing.verifier()) == ("llama3.1:8b", "Rules.")
-        assert asked(server, missing.verifier(model="other:1b")) == ("other:1b", "Rules.")
+        assert asked(server, there.verifier()) == ("llama3.1:8b", "Rules.")
+        assert asked(server, there.verifier(model="other:1b")) == ("other:1b", "Rules.")
         # Another model has read no evidence.
         small = choice(tmp_path, server.url, VERIFIER_MODEL="other:1b")
         assert asked(server, small.verifier()) == ("other:1b", prompts.VERIFIER)
-        # Answers that are quotes need none.
+        # Answers that are quotes need none; an evaluation of labelled answers takes the cross-encoder.
+        missing = choice(tmp_path, server.url)
         assert missing.verifier(model="builtin") is None
         assert choice(tmp_path, server.url, LLM="builtin").verifier() is None
         assert choice(tmp_path, server.url, LLM_MODEL="nope").verifier() is None
+        local = choice(with_nli_model, server.url, LLM="builtin")
+        verifier = local.verifier()
+        assert isinstance(verifier, NliVerifier)
+        assert verifier.name == NLI
+        assert local.verifier(model="builtin") is verifier  # it is loaded once
         with pytest.raises(ModelMissing, match="does not have the model small"):
             choice(tmp_path, server.url, VERIFIER_MODEL="small").verifier()
     assert choice(tmp_path, closed_url()).verifier() is None

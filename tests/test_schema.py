@@ -31,6 +31,7 @@ from tests.helpers.answers import (
     TIMINGS,
 )
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn
 
 
@@ -134,6 +135,7 @@ def test_an_answer_in_json() -> None:
         "dropped_sentences": 0,
         "left_out": [],
         "notice": "",
+        "model_failed": False,
         "models": MODELS,
         "timings_ms": TIMINGS,
     }
@@ -278,11 +280,20 @@ def test_what_query_prints_holds_to_the_schema(
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.faults.fails = 9
     failed = ready.query("--json", "--no-log", "--batch", str(questions)).objects
-    for found in (*batch, report, passages, stats, *failed):
+
+    def removed(messages: list[Json]) -> str:
+        ollama_server.models.clear()
+        return ""
+
+    ollama_server.reply = removed
+    ollama_server.faults.fails = 0
+    errors = ready.query("--json", "--no-log", "--batch", str(questions))
+    assert [found.keys() for found in errors.objects] == [ErrorJson.model_fields.keys()] * 2
+    for found in (*batch, report, passages, stats, *failed, *errors.objects):
         schema.validate(found)
     assert [found["refused"] for found in batch] == [False, True]
     assert report["style"] == "report"
-    assert [found.keys() for found in failed] == [ErrorJson.model_fields.keys()] * 2
+    assert [found["model_failed"] for found in (*batch, report, *failed)] == [False] * 3 + [True] * 2
     assert stats.keys() == StatsJson.model_fields.keys()
     # What a program does with a citation: the words stand where it says.
     (evidence,) = (one for one in batch[0]["evidence"] if one["number"] == batch[0]["citations"][0]["evidence"])

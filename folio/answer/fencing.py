@@ -75,8 +75,9 @@ def defused(text: str) -> str:
 
 
 def _without_markers(text: str) -> str:
-    text = _REFERENCES.sub(_in_words, text)
-    return _MARKERS.sub(lambda marker: f"(ref. {marker['numbers']})", text)
+    while (plain := _MARKERS.sub(lambda mark: f"(ref. {mark['numbers']})", _REFERENCES.sub(_in_words, text))) != text:
+        text = plain  # what follows a marker looks like an index until the marker is gone: [ 2 ][1]
+    return plain
 
 
 def _in_words(references: re.Match[str]) -> str:

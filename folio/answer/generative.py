@@ -44,7 +44,7 @@ _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:
 
 @dataclass
 class _End:
-    """How a model's output ended. reason: "stop", "length", STOPPED. failure: what happened to its server."""
+    """How a model's output ended. reason: "stop", "length", STOPPED. failure: of its server, and what to do."""
 
     reason: str = ""
     failure: str = ""
@@ -56,7 +56,7 @@ class _End:
     def notices(self, shown: int, answer_tokens: int) -> Iterator[str]:
         """What to say of it. shown: statements."""
         if self.failure:
-            yield f"{self.failure} What it wrote before is shown." if shown else self.failure
+            yield f"{self.failure} What the model wrote before is shown." if shown else self.failure
         elif self.reason == STOPPED:
             yield "The model was stopped, because it only repeated itself."
         elif self.reason == "length" and shown:
@@ -192,14 +192,15 @@ class OllamaAnswerer:
                     raise self._too_small(prompt_tokens)
                 piece = str(chunk.content)
                 length += max(1, len(piece))
+                too_long = length > LONGEST_TOKEN * self._answer_tokens
+                self._end.reason = "length" if too_long else self._end.reason  # whoever reads may stop at this piece
                 yield piece
-                if length > LONGEST_TOKEN * self._answer_tokens:
-                    self._end.reason = "length"
+                if too_long:
                     return
         except OllamaError as error:
             if not tolerant:
                 raise
-            self._end.failure = error.happened
+            self._end.failure = f"{error.happened} {error.remedy}"
 
     def _fits(self, system: str, prompt: str) -> bool:
         return _tokens(system, prompt) + self._answer_tokens <= self._largest

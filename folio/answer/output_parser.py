@@ -66,8 +66,7 @@ class OutputParser:
         self._partial = begun.group() if begun else ""
         for line in self._lines(text[: len(text) - len(self._partial)]):
             if self._in_prose:
-                self._prose += line
-                self._in_prose = not line.endswith("\n")
+                self._add_prose(line)
             else:
                 self._line += line
                 found += self._take_line(line.endswith("\n"))
@@ -117,9 +116,13 @@ class OutputParser:
         elif complete and special and (heading := take_markers(_heading(text), self._count)[0]):
             found += [*self._sentences(complete=True), Heading(heading)]
         else:
-            self._prose += line
-            self._in_prose = not complete
+            self._add_prose(line)
         return found
+
+    def _add_prose(self, line: str) -> None:
+        """Models do not wrap lines: the end of one ends a sentence or a step, with a full stop or without."""
+        self._in_prose = not line.endswith("\n")
+        self._prose += line if self._in_prose else f"{line}\n"
 
     def _row(self, text: str) -> list[ParsedSentence | Heading]:
         """Take in a table row. The first one is the header if a line of dashes follows."""

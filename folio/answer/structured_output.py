@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from json import JSONDecoder
 from typing import Any
 
 from pydantic_core import from_json
 
-from folio.answer.citation_markers import end_of_code, take_markers
+from folio.answer.citation_markers import end_of_code, in_square_brackets, take_markers
 from folio.answer.markup import printable, simplified, unadorned
 from folio.answer.output_parser import Heading, OutputParser, ParsedSentence
-from folio.types import Style
+from folio.types import REFUSAL, Style
 
 MOST_STATEMENTS = {"plain": 8, "report": 24}
-MOST_SUPPORT = 6  # sentences that a model may name for one statement
+MOST_SUPPORT = 12  # sentences that a model may name for one statement; each step of a procedure is one
 LONGEST_STATEMENT = 1500  # characters
-# What may come before the JSON: a thought, a fence of Markdown
-_BEFORE = re.compile(r"\s*(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)?(?:```(?:json)?\s*)?", re.S | re.I)
-_UNFINISHED = re.compile(
-    r"\s*(?:<(?:t|th|thi|thin|think|thinki|thinkin|thinking)?$|<think(?:ing)?>(?!.*</think)|`{0,3}(?:json)?$)",
-    re.S | re.I,
-)
+PARTS = ("summary", "analysis")  # of a report
+# What may come before the JSON, and the beginning of it: a thought, a fence of Markdown
+_THOUGHTS = re.compile(r"\s*(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)*", re.S | re.I)
+_OPEN_THOUGHT = re.compile(r"<think(?:ing)?>", re.I)
+_FENCE = re.compile(r"```(?:json)?\s*", re.I)
+_BEGINNINGS = ("```json", "<think>", "<thinking>")
+_DECODER = JSONDecoder(strict=False)  # strings with line breaks, as models write them without a schema
 
 
 def schema(sentences: int, style: Style) -> dict[str, Any]:
@@ -41,7 +43,7 @@ def schema(sentences: int, style: Style) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     if style == "report":
         properties |= {
-            "part": {"type": "string", "enum": ["summary", "analysis"]},
+            "part": {"type": "string", "enum": list(PARTS)},
             "heading": {"type": "string", "maxLength": 80},
         }
     properties |= {"support": support, "statement": {"type": "string", "maxLength": LONGEST_STATEMENT}}
@@ -55,77 +57,81 @@ def schema(sentences: int, style: Style) -> dict[str, Any]:
 
 
 class StatementParser:
-    """Parses an answer while it arrives. `answered`: what the model says at the end; None if it has not said."""
+    """Parses an answer while it arrives."""
 
     def __init__(self, sentences: int) -> None:
         """sentences: how many the evidence has; other numbers are ignored."""
-        self.answered: bool | None = None
         self._count = sentences
         self._text = ""
+        self._begin: int | None = None  # where the JSON begins; None as long as that is not known
         self._given = 0  # statements returned so far
         self._heading = ("", "")
         self._prose: OutputParser | None = None
 
     def feed(self, piece: str) -> list[ParsedSentence | Heading]:
         """The statements and headings that this piece completes."""
+        piece = piece.encode("utf-8", "replace").decode()  # half of a pair is no text
         if self._prose is not None:
             return self._as_support(self._prose.feed(piece))
+        before = len(self._text)
         self._text += piece
-        if _UNFINISHED.match(self._text):
+        if self._begin is None:
+            self._begin = _begin_of_json(self._text)
+        if self._begin is None:
             return []
-        start = _BEFORE.match(self._text)
-        json = self._text[start.end() if start else 0 :]
-        if not json:
-            return []
-        if not json.startswith("{"):
+        before = max(before, self._begin)
+        if self._text[self._begin] != "{":
             self._prose = OutputParser(self._count)
             return self._as_support(self._prose.feed(self._text))
-        return list(self._statements(json, complete=False))
+        # Each brace on its own, so that it does not matter in what pieces the text comes.
+        ends = [at + 1 for at in range(before, len(self._text)) if self._text[at] == "}"]
+        return [part for end in ends for part in self._closed(self._text[self._begin : end])]
 
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
-        """What is left at the end of the output: of JSON that breaks off, the statements that are whole."""
+        """What is left at the end of the output: of JSON that breaks off, the statements that are whole.
+
+        Where the model says that this does not answer the question, the last part is the refusal.
+        """
         if self._prose is not None:
             return self._as_support(self._prose.end(cut=cut))
-        start = _BEFORE.match(self._text)
-        return list(self._statements(self._text[start.end() if start else 0 :], complete=True))
+        answer, _ = _read(self._text[self._begin :]) if self._begin is not None else ({}, False)
+        refusal = [ParsedSentence(REFUSAL)] if answer.get("answered") is False else []
+        return [*self._new(_statements(answer)), *refusal]
 
-    def _statements(self, json: str, *, complete: bool) -> Iterator[ParsedSentence | Heading]:
-        try:
-            answer = from_json(json.rstrip("` \n"), allow_partial=True)
-        except ValueError:  # half a token, or no JSON after all: what was given stands
-            return
-        if not isinstance(answer, dict):
-            return
-        answered = answer.get("answered")
-        self.answered = answered if isinstance(answered, bool) else self.answered
-        statements = answer.get("statements")
-        found = statements if isinstance(statements, list) else []
-        closed = complete or "answered" in answer or json.rstrip()[-1:] in ("}", "]")
-        ready = len(found) if closed else max(0, len(found) - 1)
-        for each in found[self._given : ready]:
+    def _closed(self, json: str) -> Iterator[ParsedSentence | Heading]:
+        """The new statements of an answer so far; it ends in a brace, which may close the last one."""
+        answer, is_whole = _read(json)
+        statements = _statements(answer)
+        if len(statements) > self._given:
+            is_closed = is_whole or len(_statements(_read(f"{json},{{}}")[0])) > len(statements)
+            yield from self._new(statements if is_closed else statements[:-1])
+
+    def _new(self, statements: list[Any]) -> Iterator[ParsedSentence | Heading]:
+        for each in statements[self._given :]:
             if isinstance(each, dict):
                 yield from self._statement(each)
-        self._given = max(self._given, ready)
+        self._given = max(self._given, len(statements))
 
     def _statement(self, each: dict[str, Any]) -> Iterator[ParsedSentence | Heading]:
-        part, heading = (each.get(name) if isinstance(each.get(name), str) else "" for name in ("part", "heading"))
-        if part and (part, heading) != self._heading:
-            self._heading = (str(part), str(heading))
-            yield Heading(str(part))
-            if heading and part == "analysis":
-                yield Heading(printable(str(heading)))
+        part, heading = (str(each[name]) if isinstance(each.get(name), str) else "" for name in ("part", "heading"))
+        if part in PARTS and (part, heading) != self._heading:
+            self._heading = (part, heading)
+            yield Heading(part)
+            if part == "analysis" and (words := self._cleaned(" ".join(printable(heading).split()))[0]):
+                yield Heading(words)
         text, support = each.get("statement"), each.get("support")
-        if not isinstance(text, str) or not any(char.isalnum() for char in text):
+        if not isinstance(text, str):
             return
         numbers = [n for n in support if type(n) is int] if isinstance(support, list) else []
         text, marked = self._cleaned(printable(text).strip())
-        named = dict.fromkeys(number for number in (*numbers, *marked) if 1 <= number <= self._count)
-        yield ParsedSentence(text, support=tuple(named))
+        if any(char.isalnum() for char in text):
+            named = dict.fromkeys(number for number in (*numbers, *marked) if 1 <= number <= self._count)
+            yield ParsedSentence(text, support=tuple(named))
 
     def _cleaned(self, text: str) -> tuple[str, tuple[int, ...]]:
         """A statement without Markdown's emphasis and markers; steps, tables and code stay as they are."""
         if "\n" not in text and "`" not in text:
-            return take_markers(unadorned(simplified(text)), self._count)
+            return take_markers(unadorned(in_square_brackets(simplified(text))), self._count)
         marked: list[int] = []
         lines = []
         for line in text.splitlines():
@@ -140,3 +146,33 @@ class StatementParser:
             part if isinstance(part, Heading) else ParsedSentence(part.text, support=part.markers, cells=part.cells)
             for part in parts
         ]
+
+
+def _begin_of_json(text: str) -> int | None:
+    """Where the answer begins, behind thoughts and a fence: at a brace, or it is prose. None if that is still open."""
+    thoughts = _THOUGHTS.match(text)
+    start = thoughts.end() if thoughts else 0
+    rest = text[start:]
+    if any(each.startswith(rest.lower()) for each in _BEGINNINGS) or _OPEN_THOUGHT.match(rest):
+        return None
+    fence = _FENCE.match(rest)
+    start += fence.end() if fence else 0
+    return start if start < len(text) else None
+
+
+def _read(json: str) -> tuple[dict[str, Any], bool]:
+    """The object that a text begins with, and whether it is whole. Of one that breaks off, its whole values."""
+    try:
+        found, is_whole = _DECODER.raw_decode(json)[0], True  # whatever follows it
+    except (ValueError, RecursionError):
+        is_whole = False
+        try:
+            found = from_json(json, allow_partial=True)
+        except ValueError:  # half a token, or no JSON after all
+            found = {}
+    return (found, is_whole) if isinstance(found, dict) else ({}, False)
+
+
+def _statements(answer: dict[str, Any]) -> list[Any]:
+    statements = answer.get("statements")
+    return statements if isinstance(statements, list) else []

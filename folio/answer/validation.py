@@ -22,17 +22,20 @@ from folio.grounding.sentences import citations
 from folio.grounding.veto import Fault
 from folio.grounding.words import held_of, telling, tokens_of
 from folio.protocols import Claim, Entailment, Verifier
-from folio.types import ANALYSIS, SUMMARY, Checking, RejectedSentence, Section, Sentence, Style
+from folio.types import ANALYSIS, SUMMARY, Checking, Citation, RejectedSentence, Section, Sentence, Style
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5
 # A verifier agrees from this probability on.
 LEAST_ENTAILED = 0.5
+# From this probability on it says that the paper contradicts a statement.
+LEAST_CONTRADICTED = 0.5
 # A quote with fewer words says nothing by itself.
 LEAST_QUOTE = 5
 NOWHERE = Attribution((), "", "", 0.0)
 TOO_LONG = Fault("too long", "it is too long for one sentence")
 NOT_ENTAILED = Fault("verifier", "the verifier finds that it does not follow from the cited sentences")
+CONTRADICTED = Fault("contradiction", "the verifier finds that the paper says the contrary")
 NOT_QUOTED = Fault("strict", "it is not in the words of the paper")
 DANGLES = Fault("dangling", "what it speaks of was named in a statement that is left out")
 # Words that stand for what the statement before named
@@ -165,9 +168,8 @@ class Validator:
                 try:
                     verdict = next(verdicts)
                 except ModelError as error:
-                    problem = error.happened
-                else:
-                    yield Checking(left)
+                    problem, left = error.happened, 0
+                yield Checking(left)
             yield from self._decided(statement, verdict)
         return problem
 
@@ -192,8 +194,9 @@ class Validator:
             return finding.fault
         if finding.outcome == "reworded" and self.strict:
             return NOT_QUOTED
-        denied = verdict is not None and verdict.entails is not None and verdict.entails < LEAST_ENTAILED
-        return NOT_ENTAILED if denied else None
+        if verdict is None or verdict.entails is None or verdict.entails >= LEAST_ENTAILED:
+            return None
+        return CONTRADICTED if verdict.contradicts >= LEAST_CONTRADICTED else NOT_ENTAILED
 
     def _sentence(self, finding: Finding, section: Section, verified_by: str) -> Sentence:
         quotes = citations_of(finding)
@@ -224,7 +227,7 @@ class Validator:
         """The sentence; before the first one, the best quote if the statement that was to answer is left out."""
         if self._lost_first and not self._shown and not sentence.instead_of:
             best = self.best_quote()
-            if best is not None and best.citations[0] not in sentence.citations:
+            if best is not None and _place(best.citations[0]) not in map(_place, sentence.citations):
                 self._shown += 1
                 yield Sentence(best.text, best.citations, best.against, sentence.section, instead_of=self._lost_first)
         self._shown += 1
@@ -233,6 +236,10 @@ class Validator:
 
 def _claim(finding: Finding) -> Claim:
     return Claim(finding.statement, finding.source.context, finding.source.titles.partition("\n")[0])
+
+
+def _place(citation: Citation) -> tuple[str, int, int]:
+    return citation.paper.id, citation.start, citation.end
 
 
 def parts_of(

@@ -170,11 +170,12 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
     if len(questions) > 1:
         return _ask_each(session, chat, questions, as_json=arguments.json)
     reply = session.ask(questions[0])
-    return session.verify(reply) if arguments.verify else 0
+    code = session.verify(reply) if arguments.verify else 0
+    return 1 if reply.answer.model_failed else code
 
 
 def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
-    """Answer unrelated questions. When a model fails on one, its error is printed and the next is asked."""
+    """Answer unrelated questions; returns 1 if a model failed on one. The next is asked all the same."""
     from folio.cli.render import show_question
     from folio.cli.session import write_json
     from folio.console import complain, output
@@ -187,7 +188,7 @@ def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_
             show_question(output(), question)
         chat.reset()
         try:
-            session.ask(question)
+            code = 1 if session.ask(question).answer.model_failed else code
         except ModelError as error:
             code = complain(error.happened, error.remedy, error.exit_code)
             if as_json:

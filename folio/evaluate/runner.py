@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from folio.errors import ModelError, UsageError
+from folio.errors import ModelError, ModelFailed, UsageError
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import AnswerResult, QuestionResult
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_of
@@ -186,9 +186,9 @@ class Runner:
             return []
         self._chat.reset()
         replies = [self._chat.ask(text) for text in (*question.history, question.text)]
-        if failed := next((reply.answer for reply in replies if reply.answer.model_failed), None):
-            # The papers' own sentences took the place of the model's, and it is the model that is measured.
-            raise ModelError(failed.notice, "Look at the server's log, then run the evaluation again.")
+        for reply in replies:
+            if reply.answer.model_failed:  # what is shown instead says nothing about the model
+                raise ModelFailed(reply.answer.notice, "Ask it again when the model's server is well.")
         return replies
 
     def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:

@@ -13,7 +13,7 @@ from langchain_classic.chains import ConversationalRetrievalChain
 
 from folio import workers
 from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
-from folio.errors import ModelError, OllamaError, UsageError
+from folio.errors import ModelError, UsageError
 from folio.models.ollama_chat import TRIES
 from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
@@ -21,7 +21,7 @@ from folio.types import REFUSAL, Evidence, Sentence, Style
 from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
 from tests.helpers.factories import shelf, write_pdf
 from tests.helpers.fakes import HashingEmbedder, hashing_app, read_here
-from tests.helpers.ollama_models import Model
+from tests.helpers.ollama_models import LLAMA, Json, Model
 from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH, THICK = "What length has the Aletsch glacier?", "How thick is the Aletsch glacier?"
@@ -428,23 +428,26 @@ def test_a_report_without_a_model(start: Start) -> None:
 # What goes wrong
 
 
-@pytest.mark.parametrize("where", ["rewriting", "answering", "answering again"])
-def test_a_failure_leaves_the_conversation_as_it_was(
+@pytest.mark.parametrize("where", ["rewriting", "answering"])
+def test_an_error_leaves_the_conversation_as_it_was(
     with_ollama: Start, ollama_server: OllamaStandIn, where: str
 ) -> None:
     chat = with_ollama()
     chat.ask(LENGTH)
     before = list(chat._turns)
+
+    def removed(messages: list[Json]) -> str:
+        del ollama_server.models[LLAMA.name]  # after the question was rewritten: what is left is to answer it
+        return THICK
+
     if where == "rewriting":
         ollama_server.faults.fails = TRIES
-    elif where == "answering":
-        ollama_server.faults.error_after = 30  # the rewritten question is shorter, an answer is not
-    said = {"rewriting": [], "answering": [THICK, IS_THICK * 9], "answering again": [THICK, "Paris is in France [1]."]}
-    ollama_server.reply = said[where]  # and then 500
+    else:
+        ollama_server.reply = removed
     with pytest.raises(ModelError):
         chat.ask("And how thick is it?")
     assert chat._turns == before
-    ollama_server.faults.error_after = None
+    ollama_server.models[LLAMA.name] = LLAMA
     ollama_server.reply = lambda messages: THICK if len(messages) == 1 else f"{IS_THICK} [1]"
     reply = chat.ask("And how thick is it?")
     assert reply.answer.text == IS_THICK
@@ -455,9 +458,14 @@ def test_a_failure_leaves_the_conversation_as_it_was(
 def test_a_server_that_went_away_is_told_and_may_come_back(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     chat = with_ollama()
     ollama_server.faults.dropped = TRIES
-    with pytest.raises(OllamaError, match="broke off"):
-        chat.ask(LENGTH)
-    assert not chat.ask(LENGTH).answer.refused
+    failed = chat.ask(LENGTH).answer
+    assert (failed.model_failed, failed.sentences[0].text, failed.dropped) == (True, IS_LONG, 0)
+    assert {sentence.outcome for sentence in failed.sentences} == {"quoted"}
+    assert "broke off" in failed.notice
+    assert failed.notice.endswith(" These sentences are quotes from the papers.")
+    ollama_server.reply = [LENGTH, f"{IS_LONG} [1]"]
+    answered = chat.ask(LENGTH).answer
+    assert (answered.model_failed, answered.text, answered.notice) == (False, IS_LONG, "")
 
 
 @pytest.mark.parametrize("llm", ["builtin", "ollama"])

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folio.answer.validation import Part, ValidationResult
+from folio.answer.layout import AnswerFormat
+from folio.answer.validation import ValidationResult
 from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, RejectedSentence, Sentence, Style
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.exhaustive import EXHAUSTIVE
@@ -55,6 +56,19 @@ FRAGMENTS = (
     *("\u202e", "\u200b", "\u200d", "\u200c", "\ufeff", "\xad", "\u2028", "\ud800"),
 )
 WRITTEN = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=16).map("".join)
+STATEMENTS = st.lists(
+    st.fixed_dictionaries(
+        {"support": st.lists(st.integers(0, 12), max_size=3), "statement": WRITTEN},
+        optional={"part": st.sampled_from(["summary", "analysis"]), "heading": WRITTEN},
+    ),
+    max_size=5,
+)
+# What a model writes, and the form that it was asked for: prose, statements, or prose where statements were asked for
+FORMATS: tuple[AnswerFormat, ...] = ("prose", "statements")
+ANSWERS = st.tuples(STATEMENTS, st.booleans(), st.booleans()).map(
+    lambda made: json.dumps({"statements": made[0], "answered": made[1]}, ensure_ascii=made[2])
+)
+OUTPUTS = st.tuples(st.sampled_from(FORMATS), WRITTEN) | st.tuples(st.just(FORMATS[1]), ANSWERS)
 EXAMPLES = 2000 if EXHAUSTIVE else 100
 STYLES = st.sampled_from(["plain", "report"])
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
@@ -67,14 +81,17 @@ def validated(
     style: Style = "plain",
     evidence: Sequence[Evidence] = EVIDENCE,
     *,
+    answer_format: AnswerFormat = "prose",
     whole: bool = True,
     max_chars: int = 100_000,
-) -> tuple[list[Part], ValidationResult]:
+) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
     """What is made of a model's words, and the result."""
-    return to_the_end(check(pieces, evidence, style=style, whole=whole, max_chars=max_chars))
+    return to_the_end(
+        check(pieces, evidence, style=style, answer_format=answer_format, whole=whole, max_chars=max_chars)
+    )
 
 
-def sentences(found: list[Part]) -> list[Sentence]:
+def sentences(found: list[Sentence | RejectedSentence]) -> list[Sentence]:
     return [part for part in found if isinstance(part, Sentence)]
 
 
@@ -82,10 +99,12 @@ def is_clean(text: str) -> bool:
     return all(char.isprintable() or char in "\u200c\u200d" for char in text)
 
 
-@given(WRITTEN, STYLES)
+@given(OUTPUTS, STYLES)
 @settings(max_examples=EXAMPLES)
-def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text: str, style: Style) -> None:
-    found, result = validated([text], style)
+def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(
+    output: tuple[AnswerFormat, str], style: Style
+) -> None:
+    found, result = validated([output[1]], style, answer_format=output[0])
     for citation in (c for sentence in sentences(found) for c in (*sentence.citations, *sentence.against)):
         paper = citation.paper
         assert 1 <= citation.page <= paper.page_count
@@ -101,45 +120,61 @@ def test_every_sentence_that_is_printed_cites_words_that_stand_on_the_page(text:
     assert answer.refused == (result.shown == 0)
 
 
-@given(WRITTEN, STYLES)
+@given(OUTPUTS, STYLES)
 @settings(max_examples=EXAMPLES)
-def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(text: str, style: Style) -> None:
-    found, _ = validated([text], style)
+def test_nothing_that_is_printed_steers_a_terminal_or_points_to_a_number(
+    output: tuple[AnswerFormat, str], style: Style
+) -> None:
+    found, _ = validated([output[1]], style, answer_format=output[0])
     for sentence in sentences(found):
-        assert is_clean(f"{sentence.text}{sentence.section}")
+        assert is_clean(f"{sentence.text}{sentence.section}".replace("\n", ""))
+        assert "\n" not in str(sentence.section)
         assert sentence.text == sentence.text.strip() != ""
         assert any(char.isalnum() for char in sentence.text)
-        assert not MARKER.search(VERBATIM.sub("", sentence.text)), sentence.text
+        if "\n" not in sentence.text and "`" not in sentence.text:  # steps and code keep their brackets
+            assert not MARKER.search(VERBATIM.sub("", sentence.text)), sentence.text
         assert not MARKER.search(str(sentence.section))
     assert len({sentence.text.casefold() for sentence in sentences(found)}) == len(sentences(found))
 
 
-@given(WRITTEN, STYLES, st.data())
+@given(OUTPUTS, STYLES, st.data())
 @settings(max_examples=EXAMPLES)
-def test_it_does_not_matter_in_what_pieces_a_text_comes(text: str, style: Style, data: st.DataObject) -> None:
+def test_it_does_not_matter_in_what_pieces_a_text_comes(
+    output: tuple[AnswerFormat, str], style: Style, data: st.DataObject
+) -> None:
+    form, text = output
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert validated([text], style) == validated(pieces, style) == validated(list(text), style)
+    whole = validated([text], style, answer_format=form)
+    assert whole == validated(pieces, style, answer_format=form) == validated(list(text), style, answer_format=form)
 
 
-@given(WRITTEN, WRITTEN, STYLES)
+@given(OUTPUTS, WRITTEN, STYLES, st.integers(0, 400))
 @settings(max_examples=EXAMPLES)
-def test_nothing_is_taken_back_whatever_follows(text: str, more: str, style: Style) -> None:
-    so_far, _ = validated(list(text), style, whole=False)
-    whole, _ = validated([text + more], style)
+def test_nothing_is_taken_back_whatever_follows(
+    output: tuple[AnswerFormat, str], more: str, style: Style, end: int
+) -> None:
+    form, text = output[0], output[1] + more
+    so_far, _ = validated(list(text[:end]), style, answer_format=form, whole=False)
+    whole, _ = validated([text], style, answer_format=form)
     assert whole[: len(so_far)] == so_far
 
 
-@given(WRITTEN, STYLES, st.integers(0, 200))
-def test_a_cut_answer_is_the_beginning_of_the_whole_one(text: str, style: Style, max_chars: int) -> None:
-    cut, _ = validated([text], style, max_chars=max_chars)
-    assert cut == validated(list(text), style, max_chars=max_chars)[0]
-    assert validated([text], style)[0][: len(cut)] == cut
+@given(OUTPUTS, STYLES, st.integers(0, 400))
+def test_a_cut_answer_is_the_beginning_of_the_whole_one(
+    output: tuple[AnswerFormat, str], style: Style, max_chars: int
+) -> None:
+    form, text = output
+    cut, _ = validated([text], style, answer_format=form, max_chars=max_chars)
+    assert cut == validated(list(text), style, answer_format=form, max_chars=max_chars)[0]
+    assert validated([text], style, answer_format=form)[0][: len(cut)] == cut
 
 
-@given(WRITTEN, STYLES)
-def test_a_text_is_judged_twice_alike(text: str, style: Style) -> None:
-    assert validated([text], style) == validated([text], style, list(EVIDENCE))
+@given(OUTPUTS, STYLES)
+def test_a_text_is_judged_twice_alike(output: tuple[AnswerFormat, str], style: Style) -> None:
+    form, text = output
+    once, again = (validated([text], style, evidence, answer_format=form) for evidence in (EVIDENCE, list(EVIDENCE)))
+    assert once == again
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join))
@@ -279,11 +314,14 @@ def printed(desk: CliRunner, style: Style, seed: str) -> str:
     return without
 
 
-@pytest.mark.parametrize(("llm", "style"), [("ollama", "report"), ("builtin", "plain")])
+@pytest.mark.parametrize(
+    ("llm", "style", "form"),
+    [("ollama", "report", "statements"), ("ollama", "report", "prose"), ("builtin", "plain", "prose")],
+)
 def test_two_processes_print_the_same_bytes(
-    ready: CliRunner, ollama_server: OllamaStandIn, llm: str, style: Style
+    ready: CliRunner, ollama_server: OllamaStandIn, llm: str, style: Style, form: AnswerFormat
 ) -> None:
-    ready.settings |= {"LLM": llm, "OLLAMA_HOST": ollama_server.url}
+    ready.settings |= {"LLM": llm, "OLLAMA_HOST": ollama_server.url, "ANSWER_FORMAT": form}
     ollama_server.reply = lambda messages: REPLY
     first, second = printed(ready, style, "1"), printed(ready, style, "2")
     assert first == second

@@ -195,6 +195,28 @@ def test_a_tables_rows_are_sentences_and_keep_their_cells(text: str, expected: l
     assert parsed(list(text)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wash it\nDry it [2]\nStore it", [("Wash it", ()), ("Dry it", (2,)), ("Store it", ())]),
+        ("1. Wash it\n2. Dry it", [("Wash it", ()), ("Dry it", ())]),
+        ("Step 1: wash it\nStep 2: dry it\n", [("Step 1: wash it", ()), ("Step 2: dry it", ())]),
+        ("call XOF.Init()\ncall XOF.Absorb(x)", [("call XOF.Init()", ()), ("call XOF.Absorb(x)", ())]),
+        ("So it is:\nwash it\n\n\n dry it", [("So it is:", ()), ("wash it", ()), ("dry it", ())]),
+        ("Wash it\r\nDry it.\n[1]", [("Wash it", ()), ("Dry it.", (1,))]),
+        ("> Wash it\n> Dry it", [("Wash it", ()), ("Dry it", ())]),
+    ],
+)
+def test_the_end_of_a_line_ends_a_sentence(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert parsed([text]) == [ParsedSentence(*sentence) for sentence in expected]
+    assert parsed(list(text)) == parsed([text])
+
+
+def test_eight_steps_without_full_stops_are_eight() -> None:
+    steps = [f"do the {name} part" for name in "abcdefgh"]
+    assert [part.text for part in parsed(["\n".join(steps)])] == steps
+
+
 def test_a_line_of_code_is_a_sentence_and_its_index_no_marker() -> None:
     text = "Run this:\n```python\nx = a[1]  [2]\nprint(x)\n\n```\nIt prints x [1]."
     assert parsed([text]) == [

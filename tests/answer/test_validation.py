@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.validation import MOST_REPEATS, Part, ValidationResult
+from folio.answer.validation import MOST_REPEATS, ValidationResult
 from folio.types import REFUSAL, Evidence, RejectedSentence, Sentence
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
 from tests.helpers.validation import check
@@ -17,7 +17,9 @@ from tests.helpers.validation import check
 OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacier is 23 kilometres long. It melts."
 
 
-def checked(pieces: Iterable[str], *evidence: Evidence, **options: Any) -> tuple[list[Part], ValidationResult]:
+def checked(
+    pieces: Iterable[str], *evidence: Evidence, **options: Any
+) -> tuple[list[Sentence | RejectedSentence], ValidationResult]:
     """All that check makes of a model's words, and the result."""
     return to_the_end(check(pieces, evidence, **options))
 
@@ -39,7 +41,7 @@ def shown(text: str, *texts: str, **options: Any) -> list[str]:
 def test_check_shows_what_is_supported_and_rejects_the_rest_with_the_reason() -> None:
     text = "Otters float in rafts of kelp [1]. Paris is in France [2]. The glacier is 23 kilometres long. [2]"
     found, result = checked(words(text), *evidence_on(OTTERS, ICE))
-    rejected = RejectedSentence("Paris is in France.", "the name France cannot be found in it")
+    rejected = RejectedSentence("Paris is in France.", "no evidence says this", "not found")
     first, second, third = found
     assert isinstance(first, Sentence)
     assert isinstance(third, Sentence)
@@ -135,7 +137,7 @@ def test_what_names_evidence_and_is_not_borne_out_is_rejected_and_no_refusal() -
 
 def test_a_sentence_rejected_before_a_refusal_is_told() -> None:
     found, result = checked([f"Otters eat 26 urchins [1]. {REFUSAL}"], *evidence_on(OTTERS))
-    rejected = RejectedSentence("Otters eat 26 urchins.", "the number 26 cannot be found in it")
+    rejected = RejectedSentence("Otters eat 26 urchins.", "the number 26 cannot be found in it", "number")
     assert found == [rejected]
     assert result == ValidationResult(0, (rejected,), refused=True, partly_refused=False)
 
@@ -215,12 +217,12 @@ def test_what_comes_before_the_first_heading_of_a_report_is_its_summary() -> Non
 def test_the_analysis_of_a_report_may_say_again_what_its_summary_says() -> None:
     facts = [f"Otter {number} eats urchins." for number in range(1, 7)]
     again = "\n".join(f"- {fact}" for fact in [*facts, "Paris is big."])
-    text = f"# Summary\n{again}\n\n# Analysis\n{again}\n\n## Urchins\n{facts[0]} They are small.\n"
-    found, result = checked(words(text), *evidence_on(" ".join([*facts, "They are small."])), style="report")
+    text = f"# Summary\n{again}\n\n# Analysis\n{again}\n\n## Urchins\n{facts[0]} Urchins are small.\n"
+    found, result = checked(words(text), *evidence_on(" ".join([*facts, "Urchins are small."])), style="report")
     assert [(part.text, str(part.section)) for part in found if isinstance(part, Sentence)] == [
         *((fact, "Summary") for fact in facts),
         *((fact, "Analysis") for fact in facts),
-        ("They are small.", "Analysis/Urchins"),
+        ("Urchins are small.", "Analysis/Urchins"),
     ]
     assert [part.text for part in result.rejected] == ["Paris is big."]
     assert sum(isinstance(part, RejectedSentence) for part in found) == 1

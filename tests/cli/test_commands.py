@@ -343,8 +343,31 @@ def test_a_chat_goes_on_after_an_error(ready: CliRunner, ollama_server: OllamaSt
     ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
     ran = ready.query(typed=f"{LENGTH}\n{LENGTH}\n")
     assert ran.code == 0
-    assert "Ollama could not keep llama3.1:8b running" in ran.err
-    assert ran.out.count("\nSources\n") == 1
+    assert ran.err.count("Ollama could not keep llama3.1:8b running") == 1
+    assert ran.out.count("\nSources\n") == 2  # first the papers' own words, then the model's answer
+
+
+def test_a_model_that_fails_ends_the_command_with_1(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    questions = ready.folder / "questions.txt"
+    questions.write_text(f"{LENGTH}\n{LENGTH}\n", encoding="utf-8")
+    ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
+    for arguments, codes in ((("--json", LENGTH), [True]), (("--json", "--batch", str(questions)), [True, False])):
+        ollama_server.faults.fails = TRIES
+        ran = ready.query("--no-log", *arguments)
+        assert ran.code == 1
+        assert [found["model_failed"] for found in ran.objects] == codes
+        assert [found["answer"].startswith(IS_LONG) for found in ran.objects] == [True for _ in codes]
+    assert ready.query("--no-log", LENGTH).code == 0
+
+
+def test_a_model_that_was_only_stopped_is_no_failure(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_FORMAT": "prose"}
+    ollama_server.reply = lambda messages: f"{IS_LONG} [1] It is" + " so" * 50
+    ran = ready.query("--no-log", LENGTH)
+    assert ran.code == 0
+    assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n")
+    assert "The model was stopped, because it only repeated itself." in ran.err
 
 
 # Ollama, or not

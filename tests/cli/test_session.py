@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from folio.models.ollama_chat import TRIES
 from folio.store.conversations import Conversations
 from tests.helpers.answers import REFUSED
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.ollama_models import LLAMA
 from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH = "How long is the Aletsch glacier?"
@@ -49,9 +51,16 @@ def test_what_is_not_logged(filled: CliRunner, ollama_server: OllamaStandIn) -> 
     filled.settings["QUERY_LOG"] = "false"
     filled.query(LENGTH)
     filled.settings |= {"QUERY_LOG": "true", "LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
-    ollama_server.faults.fails = 9
+    del ollama_server.models[LLAMA.name]
     assert filled.query(LENGTH).code == 1
     assert log_of(filled) == [0, 0, 0, 0]
+
+
+def test_what_is_shown_although_the_model_failed_is_logged(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+    filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    ollama_server.faults.fails = TRIES
+    assert filled.query(LENGTH).code == 1
+    assert log_of(filled) == [1, 0, 0, 0]
 
 
 def test_feedback_marks_the_last_question(filled: CliRunner) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
 
 Json = dict[str, Any]
+
+_MARKERS = re.compile(r"\s*\[\d[\d, ]*\]")
+_REFUSAL = "Not found in the provided papers."
 
 
 def format_error(shape: object) -> str:
@@ -23,10 +27,16 @@ def format_error(shape: object) -> str:
     return ""
 
 
-def write_json(text: str, shape: Json | str) -> str:
-    """A scripted reply as JSON: one that begins as JSON stays as it is, prose becomes the schema's strings."""
+def write_json(text: str, shape: Json | str, prompt: str = "") -> str:
+    """A scripted reply as JSON: one that begins as JSON stays as it is, prose becomes the schema's strings.
+
+    Where the schema is that of an answer, each sentence of the prose becomes a statement, and names the sentence of the
+    prompt that is nearest to it, as a model that cites well does.
+    """
     if text.lstrip()[:1] in ("{", "[", '"'):
         return text
+    if isinstance(shape, dict) and "statements" in shape.get("properties", {}):
+        return json.dumps(_answer(text, shape["properties"]["statements"]["items"], prompt), ensure_ascii=False)
     return json.dumps({"text": text} if isinstance(shape, str) else _fill(shape, text, shape), ensure_ascii=False)
 
 
@@ -50,3 +60,30 @@ def _fill(schema: Json, text: str, root: Json) -> object:
         case "boolean":
             return True
     return None
+
+
+def _answer(text: str, shape: Json, prompt: str) -> Json:
+    numbered = {int(number): words(line) for number, line in re.findall(r"^\[(\d+)\] (.*)$", prompt, re.MULTILINE)}
+    properties: Json = shape["properties"]
+    statements: list[Json] = []
+    part, heading, answered = "summary", "", True
+    for line in text.splitlines():
+        if line.startswith("#"):
+            name = line.strip("# ")
+            part, heading = (name.lower(), "") if name in ("Summary", "Analysis") else ("analysis", name)
+            continue
+        plain = re.sub(r"^(?:[-*]|\d+\.)\s+", "", _MARKERS.sub("", line).strip())
+        for sentence in filter(None, re.split(r"(?<=[.!?])\s+(?=[A-Z])", plain)):
+            if sentence == _REFUSAL:
+                answered = False
+                continue
+            nearest = max(numbered, key=lambda number: len(numbered[number] & words(sentence)), default=None)
+            support = properties["support"]["items"]["enum"][0] if nearest is None else nearest
+            statement = sentence[: properties["statement"].get("maxLength")]
+            values = {"part": part, "heading": heading, "support": [support], "statement": statement}
+            statements.append({name: values[name] for name in properties})
+    return {"statements": statements, "answered": answered}
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))

@@ -129,14 +129,14 @@ def hash_embedding(text: str, dimension: int) -> list[float]:
 
 
 def answer_from_evidence(messages: list[Json]) -> str:
-    """The default reply: the first sentence of evidence 1 with its marker, or a follow-up question as it stands."""
+    """The default reply: the first sentence of the first evidence, with a marker, or a follow-up question as it is."""
     last = str(messages[-1]["content"])
-    evidence = re.search(r'^<evidence number="1"[^\n]*>\n(.*?)^</evidence>$', last, re.MULTILINE | re.DOTALL)
+    evidence = re.search(r"^<evidence[^\n]*>\n(.*?)^</evidence>$", last, re.MULTILINE | re.DOTALL)
     if evidence is None:
         if any("standalone" in str(message["content"]).lower() for message in messages):
             return _last_question(last)
         return REFUSAL
-    text = " ".join(evidence[1].split())
+    text = " ".join(re.sub(r"^\[\d+\] ", "", evidence[1], flags=re.MULTILINE).split())
     sentences = re.split(r"(?<=[.!?])\s+", text)
     sentence = next((s for s in sentences if len(s.split()) >= 5 and s[-1] in ".!?"), text)
     words = sentence.rstrip(".!?")
@@ -240,7 +240,7 @@ class OllamaModels:
         if said.refused:
             raise RefusedError(said.refused, said.error)
         if body.get("format") and not self.ignores_format:
-            said = replace(said, text=write_json(said.text, body["format"]))
+            said = replace(said, text=write_json(said.text, body["format"], str(read[-1]["content"])))
         return self._write(said, body, head, min(context, self._tokens(read)))
 
     def _check(self, model: Model, body: Json) -> None:

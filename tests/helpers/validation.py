@@ -1,14 +1,12 @@
-"""What is made of a model's words: prose through the parser and the validator, without a server."""
+"""What is made of a model's words by the parser and the validator, without a server."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 
-from folio.answer.output_parser import OutputParser
-from folio.answer.validation import Part, ValidationResult, Validator, parts_of
-from folio.grounding.grounder import Grounder
-from folio.protocols import Verifier
-from folio.types import Evidence, Style
+from folio.answer.layout import AnswerFormat, Layout
+from folio.answer.validation import ValidationResult, Validator, parts_of
+from folio.types import Checking, Evidence, RejectedSentence, Sentence, Style
 
 
 def check(
@@ -16,11 +14,19 @@ def check(
     evidence: Sequence[Evidence],
     *,
     style: Style = "plain",
+    answer_format: AnswerFormat = "prose",
     whole: bool = True,
     max_chars: int = 100_000,
-    verifier: Verifier | None = None,
-    strict: bool = False,
-) -> Generator[Part, None, ValidationResult]:
-    """Prose over this evidence. whole: False if the model was cut off at the end."""
-    parts = parts_of(pieces, OutputParser(len(evidence)), max_chars=max_chars, is_cut=lambda: not whole)
-    return Validator(Grounder(evidence), verifier, style, strict).check(parts)
+) -> Generator[Sentence | RejectedSentence, None, ValidationResult]:
+    """Output in this form over this evidence, without a verifier. whole: False if the model was cut off at the end."""
+    layout = Layout("What?", evidence, answer_format, style)
+    parts = parts_of(pieces, layout.parser(), max_chars=max_chars, is_cut=lambda: not whole)
+    checking = Validator(layout.grounder(), style=style).check(parts)
+    while True:
+        try:
+            part = next(checking)
+        except StopIteration as stopped:
+            result: ValidationResult = stopped.value
+            return result
+        assert not isinstance(part, Checking), "nothing waits where there is no verifier"
+        yield part

@@ -1,0 +1,303 @@
+"""Answers by a chat model whose server has little room, is slow, fails, stops or never ends."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from folio.answer.generative import CONTEXT_SIZES, LONGEST_TOKEN, NUMBERED, RETRY_TOKENS
+from folio.answer.layout import AnswerFormat
+from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError, WrongModel
+from folio.models.ollama_chat import TRIES
+from folio.text import estimate_tokens
+from folio.types import REFUSAL, Sentence
+from tests.helpers.factories import answer_of, evidence_on
+from tests.helpers.ollama_models import LLAMA, Model, Scripted
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
+from tests.helpers.replies import CHAT, Make, asked, options, told, written
+
+FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
+
+# An answer that does not end
+
+
+def test_an_answer_that_is_cut_loses_what_it_had_begun(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.reply = [f"{FLOAT} [1] {EAT} [1]"]
+    answerer = make(answer_tokens=len(f"{FLOAT} [1] They eat".split()))
+    assert [told(s) for s in asked(answerer, f"{FLOAT} {EAT}")] == [(FLOAT, [(1, FLOAT)])]
+    assert answerer.notice == "The answer was cut off at 9 tokens. Raise ANSWER_TOKENS for longer answers."
+
+
+def test_a_server_that_does_not_end_is_left(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.reply = lambda messages: f"{FLOAT} [1] "
+    ollama_server.faults.endless = "words"
+    answerer = make(answer_tokens=100)
+    found = asked(answerer, FLOAT)
+    assert told(found[0]) == (FLOAT, [(1, FLOAT)])
+    assert len(found) == 1  # the rest is no sentence
+    assert answerer.notice == "The answer was cut off at 100 tokens. Raise ANSWER_TOKENS for longer answers."
+
+
+@pytest.mark.parametrize("tokens", [100, 1000])
+def test_a_server_is_left_after_so_many_characters(ollama_server: OllamaStandIn, make: Make, tokens: int) -> None:
+    ollama_server.reply = lambda messages: ""
+    ollama_server.faults.endless = "words"
+    pieces = list(make(answer_tokens=tokens)._stream("", "What?"))
+    assert LONGEST_TOKEN * tokens < len("".join(pieces)) <= LONGEST_TOKEN * tokens + len("word10000 ")
+
+
+@pytest.mark.parametrize("endless", ["words", "nothing"])
+def test_a_server_that_does_not_end_costs_no_more_than_that(
+    ollama_server: OllamaStandIn, make: Make, endless: Any
+) -> None:
+    ollama_server.reply = lambda messages: ""
+    ollama_server.faults.endless = endless
+    answerer = make(answer_tokens=200)
+    assert [s for s in asked(answerer, FLOAT, question="Who sang?") if isinstance(s, Sentence)] == []
+    assert len(ollama_server.bodies(CHAT)) == 2
+    assert answerer.standalone("And they?", [answer_of("What?", FLOAT)]) == "And they?"
+
+
+# The context
+
+
+def words(count: int, seed: str) -> str:
+    return " ".join(f"{seed}{number:04d}" for number in range(count))
+
+
+def test_the_context_is_one_of_few_sizes_and_never_shrinks(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.reply = lambda messages: REFUSAL
+    answerer = make(evidence_tokens=60_000)
+    for count in (10, 1500, 10, 6000, 700, 10):
+        asked(answerer, words(count, "w"))
+    answerer.standalone("Why?", [answer_of("What?", "So.")])
+    sizes = [chosen["num_ctx"] for chosen in options(ollama_server)]
+    assert sizes == [4096, 8192, 8192, 32768, 32768, 32768, 32768]
+    assert set(sizes) <= set(CONTEXT_SIZES)
+    assert ollama_server.cut == []
+
+
+@pytest.mark.parametrize("count", [1, 400, 700, 1500, 3000, 6000, 12_000])
+def test_the_context_holds_the_whole_prompt_and_an_answer(count: int, make: Make, answer_format: AnswerFormat) -> None:
+    with OllamaStandIn(count_tokens=estimate_tokens) as server:
+        server.reply = lambda messages: REFUSAL
+        asked(make(url=server.url, evidence_tokens=100_000, answer_format=answer_format), words(count, "w"))
+        (size,) = (chosen["num_ctx"] for chosen in options(server))
+        read = sum(estimate_tokens(message["content"]) for message in server.read[0])
+    assert server.cut == []
+    assert read + 768 + RETRY_TOKENS <= size
+    assert size == 4096 or size / 2 < read + 768 + RETRY_TOKENS + 100
+
+
+def test_a_model_is_never_asked_for_more_than_it_has(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.models["mid:latest"] = Model("mid:latest", "llama", 10_000, 64, ("completion",))
+    ollama_server.reply = lambda messages: REFUSAL
+    answerer = make("mid", evidence_tokens=9_000)
+    list(answerer.sentences("What?", evidence_on(words(2500, "w"))))
+    list(answerer.sentences("What?", evidence_on("A few.")))
+    assert [chosen["num_ctx"] for chosen in options(ollama_server)] == [10_000, 10_000]
+
+
+def test_a_model_that_does_not_say_is_taken_for_a_small_one(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.models["mum:latest"] = Model("mum:latest", "llama", 0, 64, ("completion",))
+    answerer = make("mum")
+    with pytest.raises(ContextTooSmall):
+        list(answerer.sentences("What?", evidence_on(words(2000, "w"))))
+    assert ollama_server.bodies(CHAT) == []
+
+
+@pytest.mark.parametrize(
+    ("context", "taken"), [(131_072, 6000), (16_384, 6000), (8192, 8192 - 768 - 1024 - 512), (4096, 1792), (2048, 256)]
+)
+def test_a_small_model_takes_less_evidence(
+    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat, context: int, taken: int
+) -> None:
+    ollama_server.models["small:latest"] = Model("small:latest", "llama", context, 64, ("completion",))
+    ollama_server.reply = lambda messages: REFUSAL
+    answerer = make("small", answer_format=answer_format)
+    if answer_format == "statements" and context <= 8192:  # the numbers of the sentences need space too
+        taken = max(256, int(taken / NUMBERED))
+    assert answerer.evidence_tokens == taken
+    if context > 2048:  # as much as it takes is no error
+        text = words(taken // 3, "w")
+        while estimate_tokens(text) > taken:
+            text = text[:-6]
+        asked(answerer, text)
+        assert options(ollama_server)[0]["num_ctx"] <= context
+
+
+def test_a_prompt_larger_than_the_model_is_an_error_before_it_is_sent(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.models["tiny:latest"] = Model("tiny:latest", "llama", 1024, 64, ("completion",))
+    with pytest.raises(ContextTooSmall) as caught:
+        asked(make("tiny"), words(300, "w"))
+    assert "tiny:latest" in caught.value.happened
+    assert "1,024" in caught.value.happened
+    assert caught.value.remedy == "Lower CONTEXT_TOKENS or TOP_K, or set LLM_MODEL to a model with a longer context."
+    assert ollama_server.bodies(CHAT) == []
+
+
+def test_a_prompt_that_an_old_server_cuts_in_silence_is_an_error(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.count_tokens = lambda text: 20 * len(text)  # a tokenizer that no estimate foresees
+    ollama_server.faults.ignores_truncate = True
+    ollama_server.reply = [f"{FLOAT} [1]"]
+    with pytest.raises(ContextTooSmall) as caught:
+        asked(make(), FLOAT + words(200, "w"))
+    assert ollama_server.cut
+    assert "4,096" in caught.value.happened
+    assert "CONTEXT_TOKENS" in caught.value.remedy
+
+
+def test_a_prompt_that_a_new_server_refuses_to_cut_is_an_error(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.count_tokens = lambda text: 20 * len(text)
+    with pytest.raises(ContextTooSmall) as caught:
+        asked(make(), FLOAT + words(200, "w"))
+    assert ollama_server.cut == []
+    assert caught.value.happened == (
+        "The text is longer than the context of llama3.1:8b: the input length exceeds the context length."
+    )
+    assert caught.value.remedy == "Set CONTEXT_TOKENS lower, or choose a model with a larger context."
+
+
+# What goes wrong with the server
+
+
+def test_a_slow_server_is_waited_for(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.faults.first_byte_s, ollama_server.faults.between_pieces_s = 0.3, 0.02
+    ollama_server.reply = [f"{FLOAT} [1]"]
+    assert [told(s) for s in asked(make(timeout_s=60), FLOAT)] == [(FLOAT, [(1, FLOAT)])]
+
+
+FAULTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"first_byte_s": 3}, "silent for too long", "OLLAMA_TIMEOUT_S"),
+    ({"between_pieces_s": 3}, "silent for too long", "OLLAMA_TIMEOUT_S"),
+    ({"busy": TRIES}, "busy", "OLLAMA_NUM_PARALLEL"),
+    ({"fails": TRIES}, "could not keep llama3.1:8b running", "smaller model"),
+    ({"dropped": TRIES}, "broke off", "log of the Ollama server"),
+    ({"break_after": 2}, "broke off", "log of the Ollama server"),
+    ({"error_after": 2}, "could not keep llama3.1:8b running", "smaller model"),
+    ({"garbage": "html"}, "did not answer like an Ollama server", "OLLAMA_HOST"),
+    ({"garbage": "json"}, "did not answer like an Ollama server", "OLLAMA_HOST"),
+    ({"garbage": "list"}, "did not answer like an Ollama server", "OLLAMA_HOST"),
+    ({"redirect_to": "http://127.0.0.2:1"}, "redirects", "OLLAMA_HOST"),
+]
+QUOTES = "These sentences are quotes from the papers."
+
+
+@pytest.mark.parametrize(
+    ("fault", "happened", "remedy"), FAULTS, ids=lambda value: "-".join(value) if isinstance(value, dict) else ""
+)
+def test_where_the_server_fails_the_papers_are_quoted(
+    ollama_server: OllamaStandIn,
+    make: Make,
+    answer_format: AnswerFormat,
+    fault: dict[str, Any],
+    happened: str,
+    remedy: str,
+) -> None:
+    answerer = make(timeout_s=0.3 if "silent" in happened else 60, answer_format=answer_format)
+    evidence = evidence_on(f"{FLOAT} {EAT}")
+    ollama_server.reply = [written(answer_format, evidence, f"{FLOAT} [1]", f"{EAT} [1]")] * 2
+    for name, value in fault.items():
+        setattr(ollama_server.faults, name, value)
+    found = list(answerer.sentences("Who painted it?", evidence))  # nothing that the papers would answer
+    assert found
+    for sentence in found:
+        assert isinstance(sentence, Sentence)
+        assert (sentence.outcome, sentence.citations[0].quote) == ("quoted", sentence.text)
+    assert answerer.failed
+    assert happened in answerer.notice
+    assert remedy in answerer.notice
+    assert answerer.notice.endswith(QUOTES)
+    tries = TRIES if fault.keys() <= {"busy", "fails", "dropped"} else 1  # what has begun is not asked for twice
+    assert len(ollama_server.bodies(CHAT)) == tries
+    setattr(ollama_server.faults, *next(iter(fault.items())))
+    with pytest.raises(OllamaError) as caught:  # a question cannot be quoted instead
+        answerer.standalone("And they?", [answer_of("What?", "So.")])
+    assert happened in caught.value.happened
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(("ending", "happened"), [("cut", "broke off"), ("error", "Ollama stopped while")])
+def test_what_was_shown_before_the_server_failed_stands(
+    ollama_server: OllamaStandIn,
+    make: Make,
+    answer_format: AnswerFormat,
+    ending: Literal["cut", "error"],
+    happened: str,
+) -> None:
+    evidence = evidence_on(f"{FLOAT} {EAT}")
+    whole = written(answer_format, evidence, f"{FLOAT} [1]", f"{EAT} [1]")
+    ollama_server.reply = [Scripted(whole[: whole.index("25")], ending=ending)]
+    answerer = make(answer_format=answer_format)
+    assert [told(part) for part in answerer.sentences("What?", evidence)] == [(FLOAT, [(1, FLOAT)])]
+    assert answerer.failed
+    assert happened in answerer.notice
+    assert answerer.notice.endswith(" What the model wrote before is shown.")
+    assert len(ollama_server.bodies(CHAT)) == 1
+    ollama_server.reply = ["", whole]
+    assert [told(part)[0] for part in answerer.sentences("What?", evidence)] == [FLOAT, EAT]
+    assert (answerer.failed, answerer.notice) == (False, "")
+
+
+def test_a_model_that_is_stopped_is_no_failure(
+    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
+) -> None:
+    evidence = evidence_on(f"{FLOAT} {EAT}")
+    whole = written(answer_format, evidence, f"{FLOAT} [1]", f"{EAT} [1]")
+    ollama_server.reply = [whole[: whole.index("25")] + " -" * 50]
+    answerer = make(answer_format=answer_format)
+    assert [told(part) for part in answerer.sentences("What?", evidence)] == [(FLOAT, [(1, FLOAT)])]
+    assert (answerer.failed, answerer.notice) == (False, "The model was stopped, because it only repeated itself.")
+
+
+def test_a_model_that_is_stopped_before_its_first_statement_is_asked_once_more(
+    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
+) -> None:
+    evidence = evidence_on(FLOAT)
+    stopped = Scripted('{"statements":[' if answer_format == "statements" else "Otters", ending="stopped")
+    ollama_server.reply = [stopped, written(answer_format, evidence, f"{FLOAT} [1]"), stopped, stopped]
+    answerer = make(answer_format=answer_format)
+    assert [told(part)[0] for part in answerer.sentences("What?", evidence)] == [FLOAT]
+    assert (answerer.failed, answerer.notice) == (False, "")
+    found = list(answerer.sentences("Do otters float in rafts?", evidence))
+    assert [told(part)[0] for part in found] == [FLOAT]
+    assert answerer.notice == f"The model was stopped, because it only repeated itself. {QUOTES}"
+    assert not answerer.failed
+
+
+def test_a_server_that_is_not_there_or_went_away(make: Make, answer_format: AnswerFormat) -> None:
+    with pytest.raises(OllamaError, match="No Ollama server answers at") as caught:
+        make(url=closed_url())
+    assert "ollama serve" in caught.value.remedy
+    with OllamaStandIn() as other:
+        answerer = make(url=other.url, answer_format=answer_format)
+    assert [told(part) for part in asked(answerer, FLOAT)] == [(FLOAT, [(1, FLOAT)])]
+    assert answerer.failed
+    assert "No Ollama server answers at" in answerer.notice
+    assert "ollama serve" in answerer.notice
+
+
+def test_a_model_that_is_not_there_or_was_removed(ollama_server: OllamaStandIn, make: Make) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        make("mistral:7b")
+    assert "`ollama pull mistral:7b`" in caught.value.remedy
+    answerer = make()
+    del ollama_server.models[LLAMA.name]
+    with pytest.raises(ModelMissing) as caught:
+        asked(answerer, FLOAT)
+    assert "`ollama pull llama3.1:8b`" in caught.value.remedy
+
+
+def test_a_model_that_cannot_chat(make: Make) -> None:
+    with pytest.raises(WrongModel, match="nomic-embed-text cannot write text"):
+        make("nomic-embed-text")
+
+
+def test_a_cloud_model_is_refused(ollama_server: OllamaStandIn, make: Make) -> None:
+    with pytest.raises(CloudModel, match="cloud model"):
+        make("gpt-oss:120b-cloud")
+    ollama_server.models["mine:latest"] = Model("mine:latest", "x", 4096, 64, ("completion",), "", "https://ollama.com")
+    with pytest.raises(CloudModel, match="another computer"):
+        make("mine")
+    assert ollama_server.bodies(CHAT) == []

@@ -1,0 +1,276 @@
+"""A model's answer as JSON, taken apart while it streams, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from folio.answer.output_parser import Heading, ParsedSentence
+from folio.answer.structured_output import MOST_STATEMENTS, MOST_SUPPORT, StatementParser, schema
+from folio.types import REFUSAL, Style
+
+FLOAT, EAT = "Otters float in rafts of kelp.", "They eat 25 urchins."
+Parts = list[ParsedSentence | Heading]
+
+
+def parsed(pieces: Iterable[str], count: int = 5, *, cut: bool = False) -> Parts:
+    parser = StatementParser(count)
+    return [part for piece in pieces for part in parser.feed(piece)] + parser.end(cut=cut)
+
+
+def answer(*statements: object, answered: object = True) -> str:
+    return json.dumps({"statements": statements, "answered": answered}, ensure_ascii=False)
+
+
+def statement(text: object, support: object = (1,), **more: object) -> dict[str, object]:
+    return {**more, "support": support, "statement": text}
+
+
+# The schema
+
+
+@pytest.mark.parametrize("style", ["plain", "report"])
+def test_the_schema_lets_a_model_name_only_sentences_that_there_are(style: Style) -> None:
+    shape = schema(3, style)
+    Draft202012Validator.check_schema(shape)
+    statements = shape["properties"]["statements"]
+    support = statements["items"]["properties"]["support"]
+    assert support["items"] == {"type": "integer", "enum": [1, 2, 3]}
+    assert (support["minItems"], support["maxItems"]) == (1, MOST_SUPPORT)
+    assert statements["maxItems"] == MOST_STATEMENTS[style]
+    fields = ["part", "heading", "support", "statement"] if style == "report" else ["support", "statement"]
+    assert list(statements["items"]["properties"]) == fields  # in this order a model writes them
+    assert statements["items"]["required"] == fields
+    assert shape["required"] == list(shape["properties"]) == ["statements", "answered"]
+
+
+def test_what_holds_to_the_schema_is_taken_and_what_does_not_is_not() -> None:
+    shape = Draft202012Validator(schema(3, "plain"))
+    assert shape.is_valid({"statements": [statement(FLOAT, [1, 3])], "answered": True})
+    assert shape.is_valid({"statements": [], "answered": False})
+    for support in ([], [4], [0], ["1"], [1.5], [1] * (MOST_SUPPORT + 1)):
+        assert not shape.is_valid({"statements": [statement(FLOAT, support)], "answered": True})
+    many = [statement(FLOAT, [1])] * (MOST_STATEMENTS["plain"] + 1)
+    assert not shape.is_valid({"statements": many, "answered": True})
+
+
+# Statements
+
+
+def test_statements_with_their_sentences() -> None:
+    text = answer(statement(FLOAT, [2, 1, 2]), statement(EAT, [3]))
+    assert parsed([text]) == [ParsedSentence(FLOAT, support=(2, 1)), ParsedSentence(EAT, support=(3,))]
+
+
+def test_each_statement_is_given_out_as_soon_as_its_object_closes() -> None:
+    text = answer(statement(FLOAT), statement("Set {x[1]} to {y}, see [z]."))
+    closes = [at + 1 for at in range(len(text)) if text[: at + 1].endswith(('."}',))]
+    parser = StatementParser(5)
+    given = [at for at, char in enumerate(text, 1) if parser.feed(char)]
+    assert given == closes
+    assert len(closes) == 2
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ['{"statements":[{"support":[1]', ',"statement":"Otters float."}]', "}"],
+        ['{"statements":[{"support":[1],"statement":"Otters {', '} float."}', "]}"],
+        ['{"answered":true,"statements":[{"support":[1],', '"statement":"Otters {} float."}]}'],
+    ],
+)
+def test_a_bracket_within_a_statement_does_not_close_it(pieces: list[str]) -> None:
+    (found,) = parsed(pieces)
+    assert found.text.replace(" {}", "") == "Otters float."
+
+
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    [FLOAT, EAT, "a[1]", "}", '"}]', "{", "\\", '\\"', "[2]", "```", REFUSAL]
+)
+SCALARS = st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | TEXTS
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=8
+)
+STATEMENTS = st.fixed_dictionaries(
+    {"support": JSON | st.lists(st.integers(0, 7), max_size=4), "statement": JSON | TEXTS},
+    optional={"part": JSON | st.sampled_from(["summary", "analysis"]), "heading": JSON},
+)
+ANSWERS = st.fixed_dictionaries({"statements": JSON | st.lists(STATEMENTS | JSON, max_size=4), "answered": JSON})
+WRITTEN = st.tuples(
+    st.sampled_from(
+        ["", " \n", "```json\n", "```", "<think>No {\n}</think>\n", "<thinking></thinking>```json", "Here: "]
+    ),
+    (ANSWERS | JSON).map(lambda value: json.dumps(value, ensure_ascii=False)) | st.text(max_size=30),
+    st.sampled_from(["", "\n```", " {", "}", "{}", " I hope that helps."]),
+).map("".join)
+
+
+@given(WRITTEN, st.data())
+def test_piece_by_piece_gives_the_same_as_the_whole(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert parsed([text]) == parsed(pieces) == parsed(list(text))
+
+
+@given(WRITTEN, st.integers(0, 200))
+def test_what_is_given_out_is_never_taken_back(text: str, end: int) -> None:
+    parser = StatementParser(5)
+    so_far = [part for char in text[:end] for part in parser.feed(char)]
+    assert parsed([text])[: len(so_far)] == so_far
+
+
+@given(ANSWERS | JSON)
+def test_whatever_the_fields_hold_a_statement_has_words_and_names_sentences_that_there_are(value: object) -> None:
+    for part in parsed([json.dumps(value)]):
+        assert part.text == part.text.strip() != ""
+        assert all(char.isprintable() or char in "\n\u200c\u200d" for char in part.text)
+        if isinstance(part, ParsedSentence):
+            assert set(part.support) <= {1, 2, 3, 4, 5}
+            assert any(char.isalnum() for char in part.text)
+
+
+@pytest.mark.parametrize(
+    ("support", "taken"),
+    [([1, 9, 0, -3, 2], (1, 2)), ([True, 2.0, "3", None, [1]], ()), ("12", ()), (3, ()), (None, ()), ({"1": 1}, ())],
+)
+def test_numbers_that_are_none_are_ignored(support: object, taken: tuple[int, ...]) -> None:
+    assert parsed([answer(statement(FLOAT, support))]) == [ParsedSentence(FLOAT, support=taken)]
+
+
+@pytest.mark.parametrize("text", [None, 3, True, [], {}, "", "  ", "...", "[1]", "\x1b[31m", ["Otters"]])
+def test_a_statement_without_words_is_none(text: object) -> None:
+    assert parsed([answer(statement(text), statement(EAT))]) == [ParsedSentence(EAT, support=(1,))]
+
+
+def test_a_statement_without_support_is_looked_up_and_markers_in_it_are_numbers_of_sentences() -> None:
+    found = parsed([answer({"statement": f"{FLOAT} [2]"}, {"support": [1], "statement": "**Otters** float [3]."})])
+    assert found == [ParsedSentence(FLOAT, support=(2,)), ParsedSentence("Otters float.", support=(1, 3))]
+
+
+def test_what_steers_a_terminal_is_left_out() -> None:
+    (found,) = parsed([answer(statement("Otters \x1b[31mfloat\u202e.\x07"))])
+    assert found.text == "Otters float."
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("statements", [(), (statement(FLOAT),)])
+def test_an_answer_that_says_it_does_not_answer_ends_in_the_refusal(statements: tuple[object, ...]) -> None:
+    found = parsed([answer(*statements, answered=False)])
+    assert found == [*parsed([answer(*statements)]), ParsedSentence(REFUSAL)]
+
+
+@pytest.mark.parametrize("answered", [None, 0, "", "false", []])
+def test_only_false_says_that(answered: object) -> None:
+    assert parsed([answer(answered=answered)]) == []
+
+
+def test_that_it_does_not_answer_counts_also_when_it_stands_first() -> None:
+    text = json.dumps({"answered": False, "statements": [statement(FLOAT)]})
+    assert [part.text for part in parsed([text])] == [FLOAT, REFUSAL]
+
+
+# What is not the JSON that was asked for
+
+
+@pytest.mark.parametrize(
+    ("broken", "texts"),
+    [
+        ('{"statements":[{"support":[1],"statement":"Otters float."},{"statement":"They e', ["Otters float."]),
+        ('{"statements":[{"support":[1],"statement":"Otters float."', ["Otters float."]),
+        ('{"statements":[{"support":[1],"statement":"Otters float."},{"support":[', ["Otters float."]),
+        ('{"statements":[{"support":[1],"statement":"Otters float."}],"answ', ["Otters float."]),
+        ('{"statements":[{"support":[1],"statement":"Otters float."}],"answered":fal', ["Otters float."]),
+        ('{"statements":[{"support":[1],"statement":"Otters float."}],,,', ["Otters float."]),
+        ('{"statements":[{"support":[1', []),
+        ('{"statements"', []),
+        ("{", []),
+        ('{"statements":[{"support":[1],"statement":"Otters float."}' + "\n" * 400, ["Otters float."]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("cut", [True, False])
+def test_json_that_breaks_off_is_read_as_far_as_it_goes(broken: str, texts: list[str], cut: bool) -> None:
+    assert [part.text for part in parsed([broken], cut=cut)] == texts
+    assert [part.text for part in parsed(list(broken), cut=cut)] == texts
+
+
+THOUGHTS = (
+    "<think>\nIs it {this}?\n</think>\n\n",
+    "<thinking>So</thinking>```json\n",
+    "<THINK>a</THINK> <think>b</think>",
+)
+
+
+@pytest.mark.parametrize("before", ["", "\n ", "```json\n", "```\n", *THOUGHTS])
+@pytest.mark.parametrize("behind", ["", "\n```\n", "\n```\nI hope {that} helps.", "}"])
+def test_json_in_a_fence_or_behind_a_thought(before: str, behind: str) -> None:
+    text = f"{before}{answer(statement(FLOAT))}{behind}"
+    assert parsed([text]) == parsed(list(text)) == [ParsedSentence(FLOAT, support=(1,))]
+
+
+@pytest.mark.parametrize("text", ["<think>It never ends", "<thi", "``", "```json", "", " \n"])
+def test_a_thought_or_a_fence_alone_says_nothing(text: str) -> None:
+    assert parsed([text]) == parsed(list(text)) == []
+
+
+def test_prose_all_the_same_is_read_as_prose_and_its_markers_are_numbers_of_sentences() -> None:
+    text = f"<think>Hm.</think>Here it is: {FLOAT} [2] {EAT} [3, 9]\n1. Wash it [4]\n2. Dry it [5]"
+    expected = [
+        ParsedSentence(f"Here it is: {FLOAT}", support=(2,)),
+        ParsedSentence(EAT, support=(3,)),
+        ParsedSentence("Wash it", support=(4,)),
+        ParsedSentence("Dry it", support=(5,)),
+    ]
+    assert parsed([text]) == parsed(list(text)) == expected
+    assert parsed([REFUSAL]) == [ParsedSentence(REFUSAL)]
+
+
+def test_line_breaks_within_a_string_are_taken_from_a_model_without_a_grammar() -> None:
+    text = '{"statements":[{"support":[1],"statement":"Wash it.\nDry it."}],"answered":true}'
+    assert parsed([text]) == parsed(list(text)) == [ParsedSentence("Wash it.\nDry it.", support=(1,))]
+
+
+# Steps, code, tables
+
+STEPS = "\n".join(f"{number}. Do the {name} part" for number, name in enumerate("abcdefgh", 1))
+CODE = "```python\nxof = XOF.Init()\nxof.Absorb(rho)\nx[1] = y[2]  # both\n```"
+TABLE = "| Model | F1 |\n|---|---|\n| Otter | 93.1 |"
+
+
+@pytest.mark.parametrize(
+    "text", [STEPS, CODE, TABLE, "XOF.Init() starts it.", "Call XOF.Init() first.", "`x[1]` holds f(x) = a[2] + (b).",
+             "The array is scaled to [0, 1].", "for i in range(8):\n    print(x[i])", "E = mc^2 and a_1 < b"],
+)  # fmt: skip
+def test_steps_code_tables_and_formulas_come_through_as_they_are(text: str) -> None:
+    assert parsed([answer(statement(text))]) == [ParsedSentence(text, support=(1,))]
+
+
+def test_a_marker_behind_a_line_of_code_names_a_sentence() -> None:
+    text = "xof = XOF.Init()  [2]\nx[1] = y[2] [3]"
+    assert parsed([answer(statement(text))]) == [ParsedSentence("xof = XOF.Init()\nx[1] = y[2]", support=(1, 2, 3))]
+
+
+# Reports
+
+
+def test_a_part_and_a_heading_become_headings_once() -> None:
+    places: list[dict[str, Any]] = [
+        {"part": "summary", "heading": ""}, {"part": "summary", "heading": ""}, {"part": "analysis", "heading": ""},
+        {"part": "analysis", "heading": "**The melt** [1]\nfast"}, {"part": "analysis", "heading": "Size"},
+        {"part": "elsewhere", "heading": "Nothing"}, {"part": 3, "heading": "Nothing"},
+    ]  # fmt: skip
+    statements = [statement(f"Fact {number}.", **place) for number, place in enumerate(places)]
+    shown = [
+        part.text if isinstance(part, ParsedSentence) else f"# {part.text}" for part in parsed([answer(*statements)])
+    ]
+    assert shown == [
+        "# summary", "Fact 0.", "Fact 1.", "# analysis", "Fact 2.", "# analysis", "# The melt fast", "Fact 3.",
+        "# analysis", "# Size", "Fact 4.", "Fact 5.", "Fact 6.",
+    ]  # fmt: skip
