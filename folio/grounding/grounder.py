@@ -18,6 +18,7 @@ from folio.types import Citation, Evidence
 # The least share of a statement's words that its source must have, averaged with that of the statements before it: an
 # answer that keeps to its evidence has earned it. A source that the writer named needs less than one that was found.
 LEAST_NAMED, LEAST_FOUND, BEFORE = 0.6, 0.71, 0.5
+ENOUGH = 0.95  # with this share a statement is shown whatever stood before it
 MUCH_BETTER = 0.1  # a named source is kept unless another one has this much more of the statement's words
 # A quoted statement has all its content words in one sentence of the paper in this order, and of all its words this
 # share. With fewer words it may be a quote of anything.
@@ -70,7 +71,8 @@ class Grounder:
             return Finding(statement, source, "left out", fault)
         if quoted := next((s for s in source.sentences if _quotes(statement, s.text)), None):
             return Finding(statement, source, "quoted", quoted=quoted)
-        if (1 - BEFORE) * source.coverage + BEFORE * before < (LEAST_NAMED if is_named else LEAST_FOUND):
+        coverage = (1 - BEFORE) * source.coverage + BEFORE * before
+        if source.coverage < ENOUGH and coverage < (LEAST_NAMED if is_named else LEAST_FOUND):
             return Finding(statement, source, "left out", Fault("not found", "it does not say this"))
         return Finding(statement, source, "reworded")
 

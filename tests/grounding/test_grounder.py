@@ -143,6 +143,12 @@ def test_a_merged_statement_is_cited_from_each_sentence_that_it_merges() -> None
     ]
 
 
+def test_a_statement_that_the_evidence_has_wholly_is_shown_whatever_stood_before() -> None:
+    grounder = Grounder(evidence_on(OTTERS))
+    assert grounder.find("Paris is the capital of France.").outcome == "left out"
+    assert grounder.find("In rafts of kelp the otters float.").outcome == "reworded"
+
+
 def test_a_number_is_cited_on_the_page_that_it_is_on() -> None:
     hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
     found = Grounder(evidence_of([hit])).find("Model Otter, trained on the kelp data with care, reached 93.1 percent.")
