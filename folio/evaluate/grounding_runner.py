@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 
-from pydantic import TypeAdapter, ValidationError
-
-from folio.errors import ModelError, UsageError
+from folio.errors import ModelError
 from folio.evaluate.grounding_metrics import AnswerOutcome, StatementResult
 from folio.evaluate.labelled_answers import LabelledAnswer
 from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion
+from folio.evaluate.saved_runs import load_run, save_run
 from folio.evaluate.statement_check import Statement, StatementCheck
-from folio.files import write_json
 from folio.types import Progress
 
 # Increase when older saved runs can no longer be read.
@@ -110,21 +107,10 @@ def _notes(answers: Sequence[LabelledAnswer], left: int) -> list[str]:
 
 def save(path: Path, made: GroundingRun) -> None:
     """Save a run as JSON, replacing the file. Raises DiskFull."""
-    write_json(path, TypeAdapter(GroundingRun).dump_python(made, mode="json"))
+    save_run(path, made)
 
 
 def load(path: Path) -> GroundingRun:
     """Load a saved run. Raises UsageError if the file is missing or is not one over labelled answers."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        form = json.loads(text)["grounding_form"]
-        if form != FORM:
-            raise UsageError(f"{path} was saved by another version of evaluate.py.", "Run that evaluation again.")
-        return TypeAdapter(GroundingRun).validate_json(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-    except (ValueError, TypeError, KeyError, ValidationError) as error:
-        raise UsageError(
-            f"{path} is not a saved run over labelled answers.",
-            "Save one: python evaluate.py --judged FILE --json RUN.",
-        ) from error
+    what, remedy = "a saved run over labelled answers", "Save one: python evaluate.py --judged FILE --json RUN."
+    return load_run(path, GroundingRun, ("grounding_form", FORM), what, remedy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,13 +9,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
-
 from folio.errors import ModelError, ModelFailed, UsageError
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import AnswerResult, QuestionResult
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_of
-from folio.files import write_json
+from folio.evaluate.saved_runs import load_run, save_run
 from folio.search.retriever import Retriever, SearchResult
 from folio.store.library import Library
 from folio.types import Progress
@@ -67,21 +64,12 @@ class Run:
 
 def save(path: Path, run: Run) -> None:
     """Save a run as JSON, replacing the file. Raises DiskFull."""
-    write_json(path, TypeAdapter(Run).dump_python(run, mode="json"))
+    save_run(path, run)
 
 
 def load(path: Path) -> Run:
     """Load a saved run. Raises UsageError if the file is missing or is not a run."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        form = json.loads(text)["form"]
-        if form != FORM:
-            raise UsageError(f"{path} was saved by another version of evaluate.py.", "Run that evaluation again.")
-        return TypeAdapter(Run).validate_json(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-    except (ValueError, TypeError, KeyError, ValidationError) as error:
-        raise UsageError(f"{path} is not a saved run.", "Save one: python evaluate.py EVAL_SET --json FILE.") from error
+    return load_run(path, Run, ("form", FORM), "a saved run", "Save one: python evaluate.py EVAL_SET --json FILE.")
 
 
 class Runner:
