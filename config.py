@@ -72,7 +72,8 @@ class Settings(BaseSettings):
     VERIFIER: Literal["auto", "llm", "crossencoder", "none"] = "auto"
     """What judges whether the cited sentences say what a model wrote. `llm` asks a model on Ollama one question about
     each statement; `crossencoder` uses NLI_MODEL, without a server; `none` leaves it to the rules about numbers and
-    names. `auto` uses Ollama if that writes the answers, otherwise the cross-encoder if its files are on this computer."""
+    names. `auto` uses Ollama if that writes the answers, otherwise the cross-encoder if its files are on this
+    computer."""
     STRICT: bool = False
     """Whether answers show only what is quoted: `true` leaves out what a model says in its own words, even where the
     papers support it."""

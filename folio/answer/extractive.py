@@ -166,7 +166,7 @@ def _repeats(place: _Scored, before: _Scored) -> bool:
 
 
 def _numbers(text: str) -> frozenset[object]:
-    return frozenset((number.value, number.unit) for number in quantities(text))
+    return frozenset((number.value, number.unit) for number in quantities(text, units=False))
 
 
 def statements(text: str) -> list[tuple[int, int]]:

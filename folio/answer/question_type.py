@@ -61,5 +61,5 @@ def asks_for_number(question: str) -> bool:
 def gives_number(text: str, question: str) -> bool:
     """Whether a text counts or measures something. A year counts only if the question mentions years."""
     years = re.search(r"\byears?\b", question, re.I)
-    numbers = (number for number in quantities(text) if not number.is_reference)
-    return any(bool(number.unit) or bool(years) or not _YEAR.fullmatch(number.written) for number in numbers)
+    numbers = (number.written for number in quantities(text, units=False) if not number.is_reference)
+    return any(bool(years) or not _YEAR.fullmatch(number) for number in numbers)

@@ -41,6 +41,8 @@ def conflict(statement: str, other: str) -> bool:
     named = _named(statement)
     if named != _named(other):
         return False
+    if _dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:  # most are; it needs no Pint
+        return False
     topic, other_topic = _topic(statement), _topic(other)
     similarity = _dice(topic, other_topic)
     if similarity < SAME_TOPIC:
@@ -61,9 +63,9 @@ def conflict(statement: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _topic(text: str) -> frozenset[str]:
+def _topic(text: str, *, units: bool = True) -> frozenset[str]:
     """The words that say what a text is about: no numbers, negations or units."""
-    written = " ".join(number.with_unit for number in quantities(text))
+    written = " ".join(number.with_unit for number in quantities(text, units=units))
     left_out = frozenset(tokenize(written)) | DENIALS
     return frozenset(t for t in tokenize(text) if t not in left_out and not any(char.isdigit() for char in t))
 

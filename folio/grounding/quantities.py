@@ -107,9 +107,9 @@ _SIGN_OF = {word: forms.split()[0] for forms in _SYMBOLS.split("|") for word in 
 
 
 @lru_cache(maxsize=4096)
-def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers of a text, in order. The word "one" and ordinals such as "2nd" are none."""
-    return tuple(_read(normal(text)))
+def quantities(text: str, *, units: bool = True) -> tuple[Quantity, ...]:
+    """The numbers of a text, in order, but not "one" or "2nd". units: False knows signs alone, and needs no Pint."""
+    return tuple(_read(normal(text), units=units))
 
 
 @lru_cache(maxsize=1024)
@@ -122,13 +122,15 @@ def normal(text: str) -> str:
     return _AREA.sub(lambda found: f"{found[2]}^{2 if found[1] == 'square' else 3}", text)
 
 
-def _read(text: str) -> Iterator[Quantity]:
+def _read(text: str, *, units: bool) -> Iterator[Quantity]:
     for match in _NUMBER.finditer(text):
         word, start, end = (match["word"] or "").lower(), match.start(), match.end()
         if word == "one" or _ORDINAL.match(text, end):
             continue
         number, step, scale = _number(match)
         found = None if match["currency"] else _UNIT.match(text, end)
+        if found and not units and found["unit"].lower() not in _SIGN_OF:
+            found = None
         unit, factor, offset = _base_unit(found["unit"]) if found else (match["currency"] or "", 1.0, 0.0)
         counted = None if unit else _COUNTED.match(text, end)
         yield Quantity(

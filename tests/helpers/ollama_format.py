@@ -35,8 +35,9 @@ def write_json(text: str, shape: Json | str, prompt: str = "") -> str:
     """
     if text.lstrip()[:1] in ("{", "[", '"'):
         return text
-    if isinstance(shape, dict) and "statements" in shape.get("properties", {}):
-        return json.dumps(_answer(text, shape["properties"]["statements"]["items"], prompt), ensure_ascii=False)
+    statements = shape.get("properties", {}).get("statements", {}) if isinstance(shape, dict) else {}
+    if "support" in statements.get("items", {}).get("properties", {}):
+        return json.dumps(_answer(text, statements["items"], prompt), ensure_ascii=False)
     return json.dumps({"text": text} if isinstance(shape, str) else _fill(shape, text, shape), ensure_ascii=False)
 
 

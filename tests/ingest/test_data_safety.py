@@ -159,7 +159,8 @@ def test_a_batch_continues_after_a_question_on_which_the_model_failed(
     assert ran.code == 1
     first, second = ran.objects
     assert first["question"] == "How long is the glacier?"
-    assert first["error"].endswith(".")
+    assert (first["model_failed"], second["model_failed"]) == (True, False)
+    assert first["notice"].startswith("Ollama could not keep llama3.1:8b running")
     assert second["answer"] == "Sea otters sleep on their backs."
 
 

@@ -21,6 +21,7 @@ from folio.types import SourceFile
 from folio.web.paper_files import STALE_S, PaperFiles, _safe_name
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
+from tests.helpers.paths import ROOT
 
 
 @pytest.fixture
@@ -146,7 +147,8 @@ print(files.save_upload(io.BytesIO(b"%PDF-1.7" + b" " * 5000), "otters.pdf").fil
 
 
 def test_an_upload_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
-    ran = subprocess.run([sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", WATCHED, str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "otters (2).pdf\n", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["otters (2).pdf", "otters.pdf"]
 
