@@ -188,6 +188,20 @@ def split_name(name: str) -> PersonName:
     while first > 1 and words[first - 1].replace("\u2019", "'").lower() in _PARTICLES and words[first - 1].islower():
         first -= 1
     # "Di Cosmo", "Van Hentenryck": capital particles after a given name that is no initial
-    if first == 2 and words[1] in ("Di", "De", "Van", "Von", "Le", "La", "El", "Al", "Del", "Della", "Den", "Ter", "St."):
+    if first == 2 and words[1] in (
+        "Di",
+        "De",
+        "Van",
+        "Von",
+        "Le",
+        "La",
+        "El",
+        "Al",
+        "Del",
+        "Della",
+        "Den",
+        "Ter",
+        "St.",
+    ):
         first = 1
     return PersonName(" ".join(words[first:]), " ".join(words[:first]))
