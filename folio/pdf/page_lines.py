@@ -60,7 +60,9 @@ def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float)
             rows[-1].append(line)
         else:
             rows.append([line])
-    return FrontPage(tuple(line for row in rows for line in _with_continuations(sorted(row))), width, height)
+    return FrontPage(
+        tuple(line for row in rows for line in _with_continuations(sorted(row))), max(width, 1.0), max(height, 1.0)
+    )
 
 
 def _with_continuations(row: Sequence[Line]) -> list[Line]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from folio.pdf.page_lines import FrontPage, front_page
 from folio.pdf.reader import read_pdf
 from tests.helpers.pdfs import Set, body, front
 
@@ -361,3 +362,7 @@ def test_layouts(tmp_path: Path, name: str) -> None:
     layout = LAYOUTS[name]
     parsed = read_pdf(front(tmp_path / "a.pdf", layout.pages, layout.metadata))
     assert (parsed.title, parsed.authors) == (layout.title, layout.authors)
+
+
+def test_a_page_without_a_size_has_one() -> None:
+    assert front_page([], 0.0, 0.0) == FrontPage((), 1.0, 1.0)
