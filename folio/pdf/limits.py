@@ -16,7 +16,15 @@ LABEL = 32
 METADATA = 100_000
 # Characters of one author's name or organisation; with a longer one, the metadata names no authors.
 AUTHOR = 200
-# Characters of the first page that are searched for a year
-YEAR_WITHIN = 100_000
+# Pages that are searched for the front matter, as a cover may come first; lines of a page, and characters
+FRONT_PAGES, FRONT_LINES, FRONT_CHARACTERS = 3, 600, 100_000
+# Characters of a title, and lines
+TITLE, TITLE_LINES = 300, 8
+# Characters of an abstract, and of the name of a journal or a conference; a longer one counts as none.
+ABSTRACT, VENUE = 6000, 200
+# Names of one paper; with more, none is listed.
+AUTHORS = 5000
+# Characters from the end of the text that are searched for the years of cited works
+CITED_WITHIN = 200_000
 # Problems reported for one file, and ranges of pages named in one of them; the rest are counted.
 PROBLEMS, PAGE_RANGES = 200, 100

@@ -1,135 +1,176 @@
-"""Title, authors, year and arXiv identifier of a paper, from its metadata, its first page and its file name.
+"""The front matter of a paper, from its first pages, the PDF's metadata and the name of its file.
 
-When in doubt it returns nothing, because nothing is better than junk.
+The page counts for more than the metadata: programs fill those with templates' titles, logins and the names of files.
 """
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath
-from statistics import median
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from folio.pdf import limits
-
-
-class FirstPageLine(NamedTuple):
-    """A horizontal line of the first page, in the order of the page's text."""
-
-    top: float  # points from the top of the page
-    bottom: float
-    size: float  # the largest type size, in points
-    text: str
-    name_text: str  # the text without superscripts, which mark affiliations
-
-
-class FrontMatter(NamedTuple):
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-
-
-_MAX_TITLE = 300
-_MAX_AUTHOR_LINES = 60
+from folio.pdf.dates import find_year
+from folio.pdf.front_matter import Field, FrontMatter, PersonName
+from folio.pdf.front_page import (
+    DANGLING,
+    Authors,
+    Title,
+    find_authors,
+    find_title,
+    has_abstract,
+    title_text,
+)
+from folio.pdf.front_text import find_abstract, find_venue
+from folio.pdf.identifiers import arxiv_id, find_doi
+from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
+from folio.pdf.page_lines import FrontPage, body_size, front_page
 
 # Titles that programs fill in when nobody gave one.
 _NO_TITLE = re.compile(
     r"^(?:untitled.*|no title|title|document\d*|microsoft \w+ - .*|powerpoint presentation|slide 1"
-    r"|latex with hyperref.*|paper title.*|print|temp|\d[\d\W]*"
-    r"|.*\.(?:pdf|docx?|tex|dvi|ps|indd|pptx?|rtf|odt|qxd|eps|wpd)|/.*|[a-z]:\\.*"
-    r"|arxiv:\S+.*|doi:?\s*\S+|10\.\d{4,}/\S+)$",
+    r"|proceedings template.*"
+    r"|.*\btemplate\b.*|latex with hyperref.*|paper title.*|print|temp|\d[\d\W]*|gnuplot plot|instructions for .*"
+    r"|.*\.(?:pdf|docx?|tex|dvi|ps|indd|pptx?|rtf|odt|qxd|eps|wpd|fm|sxw|html?)|/.*|[a-z]:\\.*|https?:.*|www\..*"
+    r"|arxiv:\S+.*|doi:?\s*\S+|10\.\d{4,}/\S+|abstract|introduction|\d+\.? .{0,30}introduction)$",
     re.I,
 )
 _NO_AUTHOR = re.compile(
-    r"^(?:unknown|anonymous|author|admin\w*|user|owner|root|latex.*|.*\.com|.*[@/\\\d].*|microsoft.*|adobe.*)$", re.I
-)
-# Words of addresses and headings: a line with one of them contains no names.
-_NOT_A_NAME = re.compile(
-    r"universi|institut|departm|laborator|school|college|centre|center|faculty|academy|hospital|research|science|group"
-    r"|division|ministry|inc\b|ltd\b|gmbh|corp\b|abstract|introduction|summary|journal|proceedings|conference|volume"
-    r"|published|received|accepted|edited|review|editor|copyright|license|version|draft|street|avenue|http|www"
-    r"|report|technical|article|paper|preprint|keywords|contents|chapter|manual|guide|overview"
-    r"|january|february|march\b|april\b \d|june \d|july \d|august \d|september|october|november|december"
-    r"|[@=<>/\\{}\[\]:?!]|\d{2}",
+    r"^(?:unknown|anonymous|author|admin\w*|user|owner|root|latex.*|.*\.com|.*[@/\\\d].*|microsoft.*|adobe.*"
+    r"|ieee|acm)$",
     re.I,
 )
-_PARTICLES = frozenset(
-    re.findall(
-        r"\S+",
-        "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't",
-    )
+# Sheets that libraries and networks put in front of a paper
+_COVER = re.compile(
+    r"see discussions, stats|researchgate|jstor|this content downloaded|hal (?:is a|id:)|archives-ouvertes"
+    r"|citation for published"
+    r"|downloaded from|see profile|this version is available|link to publication|terms of use|to cite this version",
+    re.I,
 )
-# Marks after authors: footnote signs, affiliation numbers, and the ORCID icon, whose text is "ID".
-_MARKS = re.compile(r"[\d*\u2217†‡§¶‖#⋆★✉⇤≀◇♠♣♥♦⟂⊥]+|\bID\b|\biD\b|(?<=\w)[⁰¹²³⁴-⁹]+|\(cid:\d+\)")
-_BETWEEN_NAMES = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|und|et)\s)\s*")
-_NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
-
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_YEAR = r"((?:18|19|20)\d\d)\b"
-# From the clearest statement of the publication date to mere hints.
-_DATES = tuple(
-    re.compile(pattern, re.I | re.M)
-    for pattern in (
-        rf"\bpublished(?:\s+online)?\W{{0,4}}(?:(?:on|in)\s+)?(?:\d{{1,2}}\s+)?(?:{_MONTH}\s*)?(?:\d{{1,2}},?\s+)?{_YEAR}",
-        rf"\barXiv:\S+\s+(?:\[[\w.-]+\]\s+)?\d{{1,2}}\s+{_MONTH}\s+{_YEAR}",
-        rf"(?:©|\(c\)|\bcopyright)\s*(?:by\s+|the\s+authors?,?\s+)?{_YEAR}",
-        rf"\baccepted\W{{0,4}}(?:\d{{1,2}}\s+)?(?:{_MONTH}\s*)?(?:\d{{1,2}},?\s+)?{_YEAR}",
-        rf"^\s*(?:\d{{1,2}}\s+)?{_MONTH}\s+(?:\d{{1,2}},?\s+)?{_YEAR}\s*$",
-        rf"^[^\n]{{0,80}}\({_YEAR}\)\.",
-    )
+_BETWEEN = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|und|et)\s)\s*")
+_XMP_ITEM = re.compile(r"<rdf:li[^>]{0,100}>([^<]{1,1000})</rdf:li>")
+_XMP_DOI = re.compile(
+    r"(?:prism:doi|pdfx?:doi|dc:identifier)(?:>|=\")\s*(?:doi:\s*"
+    r"|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/[^<\"\s]{1,200})",
+    re.I,
 )
-
-# arXiv identifiers since April 2007, "2301.01234", and before, "hep-th/9901001".
-_NEW_ID = r"\d{4}\.\d{4,5}"
-_OLD_ARCHIVE = (
-    "(?:acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga"
-    "|funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph"
-    r"|q-alg|q-bio|quant-ph|solv-int|stat|supr-con)(?:\.[A-Z]{2})?"
-)
-_OLD_ID = rf"{_OLD_ARCHIVE}/\d{{7}}"
-_ID = rf"(?:{_NEW_ID}|{_OLD_ID})"
-_ID_VERSION = r"[ \t]?v\d{1,2}"
-_CATEGORY = r"\s+\[[A-Za-z.-]+\]"
-_DAY = rf"\s+\d{{1,2}}\s+(?i:{_MONTH})\s+(?:19|20)\d\d\b"
-# The stamp in the margin: "arXiv:2301.01234v1 [cs.CL] 3 Jan 2023"; in its early years without the archive.
-_STAMP = re.compile(rf"arXiv:({_NEW_ID}{_ID_VERSION}(?={_CATEGORY})|{_OLD_ID}{_ID_VERSION})(?:{_CATEGORY})?{_DAY}")
-_ADDRESS = re.compile(
-    rf"(?:https?://)?(?:(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/|(?:doi\.org/)?10\.48550/(?i:arxiv)\.)"
-    rf"({_ID}(?:{_ID_VERSION})?)(?:\.pdf)?"
-)
-_FILE_NAME = re.compile(rf"(?:(?i:arxiv)[-_. ]?)?({_NEW_ID}(?:v\d{{1,2}})?)")
-_VERSIONED = re.compile(r"v\d+$")
+# The least score and lead of a title that only the page gives, to be sure of it
+_SURE_SCORE, _SURE_MARGIN = 3.0, 1.5
 
 
-def front_matter(
-    metadata: Mapping[str, str], first_page: Callable[[], Sequence[FirstPageLine]], text: str
+class PageText:
+    """A page at the beginning of a file: its lines by layout, made when they are asked for, and its text."""
+
+    def __init__(self, blocks: Sequence[Mapping[str, Any]], width: float, height: float, text: str) -> None:
+        self._blocks, self._width, self._height, self.text = blocks, width, height, text
+
+    @cached_property
+    def page(self) -> FrontPage:
+        return front_page(self._blocks, self._width, self._height)
+
+
+class _Candidate(NamedTuple):
+    title: Title | None
+    authors: Authors
+    text: PageText
+
+
+def read_front_matter(
+    metadata: Mapping[str, str], pages: Sequence[PageText], margin: Sequence[str], file: str, end: str
 ) -> FrontMatter:
-    """Title, authors and year; "", () and None if nothing sensible is found.
+    """Everything that is found; see FrontMatter for what is not.
 
-    metadata: as in PDFs: title, author, creationDate ("D:20180830..."). first_page: returns the lines of the first
-    page; called only if the metadata is not enough. text: the text of the first page.
+    metadata: as MuPDF gives it, with "xmp" for the XMP packet. pages: the first ones, limits.FRONT_PAGES at most.
+    margin: the texts that run up or down the first page. file: the file's name. end: the end of the paper's text.
     """
-    title = _metadata_title(metadata.get("title", ""))
-    given = metadata.get("author", "")
-    authors = _metadata_authors(given)
-    shortened = re.search(r"\bet\.? al\b", given)
-    if not title or not authors or shortened:
-        lines = [line for line in first_page() if line.text.strip()]
-        heading = _heading(lines)
-        title = title or _tidy(" ".join(line.text for line in heading))
-        if not authors or shortened:
-            authors = _authors_below(lines, heading) or authors
-    if any(len(author) > limits.AUTHOR for author in authors) or sum(map(len, authors)) > limits.METADATA:
-        authors = ()
-    year = _year(text[: limits.YEAR_WITHIN], metadata.get("creationDate", ""))
-    return FrontMatter(title[:_MAX_TITLE].strip(), authors, year)
+    metadata = {**metadata, **_from_xmp(metadata.get("xmp", ""))}
+    given_title = _metadata_title(metadata.get("title", ""))
+    given_authors = _metadata_authors(metadata.get("author", ""))
+    best = _best_page(pages, given_title)
+    title = _title(best, pages, given_title)
+    authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
+    texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
+    arxiv = arxiv_id(metadata, margin, file)
+    said = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
+    return FrontMatter(
+        title=title,
+        authors=authors,
+        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end),
+        doi=find_doi(said, texts),
+        arxiv=arxiv,
+        venue=find_venue(texts, title.value),
+        abstract=find_abstract([page.text for page in pages]),
+    )
 
 
-def _tidy(text: str) -> str:
-    """The text on one line, without ligatures and unprintable characters."""
-    text = text.replace("ﬁ", "fi").replace("ﬂ", "fl").replace("ﬀ", "ff").replace("ﬃ", "ffi").replace("ﬄ", "ffl")
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+def fold(text: str) -> str:
+    """Letters and digits alone, without case and accents: what two ways to write a title have in common."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text).casefold() if c.isalnum())
+
+
+# Which page
+
+
+def _best_page(pages: Sequence[PageText], given_title: str) -> _Candidate | None:
+    """The page with the title and the authors: the first one, unless that is a cover."""
+    if not pages:
+        return None
+    first = _candidate(pages[0], given_title)
+    is_sheet, is_sparse = bool(_COVER.search(pages[0].text)), not body_size(pages[0].page)
+    if first.title and first.authors.names and not is_sheet and not is_sparse:
+        return first
+    on_first = fold(pages[0].text)
+    for page in pages[1:]:
+        other = _candidate(page, given_title)
+        if other.title is None or not other.authors.names:
+            continue
+        is_repeated = len(fold(other.title.text)) > 8 and fold(other.title.text) in on_first
+        if (has_abstract(page.page) and (is_sheet or is_sparse or first.title is None)) and (
+            is_repeated or not first.authors.names
+        ):
+            return other
+        if is_repeated and (not first.authors.names or is_sheet):
+            return other
+    return first
+
+
+def _candidate(page: PageText, given_title: str) -> _Candidate:
+    folded = fold(given_title)
+
+    def agrees(text: str) -> bool:
+        own = fold(text)
+        return bool(own) and (
+            own == folded
+            or (len(own) > 12 and (folded.startswith(own) or (own.startswith(folded) and len(folded) > 12)))
+        )
+
+    title = find_title(page.page, agrees)
+    if title is None:
+        return _Candidate(None, Authors((), False, ()), page)
+    authors = find_authors(page.page, title)
+    if (
+        not authors.names
+        and len(title.lines) > 1
+        and not agrees(title.text)
+        and (names := names_in(title.lines[-1].name_text))
+    ):
+        # Typescripts set the author like the title.
+        title = title._replace(lines=title.lines[:-1], text=title_text(title.lines[:-1]), margin=0.0)
+        authors = Authors(tuple(names), False, title.lines[-1:])
+    return _Candidate(title, authors, page)
+
+
+def _first_texts(pages: Sequence[PageText], best: _Candidate | None) -> list[PageText]:
+    """The pages up to the one with the title, and the one after it if that is a cover with little text."""
+    at = next((number for number, page in enumerate(pages) if best and page is best.text), 0)
+    until = at + 2 if pages and not body_size(pages[at].page) else at + 1
+    return list(pages[:until])
+
+
+# Title
 
 
 def _metadata_title(title: str) -> str:
@@ -138,6 +179,48 @@ def _metadata_title(title: str) -> str:
     # One word with an underscore or a digit is a file name.
     is_name = " " not in title and re.search(r"[_\d]", title)
     return "" if letters < 4 or "\ufffd" in title or is_name or _NO_TITLE.match(title) else title
+
+
+def _tidy(text: str) -> str:
+    """The text on one line, without ligatures and unprintable characters."""
+    text = unicodedata.normalize("NFC", html.unescape(text) if "&" in text else text)
+    for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
+        text = text.replace(ligature, letters)
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _title(best: _Candidate | None, pages: Sequence[PageText], given: str) -> Field[str]:
+    found = best.title if best else None
+    if found is None:
+        return Field(given[: limits.TITLE].strip(), "pdf metadata") if given else Field("")
+    own, folded = fold(found.text), fold(given)
+    shown = found.text[: limits.TITLE].lstrip(" :;,.")  # a sign that no letter stands for may come before
+    if own == folded:
+        # Both are right: capitals are how the page was set.
+        return Field(given if found.text.isupper() else found.text, "page", True)
+    on_page = len(folded) > 8 and " " in given and any(folded in fold(_top(page)) for page in pages)
+    if on_page and not (len(own) > 12 and folded.startswith(own) and found.margin > _SURE_MARGIN):
+        return Field(given[: limits.TITLE].strip(), "page", not own.startswith(folded) or len(own) > 2 * len(folded))
+    agreed = len(own) > 12 and folded.startswith(own)
+    clear = found.score >= _SURE_SCORE and found.margin >= _SURE_MARGIN and _is_readable(found.text)
+    supported = bool(best and (best.authors.names or has_abstract(best.text.page)))
+    contradicted = len(given.split()) > 2  # by a title that somebody gave, and that is not on the page
+    return Field(shown, "page", agreed or (clear and supported and not contradicted))
+
+
+def _top(page: PageText) -> str:
+    """The text of the upper half of the page: a title in the references below is another paper's."""
+    return " ".join(line.text for line in page.page.lines if line.top < 0.5 * page.page.height)
+
+
+def _is_readable(title: str) -> bool:
+    letters = sum(c.isalpha() or c.isspace() for c in title)
+    begins_well = title[0].isalnum() or title[0] in "[(“\"'‘¿"
+    is_text = letters > 0.75 * len(title) and "\ufffd" not in title
+    return is_text and begins_well and not DANGLING.search(title)
+
+
+# Authors
 
 
 def _metadata_authors(author: str) -> tuple[str, ...]:
@@ -152,7 +235,7 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
         if all(part.count(",") == 1 for part in parts) and (len(parts) > 1 or " " not in author.split(",")[0]):
             people = [_given_name_first(part) for part in parts]
         else:
-            people = _BETWEEN_NAMES.split(author)
+            people = _BETWEEN.split(author)
     people = [" ".join(person.split()) for person in people if person.strip()]
     if all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
@@ -165,150 +248,49 @@ def _given_name_first(person: str) -> str:
     return f"{first.strip()} {last.strip()}" if comma and "," not in first else person.strip()
 
 
-def _heading(lines: Sequence[FirstPageLine]) -> list[FirstPageLine]:
-    """The lines of the title: the largest type in the upper part of the page, if clearly larger than the text."""
-    if not lines:
-        return []
-    lowest = max(line.bottom for line in lines)
-    upper = [line for line in lines if line.top < 0.6 * lowest and sum(c.isalpha() for c in line.text) >= 4]
-    if not upper:
-        return []
-    largest = max(line.size for line in upper)
-    characters = [line.size for line in lines for _ in range(0, len(line.text), 10)]
-    if largest < 1.15 * median(characters):
-        return []
-    heading: list[FirstPageLine] = []
-    for line in lines:
-        if not 0.95 * largest <= line.size <= largest:
-            continue
-        if heading and not -0.5 * line.size < line.top - heading[-1].bottom < line.size:
-            break
-        heading.append(line)
-    return heading if sum(len(line.text) for line in heading) <= _MAX_TITLE else []
+def _authors(
+    best: _Candidate | None, pages: Sequence[PageText], given: tuple[str, ...], author: str, title_sure: bool
+) -> Field[tuple[PersonName, ...]]:
+    printed = best.authors.names if best else ()
+    if any(len(name) > limits.AUTHOR for name in (*printed, *given)) or len(printed) + len(given) > limits.AUTHORS:
+        return Field(())
+    shortened = re.search(r"\bet\.? al\b", author)
+    if given and not shortened:
+        heads = fold(" ".join(compose_accents(_top(page)) for page in pages))
+        on_page = [fold(split_name(name).family) in heads for name in given]
+        same = {fold(name) for name in given} == {fold(name) for name in printed}
+        if same or (all(on_page) and len(given) > 1 and len(given) >= len(printed)):
+            return Field(_people(printed if same else given), "page", True)
+        if not printed:
+            return Field(_people(given), "pdf metadata")
+    families = {fold(split_name(name).family) for name in printed}
+    contradicted = len(given) > 1 and any(fold(split_name(name).family) not in families for name in given)
+    clear = bool(best and best.authors.clear and title_sure and not contradicted)
+    return Field(_people(printed), "page", clear) if printed else Field(())
 
 
-def _authors_below(lines: Sequence[FirstPageLine], heading: Sequence[FirstPageLine]) -> tuple[str, ...]:
-    """The names right below the title; () if one of them does not look like a name.
-
-    Reads lines of the same type size; affiliations are smaller.
-    """
-    if not heading:
-        return ()
-    below = [line for line in lines if line.top >= heading[-1].top + 0.5 * heading[-1].size and line not in heading]
-    below = [line for line in below if line.name_text.strip()]
-    if not below or below[0].top - heading[-1].bottom > 5 * heading[-1].size:
-        return ()
-    block: list[FirstPageLine] = []
-    for line in below[:_MAX_AUTHOR_LINES]:
-        is_apart = block and line.top - block[-1].bottom > 2.5 * line.size
-        if is_apart or abs(line.size - below[0].size) > 0.3 or _NOT_A_NAME.search(_MARKS.sub(" ", line.name_text)):
-            break
-        block.append(line)
-    # A list that ends with a comma, or fills all the lines examined, continues elsewhere.
-    if not block or len(block) == _MAX_AUTHOR_LINES or block[-1].name_text.rstrip().endswith((",", " and", "&")):
-        return ()
-    # If any line has a comma, commas separate names; otherwise each line is one name.
-    texts = [_MARKS.sub(" ", line.name_text).strip() for line in block]
-    joined = (" " if any("," in text for text in texts) else ", ").join(texts)
-    names = [_tidy(name).strip(" ,") for name in _BETWEEN_NAMES.split(_tidy(joined))]
-    names = [name for name in names if name]
-    return tuple(dict.fromkeys(names)) if names and all(map(_is_name, names)) else ()
+def _people(names: Sequence[str]) -> tuple[PersonName, ...]:
+    if len(names) == 1 and NOT_A_NAME.search(names[0]):  # an organisation
+        return (PersonName(names[0]),)
+    return tuple(map(split_name, names))
 
 
-def _is_name(name: str) -> bool:
-    """Whether this can be a person's full name: two to six words, capitalised except particles."""
-    words = name.split()
-    return (
-        2 <= len(words) <= 6
-        and all(
-            word.replace("\u2019", "'") in _PARTICLES or (word[0].isupper() and _NAME_WORD.match(word))
-            for word in words
-        )
-        and sum(word[0].isupper() for word in words) >= 2
-        and any(len(word.strip(".")) > 1 for word in words)
-        and not words[0].lower().startswith(("the", "an ", "on "))
-    )
+# XMP
 
 
-def _year(text: str, created: str) -> int | None:
-    """The year of the clearest date on the first page, or else the year in which the file was created."""
-    for pattern in _DATES:
-        if found := pattern.search(text):
-            return int(found.group(1))
-    made = re.match(r"(?:D:)?((?:19|20)\d\d)", created)
-    return int(made.group(1)) if made else None
+def _from_xmp(packet: str) -> dict[str, str]:
+    """The values of an XMP packet under the names of MuPDF's metadata. Read by patterns: a packet may be broken."""
+    found: dict[str, str] = {}
+    titles, creators = _xmp_items(packet, "dc:title"), _xmp_items(packet, "dc:creator")
+    if titles and _metadata_title(titles[0]):
+        found["title"] = titles[0]
+    if len(creators) > 1:  # a single one is often the login of whoever made the file, and Info says the same
+        found["author"] = "; ".join(creators)
+    if match := _XMP_DOI.search(packet):
+        found["doi"] = match[1]
+    return found
 
 
-def arxiv_id(metadata: Mapping[str, str], margin: Iterable[str], file: str) -> str:
-    """The paper's arXiv identifier, with its version if known: "2301.01234v2"; "" if there is none.
-
-    margin: the texts that run up or down the first page. Sources, in this order: the stamp in the margin, metadata (an
-    arXiv address as title, subject or keywords), the file name. Identifiers in the text may belong to cited papers.
-    """
-    values = [metadata.get(key, "").strip() for key in ("title", "subject", "keywords")]
-    return (
-        _only(*map(_STAMP.fullmatch, margin))
-        or _only(*map(_ADDRESS.fullmatch, values))
-        or _only(_FILE_NAME.fullmatch(PurePath(file).stem))
-    )
-
-
-def _only(*found: re.Match[str] | None) -> str:
-    """The identifier that all matches agree on, in its longest form; "" if there is none or they disagree."""
-    written = ["".join(match[1].split()) for match in found if match]
-    plausible = sorted(filter(_is_plausible, written), key=len)
-    return plausible[-1] if len({_VERSIONED.sub("", known) for known in plausible}) == 1 else ""
-
-
-def _is_plausible(identifier: str) -> bool:
-    """Whether arXiv can have issued it: year and month first, then five digits since 2015, four before."""
-    old, _, digits = identifier.rpartition("/")
-    month, in_month = int(digits[:4]), _VERSIONED.sub("", digits[5:])
-    if not 1 <= month % 100 <= 12:
-        return False
-    if old:
-        return month <= 703 or month >= 9107
-    return month >= 704 and len(in_month) == (4 if month < 1501 else 5)
-
-
-# Page labels
-
-
-def page_labels(document: Any, count: int) -> list[str]:
-    """The printed label of each page, "" if the file has none or it is too long to be one."""
-    try:
-        rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
-    except Exception:  # broken labels, or more than fit in memory, count as none
-        return [""] * count
-    labels = [""] * count
-    for number, rule in enumerate(rules):
-        end = rules[number + 1]["startpage"] if number + 1 < len(rules) else count
-        prefix = rule.get("prefix", "")
-        if len(prefix) > limits.LABEL:
-            continue
-        for index in range(max(0, rule["startpage"]), min(end, count)):
-            value = rule.get("firstpagenum", 1) + index - rule["startpage"]
-            label = _tidy(prefix + _numeral(value, rule.get("style", "")))
-            labels[index] = label if len(label) <= limits.LABEL else ""
-    return labels
-
-
-def _numeral(value: int, style: str) -> str:
-    """A page number in a PDF page label style (ISO 32000-1, 12.4.2): D, R, r, A, a, or none."""
-    if style == "D":
-        return str(value)
-    if not style or not 0 < value < 4000:
-        return ""
-    if style in "Aa":
-        # z is followed by aa, then bb
-        text = chr(ord("A") + (value - 1) % 26) * ((value - 1) // 26 + 1)
-    else:
-        text = ""
-        for size, sign in zip(
-            (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-            ("M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"),
-            strict=True,
-        ):
-            text += sign * (value // size)
-            value %= size
-    return text.lower() if style in "ra" else text
+def _xmp_items(packet: str, name: str) -> list[str]:
+    _, _, rest = packet.partition(f"<{name}>")
+    return [_tidy(item) for item in _XMP_ITEM.findall(rest.partition(f"</{name}>")[0])]

@@ -13,11 +13,13 @@ from typing import Any
 from folio.errors import PaperError, PaperLimit
 from folio.files import open_regular
 from folio.pdf import layout_model, limits, ocr
-from folio.pdf.metadata import FirstPageLine, FrontMatter, arxiv_id, front_matter, page_labels
+from folio.pdf.front_matter import ParsedPaper
+from folio.pdf.metadata import PageText, read_front_matter
 from folio.pdf.mupdf import open_pdf, pymupdf, unlock
+from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
-from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, lines, visible_text
-from folio.types import Page, ParsedPdf
+from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
+from folio.types import Page
 from folio.workers import cpu_time_apart
 
 # Problems of pages that a later ingest may read better.
@@ -31,8 +33,6 @@ _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 # A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
 _STRAY_CHARACTERS = 16
-# Type smaller than this share of its line's largest marks a footnote or an affiliation.
-_SUPERSCRIPT = 0.8
 # Seconds that a page counts as; on one core, a dense page takes OCR one to three and the layout model about a half.
 _OCR_PAGE_S, _LAYOUT_PAGE_S = 1.5, 0.5
 _DAMAGED = "open it in a PDF reader and save or print it to a new PDF, or download the file again"
@@ -45,7 +45,7 @@ def read_pdf(
     layout: bool = False,
     ocr: bool = False,
     seconds: float = math.inf,
-) -> ParsedPdf:
+) -> ParsedPaper:
     """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
     return read_content(read_file(path), path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds)
 
@@ -79,8 +79,8 @@ def read_content(
     layout: bool = False,
     ocr: bool = False,
     seconds: float = math.inf,
-) -> ParsedPdf:
-    """The pages of a PDF in reading order, with its title, authors and year if they are found.
+) -> ParsedPaper:
+    """The pages of a PDF in reading order, with its front matter.
 
     content: the bytes of the file. name: its name, which may be an arXiv identifier.
 
@@ -148,7 +148,7 @@ class _Reader:
         self.layout, self.ocr = layout, ocr
         self.model_work = _WorkBudget(seconds)
         self.search_work = SearchWork()
-        self.first = FrontMatter("", (), None)
+        self.front_pages: list[PageText] = []
         self.margin: list[str] = []
         self.images = 0  # pages with an image and hardly any text
         self.hidden = ""  # the first message about hidden text
@@ -167,7 +167,8 @@ class _Reader:
         text, problem = _readable(page_text(blocks)), ""
         if index == 0:
             self.margin = _vertical_texts(visible.blocks)
-            self.first = front_matter(_metadata(self.document), partial(_first_page_lines, visible.blocks), text)
+        if index < limits.FRONT_PAGES:
+            self.front_pages.append(PageText(visible.blocks, page.rect.width, page.rect.height, text))
         if _is_nearly_empty(text):
             if has_image := bool(images(page)):
                 self.images += 1
@@ -231,7 +232,7 @@ class _Reader:
             yield "to read all of its pages, raise PARSE_TIMEOUT_S, then run `python ingest.py` with its path"
 
 
-def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
+def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
     document = reader.document
     try:
         length = len(document)
@@ -260,11 +261,17 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
             )
         pages.append(Page(index + 1, labels[index], text, problem))
     _check_text(pages, reader, failed)
-    first = reader.first
-    if not first.year and not first.title:  # the first page was unreadable
-        first = front_matter(_metadata(document), tuple, "")
-    arxiv = arxiv_id(_metadata(document), reader.margin, reader.name)
-    return ParsedPdf(tuple(pages), *first, tuple(reader.problems()), arxiv)
+    metadata = {**_metadata(document), "xmp": _xmp(document)}
+    front = read_front_matter(metadata, reader.front_pages, reader.margin, reader.name, _end(pages))
+    return ParsedPaper(
+        tuple(pages),
+        front.title.value,
+        tuple(map(str, front.authors.value)),
+        front.year.value,
+        tuple(reader.problems()),
+        front.arxiv.value,
+        front,
+    )
 
 
 def _check_text(pages: Sequence[Page], reader: _Reader, failed: int) -> None:
@@ -333,28 +340,22 @@ def _readable(text: str) -> str:
     return text if any(map(str.isalnum, text)) else ""
 
 
-def _first_page_lines(blocks: Sequence[Mapping[str, Any]]) -> list[FirstPageLine]:
-    found: list[FirstPageLine] = []
-    for line in lines(blocks):
-        spans = [span for span in line["spans"] if span["text"].strip()]
-        # Text that runs up the margin is a stamp, often in larger type than the title.
-        if not spans or line["dir"][0] < 0.9:
-            continue
-        size = max(span["size"] for span in spans)
-        names = " ".join(span["text"] for span in spans if span["size"] >= _SUPERSCRIPT * size and _is_level(span))
-        found.append(FirstPageLine(line["bbox"][1], line["bbox"][3], size, line_text(line), names))
-    return found
+def _end(pages: Sequence[Page]) -> str:
+    """The end of the text, where the references are; no more of it than is searched."""
+    texts: list[str] = []
+    left = limits.CITED_WITHIN
+    for page in reversed(pages):
+        texts.append(page.text[-left:])
+        left -= len(texts[-1])
+        if left <= 0:
+            break
+    return "\n".join(reversed(texts))
 
 
 def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each block that runs up or down the page."""
     found = [[line_text(line) for line in block.get("lines", ()) if abs(line["dir"][0]) < 0.1] for block in blocks]
     return [" ".join(texts).strip() for texts in found if texts]
-
-
-def _is_level(span: Mapping[str, Any]) -> bool:
-    """Whether a span is on the baseline and not a superscript."""
-    return not span["flags"] & pymupdf().TEXT_FONT_SUPERSCRIPT
 
 
 def _is_nearly_empty(text: str) -> bool:
@@ -370,6 +371,16 @@ def _metadata(document: Any) -> dict[str, str]:
         raise
     except Exception:  # the text can be read without metadata
         return {}
+
+
+def _xmp(document: Any) -> str:
+    try:
+        packet = document.get_xml_metadata()
+        return packet if isinstance(packet, str) and len(packet) <= limits.METADATA else ""
+    except MemoryError:
+        raise
+    except Exception:
+        return ""
 
 
 def _reason(error: Exception) -> str:

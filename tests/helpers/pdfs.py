@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymupdf
 
@@ -76,3 +77,46 @@ def slow_page(path: Path, text: str, fills: int) -> Path:
     document.save(path)
     document.close()
     return path
+
+
+class Set(NamedTuple):
+    """A line of a made first page: `at` points from the top, centred unless x is given."""
+
+    at: float
+    text: str
+    size: float = 10
+    font: str = "tiro"  # one of MuPDF's built-in names: tiro, tibo, tiit, helv, hebo, cour, symb
+    x: float | None = None
+
+
+def front(path: Path, pages: Iterable[Sequence[Set]], metadata: dict[str, str] | None = None) -> Path:
+    """A PDF of pages set like the first pages of papers. In a text, "^{1,2}" is a superscript."""
+    document = pymupdf.open()
+    for lines in pages:
+        page = document.new_page()
+        for line in lines:
+            pieces = re.split(r"\^\{(.*?)\}", line.text)
+            sizes = [line.size * (0.65 if number % 2 else 1) for number in range(len(pieces))]
+            widths = [pymupdf.get_text_length(p, line.font, s) for p, s in zip(pieces, sizes, strict=True)]
+            x = (page.rect.width - sum(widths)) / 2 if line.x is None else line.x
+            for number, (piece, size, width) in enumerate(zip(pieces, sizes, widths, strict=True)):
+                raised = 0.38 * line.size if number % 2 else 0
+                if piece:
+                    page.insert_text((x, line.at - raised), piece, fontsize=size, fontname=line.font)
+                x += width
+    document.set_metadata(metadata or {})
+    document.save(path)
+    document.close()
+    return path
+
+
+def body(top: float, columns: int = 1, size: float = 10, heading: str = "") -> list[Set]:
+    """Prose down to the foot of the page, below a heading if one is given."""
+    prose = "we show that the method holds up well when the load of the machine grows and shrinks again"
+    places = [(72.0, 100)] if columns == 1 else [(60.0, 48), (315.0, 48)]
+    lines = [Set(top, heading, size + 1, "tibo", 72.0 if columns == 1 else 60.0)] if heading else []
+    first = top + (16 if heading else 0)
+    for x, characters in places:
+        count = int((760 - first) / (1.2 * size))
+        lines += [Set(first + 1.2 * size * n, prose[:characters], size, "tiro", x) for n in range(count)]
+    return lines

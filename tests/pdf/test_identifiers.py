@@ -9,7 +9,7 @@ import pytest
 
 from folio.files import sha256_file
 from folio.ingest.pipeline import read_paper
-from folio.pdf.metadata import arxiv_id
+from folio.pdf.identifiers import arxiv_id
 from folio.pdf.reader import read_pdf
 from folio.store.fingerprint import Reading
 from folio.types import SourceFile
@@ -20,7 +20,7 @@ ABSTRACT = "We build on attention (see arXiv:1706.03762) and on pretraining, arX
 
 
 def _arxiv(*margin: str, file: str = "paper.pdf", **metadata: str) -> str:
-    return arxiv_id(metadata, margin, file)
+    return arxiv_id(metadata, margin, file).value
 
 
 def _stamped(path: Path, columns: int = 1, stamp: str = STAMP) -> Path:

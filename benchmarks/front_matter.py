@@ -1,0 +1,111 @@
+"""How often titles, authors, years and identifiers of papers are read right, by files of labels.
+
+python benchmarks/front_matter.py LABELS FOLDER [--set look] [--misses]
+
+LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `years`: any of them is right), and
+perhaps `doi`, `arxiv` and `set`. FOLDER has the PDFs. mixed-front-matter.jsonl next to this script labels forty papers
+of many layouts, read by hand; its sets were drawn by the order of file names, every second paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# A script run as a file can import only from its own folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from folio.pdf.front_matter import Field
+from folio.pdf.reader import read_pdf
+
+
+class Verdict(NamedTuple):
+    """One field of one paper, compared with its label."""
+
+    file: str
+    field: str
+    expected: str
+    found: str
+    right: bool
+    sure: bool
+    origin: str
+
+
+def fold(text: str) -> str:
+    """Text without case, accents, punctuation and spaces, as titles are compared."""
+    plain = unicodedata.normalize("NFKD", html.unescape(html.unescape(text)).replace("ı", "i"))
+    return "".join(c for c in plain.casefold() if c.isalnum())
+
+
+def name_key(name: str) -> tuple[str, str]:
+    """The last word and the first letter of a name, as authors are compared: publishers shorten what stands between."""
+    family, comma, given = html.unescape(html.unescape(name)).replace("\xa0", " ").partition(",")
+    words = f"{given} {family}".split() if comma else name.split()
+    return (fold(words[-1]), fold(words[0])[:1]) if words else ("", "")
+
+
+def compare(label: dict[str, Any], parsed: Any) -> Iterator[Verdict]:
+    """A verdict for each labelled field. parsed: what read_pdf returns."""
+    front = parsed.front
+
+    def verdict(field: str, expected: object, found: object, right: bool, read: Field[Any]) -> Verdict:
+        given = right or bool(found)
+        return Verdict(label["file"], field, str(expected), str(found), right, given and read.sure, read.origin)
+
+    yield verdict("title", label["title"], parsed.title, fold(parsed.title) == fold(label["title"]), front.title)
+    keys, found = [name_key(name) for name in label["authors"]], [name_key(name) for name in parsed.authors]
+    yield verdict("authors", label["authors"], list(parsed.authors), keys == found, front.authors)
+    years = label.get("years") or [label["year"]]
+    yield verdict("year", years, parsed.year, parsed.year in years, front.year)
+    if "doi" in label:
+        doi = label["doi"] or ""
+        yield verdict("doi", doi, front.doi.value, (front.doi.value or "").lower() == doi.lower(), front.doi)
+    if "arxiv" in label:
+        yield verdict("arxiv", label["arxiv"], parsed.arxiv, parsed.arxiv == label["arxiv"], front.arxiv)
+
+
+def table(verdicts: list[Verdict]) -> Iterator[str]:
+    """Lines with the share that is right of each field, and of what is marked sure."""
+    for field in dict.fromkeys(verdict.field for verdict in verdicts):
+        of_field = [verdict for verdict in verdicts if verdict.field == field]
+        sure = [verdict for verdict in of_field if verdict.sure]
+        right, sure_right = (sum(verdict.right for verdict in some) for some in (of_field, sure))
+        marked = f"marked sure {len(sure):3}, {_share(sure_right, len(sure))} right"
+        yield f"{field:8} right {_share(right, len(of_field))}   {marked}"
+    sure = [verdict for verdict in verdicts if verdict.sure]
+    yield f"{'sure':8} right {_share(sum(verdict.right for verdict in sure), len(sure))}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:3} of {whole:3} ({part / whole:.3f})" if whole else "  - of   0"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("labels", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--set", help="only labels with this value of `set`")
+    parser.add_argument("--misses", action="store_true", help="print what is wrong")
+    arguments = parser.parse_args()
+    labels = [json.loads(line) for line in arguments.labels.read_text(encoding="utf-8").splitlines()]
+    labels = [label for label in labels if arguments.set in (None, label.get("set"))]
+    verdicts = [verdict for label in labels for verdict in compare(label, read_pdf(arguments.folder / label["file"]))]
+    if arguments.misses:
+        for verdict in verdicts:
+            if not verdict.right:
+                mark = "SURE " if verdict.sure else ""
+                print(f"{mark}{verdict.field} of {re.sub(r'.*_', '', verdict.file)} [{verdict.origin}]")
+                print(f"    expected {verdict.expected}\n    found    {verdict.found}")
+    print("\n".join(table(verdicts)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""Names of people as front pages write them: told apart from affiliations, split into given and family name."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from folio.pdf.front_matter import PersonName
+
+# Stands in a line's text for a superscript: the sign of an affiliation or a footnote.
+MARK = "\x01"
+
+# Words before a family name that belong to it.
+_PARTICLES = frozenset(
+    re.findall(
+        r"\S+",
+        "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't",
+    )
+)
+_SUFFIX = re.compile(r"(?:jr|sr)\.?|ii|iii|iv", re.I)
+# Titles, degrees and memberships around a name
+_HONOUR = re.compile(r"^(?:by|prof(?:essor)?\.?|dr\.?|mr\.?|mrs\.?|ms\.?)\s+", re.I)
+_MEMBERSHIP = re.compile(
+    r"^(?:(?:student |senior |life |associate )*(?:member|fellow)|ieee|acm|osa|siam|ph\.?\s?d\.?|m\.?d\.?|m\.?sc\.?"
+    r"|jr\.?|sr\.?|esq\.?|et al\.?)$",
+    re.I,
+)
+# Words of addresses, organisations, headings and subjects: text with one of them is no list of names.
+NOT_A_NAME = re.compile(
+    r"universi|universit|institut|departm|\bdept\b|laborator|\blabs?\b|school|college|cent(?:re|er)s?\b|facult"
+    r"|academy|hospital"
+    r"|research|science|\bgroup\b|division|ministry|society|association|company|foundation|\binc\b|\bltd\b|gmbh"
+    r"|\bcorp\b|corporation"
+    r"|polytechn|technolog|technische|hochschule|h¨?ogskola|consultant|consulting|solutions"
+    r"|\b(?:usa|u\.s\.a|uk|switzerland|netherlands|new zealand|united (?:states|kingdom)|hong kong|california"
+    r"|massachusetts"
+    r"|new jersey|new york|texas|illinois|pennsylvania|michigan|san (?:diego|jose|francisco)|los angeles|palo alto"
+    r"|mountain view|santa (?:barbara|clara|cruz)|menlo park|ann arbor|silicon valley|stony brook)\b"
+    r"|\b(?:google|microsoft|ibm|intel|facebook|yahoo|nokia|oracle|at&t|xerox|mit|epfl|eth|inria|cnrs)\b"
+    r"|abstract|introduction|summary|journal|proceedings|conference|symposium|workshop|volume|\bvol\b|transactions"
+    r"|published|received|accepted|revised|edited|\breview|editor|copyright|licen[cs]e|version|draft|memo\b"
+    r"|thesis|dissertation"
+    r"|committee|advis[eo]r|supervisor|chair\b|submitted|supported|sponsored|permission|available|appears?\b|extended"
+    r"|street|avenue|\broad\b|\bdrive\b|p\.?o\.? box|https?|www|\.com\b|\.edu\b|\.org\b|e-?mail"
+    r"|report|technical|articles?\b|papers?\b|preprint|keywords|contents|chapter|manual|guide|overview|lecture"
+    r"|notes?\b|tutorial|survey"
+    r"|\b(?:systems?|models?|languages?|programming|programs?|networks?|data|database|analysis|theory|methods?"
+    r"|learning|algorithms?"
+    r"|distributed|comput(?:er|ers|ing)|software|engineering|design|information|applications?|functional"
+    r"|structures?|protocols?"
+    r"|problems?|logic)\b"
+    r"|(?-i:\b(?:[Tt]he|for|with|from|using|[Tt]owards?|on|at|in|is|are|this|our|we)\b)"
+    r"|january|february|\bmarch\b \d|\bapril\b \d|june \d|july \d|august \d|september|october|november|december"
+    r"|[@=<>/\\{}\[\]:?!]|\d{2}",
+    re.I,
+)
+# Marks after authors: footnote signs, affiliation numbers, and the ORCID icon, whose text is "ID".
+_MARKS = re.compile(
+    r"[\d*\u2217†‡§¶‖#⋆★✉⇤≀◇♠♣♥♦⟂⊥\x01]+|\bID\b|\biD\b|(?<=\w)[⁰¹²³⁴-⁹]+|\(cid:\d+\)|\((?=[\W\d])[^()]{0,8}\)"
+)
+_BETWEEN_NAMES = re.compile(
+    r"\s*(?:[,;·•|∙⋅]\s*(?:and|&)\s+|[,;·•|∙⋅]|(?:^|\s)(?:and|&|und|et)(?:\s|$)|\s{3,})\s*", re.I
+)
+_NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
+_CJK_NAME = re.compile(r"[\u3400-\u9fff]{2,4}|[\uac00-\ud7af]{2,4}")
+# The accents that TeX's old fonts draw as letters of their own, before the letter they belong to
+_ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
+            "˙": "\u0307", "˚": "\u030a", "¯": "\u0304", "˝": "\u030b"}  # fmt: skip
+_LOOSE_ACCENT = re.compile(rf"(?:(?<=[^\W\d_]) )?([{''.join(_ACCENTS)}]) ?([a-zıȷ])|([{''.join(_ACCENTS)}]) ?([A-Z])")
+
+
+def compose_accents(text: str) -> str:
+    """The text with loose accents put on their letters: "G¨un" becomes "Gün", "Gonc¸alves" "Gonçalves"."""
+
+    def put_on(match: re.Match[str]) -> str:
+        accent, letter = match[1] or match[3], (match[2] or match[4]).replace("ı", "i").replace("ȷ", "j")
+        composed = unicodedata.normalize("NFC", letter + _ACCENTS[accent])
+        return composed if len(composed) == 1 else match[0]
+
+    if text.isascii() and "`" not in text:
+        return text
+    text = re.sub(r"([cCsStT]) ?¸", lambda match: unicodedata.normalize("NFC", match[1] + "\u0327"), text)
+    return unicodedata.normalize("NFC", _LOOSE_ACCENT.sub(put_on, text))
+
+
+def names_in(line: str) -> list[str]:
+    """The names in a line of authors, with MARK for superscripts; [] if any part of it does not look like a name.
+
+    A line that goes on with an affiliation ("Ada Lovelace, Analytical Society") gives the names before it.
+    """
+    if not line.strip() or (line.lstrip()[0] == MARK and not line.strip(f" {MARK}")):
+        return []
+    pieces = [piece for part in _BETWEEN_NAMES.split(line) for piece in _at_marks(part)]
+    names: list[str] = []
+    odd = 0
+    for piece in pieces:
+        name = clean_name(piece)
+        if not name or _MEMBERSHIP.match(name):
+            continue
+        if NOT_A_NAME.search(name):
+            return [] if odd else names
+        if not is_name(name):
+            odd += 1
+            if name[0].islower() or len(name.split()) > 6:
+                return []
+        names.append(name)
+    # In a long list there are names that follow no rule.
+    return names if 10 * odd <= len(names) else []
+
+
+def join_lines(lines: list[str]) -> str:
+    """The lines of a list of authors as one. A name may go on in the next line, or a line may hold whole names."""
+    text = lines[0]
+    for line in lines[1:]:
+        last, first = _BETWEEN_NAMES.split(text)[-1], _BETWEEN_NAMES.split(line)[0]
+        marked = MARK in last or MARK not in text
+        if not last.strip() or not first.strip():
+            text += f" {line}"
+        elif marked and is_name(clean_name(last)) and is_name(clean_name(first)):
+            text += f", {line}"
+        elif len(_BETWEEN_NAMES.split(text)) > 1:
+            text += f" {line}"
+        else:  # a single name: what follows is no part of it
+            text += f", {line}"
+    return text
+
+
+def _at_marks(part: str) -> list[str]:
+    """The part split at marks between two names: "Ada Lovelace* Luigi Menabrea"."""
+    pieces = [piece for piece in _MARKS.split(part) if piece.strip(" .,")]
+    return pieces if len(pieces) > 1 and all(len(piece.split()) > 1 for piece in pieces) else [part]
+
+
+def clean_name(text: str) -> str:
+    """A name without marks, titles and "by"; capitals only at the beginning of words."""
+    name = " ".join(_MARKS.sub(" ", text).split()).strip(" ,;()")
+    name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a dagger that OCR took for one
+    while (shorter := _HONOUR.sub("", name)) != name:
+        name = shorter
+    letters = [character for character in name if character.isalpha()]
+    if len(letters) > 4 and all(character.isupper() for character in letters):
+        name = re.sub(r"[^\W\d_]+", lambda match: _capitalised(match[0]), name)
+    return name
+
+
+def _capitalised(word: str) -> str:
+    if word.lower() in _PARTICLES and len(word) > 1:
+        return word.lower()
+    if word.startswith("MC") and len(word) > 4:
+        return "Mc" + word[2:].capitalize()
+    return word.capitalize()
+
+
+def is_name(name: str) -> bool:
+    """Whether this can be a person's full name: two to six words, capitalised except particles."""
+    if _CJK_NAME.fullmatch(name):
+        return True
+    words = name.split()
+    return (
+        2 <= len(words) <= 6
+        and all(
+            word.replace("\u2019", "'").lower() in _PARTICLES or (word[0].isupper() and _NAME_WORD.match(word))
+            for word in words
+        )
+        and sum(word[0].isupper() for word in words) >= 2
+        and any(len(word.strip(".")) > 1 for word in words)
+        and not ((_is_acronym(words[0]) and len(words[0]) > 2) or (len(words[-1]) > 2 and _is_acronym(words[-1])))
+        and not words[0].lower().startswith(("the", "an "))
+    )
+
+
+def _is_acronym(word: str) -> bool:
+    return word.isalpha() and word.isupper()
+
+
+def split_name(name: str) -> PersonName:
+    """Given and family name: the family name is the last word with the particles before it, and "Jr." after it.
+
+    "Family, Given" is understood as well. A single word is a family name.
+    """
+    family, comma, given = name.partition(",")
+    if comma and given.strip() and not _SUFFIX.fullmatch(given.strip()):
+        return PersonName(family.strip(), given.strip())
+    words = name.replace(",", " ").split()
+    first = len(words) - 1
+    if first > 1 and _SUFFIX.fullmatch(words[-1]):
+        first -= 1
+    while first > 1 and words[first - 1].replace("\u2019", "'").lower() in _PARTICLES and words[first - 1].islower():
+        first -= 1
+    # "Di Cosmo", "Van Hentenryck": capital particles after a given name that is no initial
+    if first == 2 and words[1] in (
+        "Di",
+        "De",
+        "Van",
+        "Von",
+        "Le",
+        "La",
+        "El",
+        "Al",
+        "Del",
+        "Della",
+        "Den",
+        "Ter",
+        "St.",
+    ):
+        first = 1
+    return PersonName(" ".join(words[first:]), " ".join(words[:first]))

@@ -1,0 +1,157 @@
+"""The lines of a page by layout: their places, sizes and fonts, with superscripts marked and accents put on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from statistics import median_low
+from typing import Any, NamedTuple
+
+from folio.pdf import limits
+from folio.pdf.names import MARK, compose_accents
+
+# Type smaller than this share of its line's largest marks a footnote or an affiliation.
+_SUPERSCRIPT = 0.8
+# PyMuPDF's flags of a span: TEXT_FONT_SUPERSCRIPT and TEXT_FONT_BOLD
+_RAISED, _BOLD = 1, 16
+_LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"})
+
+_WIDE = re.compile(r"\s{4,}")
+_CONTINUES = re.compile(rf"^[{MARK}\s]*(?:[,;·•]|(?:and|&)\s)")
+# A title begins in this share of the page from its top.
+TITLE_ABOVE = 0.65
+_SPARSE_PAGE = 1500  # characters: a page with fewer is a cover, and has no body to compare sizes with
+
+
+class Line(NamedTuple):
+    """A piece of a line that no wide gap interrupts. Coordinates are in points from the top left of the page."""
+
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+    size: float  # of most of its letters, in points
+    bold: bool
+    font: str
+    text: str
+    name_text: str  # the text with MARK in the place of superscripts
+
+
+class FrontPage(NamedTuple):
+    """The lines of a page from top to bottom, those of one row from left to right, and the size of the page."""
+
+    lines: tuple[Line, ...]
+    width: float
+    height: float
+
+
+def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float) -> FrontPage:
+    """The page of MuPDF's blocks. Text that does not run from left to right is left out: it is a stamp."""
+    level = (line for block in blocks for line in block.get("lines", ()) if line["dir"][0] > 0.9)
+    # Below the title and the authors, only what the text says and its size count.
+    lines = [
+        _line(spans, spans[0]["bbox"][1] < TITLE_ABOVE * height) for spans in islice(_joined(level), limits.FRONT_LINES)
+    ]
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: (line.top + line.bottom, line.x0)):
+        middle = (line.top + line.bottom) / 2
+        if rows and rows[-1][0].top < middle < rows[-1][0].bottom and line.size > 0.6 * rows[-1][0].size:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return FrontPage(
+        tuple(line for row in rows for line in _with_continuations(sorted(row))), max(width, 1.0), max(height, 1.0)
+    )
+
+
+def _with_continuations(row: Sequence[Line]) -> list[Line]:
+    """The lines of a row. One that begins with a comma or "and" belongs to the one before: an icon stands between."""
+    whole: list[Line] = []
+    for line in row:
+        last = whole[-1] if whole else line
+        if whole and _CONTINUES.match(line.name_text) and same_size(last, line) and line.x0 - last.x1 < 3 * last.size:
+            text, named = f"{last.text} {line.text}", f"{last.name_text}{MARK}{line.name_text}"
+            top, bottom = min(last.top, line.top), max(last.bottom, line.bottom)
+            whole[-1] = last._replace(x1=line.x1, top=top, bottom=bottom, text=text, name_text=named)
+        else:
+            whole.append(line)
+    return whole
+
+
+def _joined(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The spans of each line; pieces that stand on one line without a wide gap are one."""
+    spans: list[Mapping[str, Any]] = []
+    for line in lines:
+        found = [span for span in line["spans"] if span["text"]]
+        if not any(span["text"].strip() for span in found):
+            continue
+        if spans and _continues(spans, found):
+            spans.extend(found)
+            continue
+        if spans:
+            yield spans
+        spans = found
+    if spans:
+        yield spans
+
+
+def _continues(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
+    last, first = before[-1]["bbox"], after[0]["bbox"]
+    size = max(before[-1]["size"], after[0]["size"])
+    overlap = min(last[3], first[3]) - max(last[1], first[1])
+    gap = first[0] - last[2]
+    is_level = overlap > 0.4 * min(last[3] - last[1], first[3] - first[1])
+    return bool(is_level and -0.3 * size < gap < 0.5 * size)
+
+
+def _line(spans: Sequence[Mapping[str, Any]], closely: bool) -> Line:
+    """The line of these spans. closely: whether superscripts, accents and weights in it count."""
+    x0, top, x1, bottom = spans[0]["bbox"]
+    for span in spans[1:]:
+        box = span["bbox"]
+        x0, top, x1, bottom = min(x0, box[0]), min(top, box[1]), max(x1, box[2]), max(bottom, box[3])
+    longest = max(spans, key=lambda span: len(span["text"])) if len(spans) > 1 else spans[0]
+    whole = "".join(span["text"] for span in spans)
+    if not closely:
+        text = " ".join(whole.split())
+        return Line(x0, top, x1, bottom, round(longest["size"], 1), False, longest["font"], text, text)
+    size = round(longest["size"], 1)
+    if len(spans) > 1 and whole.upper() == whole:  # small capitals are drawn as capitals in a smaller size
+        size = max((round(span["size"], 1) for span in spans if any(map(str.isalpha, span["text"]))), default=size)
+    text, named, right = "", "", x0
+    for span in spans:
+        gap = "   " if span["bbox"][0] - right > 1.2 * size else ""
+        right = span["bbox"][2]
+        shown = _printable(span["text"])
+        text += gap + shown
+        named += gap + (MARK if _is_mark(span, size, whole) and shown.strip() else shown)
+    bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
+    text, named = compose_accents(text), compose_accents(named)
+    return Line(
+        x0, top, x1, bottom, size, 2 * bold > len(whole), longest["font"], " ".join(text.split()), named.strip()
+    )
+
+
+def _printable(text: str) -> str:
+    text = text.translate(_LIGATURES)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def _is_mark(span: Mapping[str, Any], size: float, text: str) -> bool:
+    """Whether a span is a superscript; the small letters of small capitals are none."""
+    small = bool(span["size"] < _SUPERSCRIPT * size)
+    is_raised = bool(span["flags"] & _RAISED) and bool(span["size"] < 0.95 * size)
+    return is_raised or (
+        small and not (text.upper() == text and span["text"].strip().isalpha() and len(span["text"].strip()) > 1)
+    )
+
+
+def body_size(page: FrontPage) -> float:
+    """The type size of most of the page's text; 0 for a cover."""
+    sizes = [line.size for line in page.lines for _ in range(0, len(line.text), 10)]
+    return median_low(sizes) if sum(len(line.text) for line in page.lines) >= _SPARSE_PAGE else 0.0
+
+
+def same_size(one: Line, other: Line, tolerance: float = 0.08) -> bool:
+    return abs(one.size - other.size) <= tolerance * one.size

@@ -1,0 +1,99 @@
+"""Names of people: told from affiliations, split into given and family name."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.pdf.front_matter import PersonName
+from folio.pdf.names import MARK, clean_name, compose_accents, join_lines, names_in, split_name
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("Ada Lovelace", ["Ada Lovelace"]),
+        ("Ada Lovelace, Charles Babbage and Luigi Menabrea", ["Ada Lovelace", "Charles Babbage", "Luigi Menabrea"]),
+        ("Ada Lovelace & Charles Babbage", ["Ada Lovelace", "Charles Babbage"]),
+        (f"Ada Lovelace{MARK}, Charles Babbage{MARK}", ["Ada Lovelace", "Charles Babbage"]),
+        (f"Ada Lovelace{MARK} Charles Babbage{MARK}", ["Ada Lovelace", "Charles Babbage"]),
+        ("Ada Lovelace   Charles Babbage", ["Ada Lovelace", "Charles Babbage"]),
+        ("Ada Lovelace∗†, J.H. Saltzer‡", ["Ada Lovelace", "J.H. Saltzer"]),
+        ("David Peleg t", ["David Peleg"]),  # OCR of a dagger
+        ("ADA LOVELACE AND SOPHIA MCDONALD", ["Ada Lovelace", "Sophia McDonald"]),
+        ("by Prof. Ada Lovelace, PhD, Fellow, IEEE", ["Ada Lovelace"]),
+        ("Ada Lovelace, Analytical Society, London", ["Ada Lovelace"]),
+        ("Robbert van Renesse; Marcos K. Aguilera", ["Robbert van Renesse", "Marcos K. Aguilera"]),
+        ("王小明, 李华", ["王小明", "李华"]),
+        ("Department of Computer Science", []),
+        ("Cornell University", []),
+        ("IBM Beaverton", []),
+        ("Trolltech, a Nokia company", []),
+        ("Palo Alto, California", []),
+        ("June 1988", []),
+        ("ada@engine.org", []),
+        ("Distributed Systems", []),
+        ("Language", []),
+        ("", []),
+    ],
+)
+def test_names_in_a_line(line: str, found: list[str]) -> None:
+    assert names_in(line) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "family"),
+    [
+        ("Ada Lovelace", "Ada", "Lovelace"),
+        ("Robbert van Renesse", "Robbert", "van Renesse"),
+        ("Wil van der Aalst", "Wil", "van der Aalst"),
+        ("Bernard Marius ’t Hart", "Bernard Marius", "’t Hart"),
+        ("Van Jacobson", "Van", "Jacobson"),
+        ("Roberto Di Cosmo", "Roberto", "Di Cosmo"),
+        ("Di Cosmo, Roberto", "Roberto", "Di Cosmo"),
+        ("Martin Luther King Jr.", "Martin Luther", "King Jr."),
+        ("J.H. Saltzer", "J.H.", "Saltzer"),
+        ("Jaime A. Prudencio-Vázquez", "Jaime A.", "Prudencio-Vázquez"),
+        ("Plato", "", "Plato"),
+    ],
+)
+def test_given_and_family_name(name: str, given: str, family: str) -> None:
+    assert split_name(name) == PersonName(family, given)
+
+
+def test_a_name_is_shown_given_name_first() -> None:
+    assert str(PersonName("van Renesse", "Robbert")) == "Robbert van Renesse"
+    assert str(PersonName("ReScience Editors")) == "ReScience Editors"
+
+
+@pytest.mark.parametrize(
+    ("text", "composed"),
+    [
+        ("Emin G¨un Sirer", "Emin Gün Sirer"),
+        ("Deniz Altınb¨uken", "Deniz Altınbüken"),
+        ("¨Ozalp Babao˘glu", "Özalp Babaoğlu"),
+        ("L´aszl´o Szekeres", "László Szekeres"),
+        ("Jos´e Gonc¸alves", "José Gonçalves"),
+        ("G ¨odel", "Gödel"),
+        ("a plain line with `quotes'", "a plain line with `quotes'"),
+        ("5˜km", "5˜km"),
+    ],
+)
+def test_loose_accents_are_put_on_their_letters(text: str, composed: str) -> None:
+    assert compose_accents(text) == composed
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        (["Ada Lovelace, Charles", "Babbage"], "Ada Lovelace, Charles Babbage"),
+        (["Ada Lovelace, Charles Babbage", "Luigi Menabrea"], "Ada Lovelace, Charles Babbage, Luigi Menabrea"),
+        (["Ada Lovelace,", "Charles Babbage"], "Ada Lovelace, Charles Babbage"),
+        (["Ada Lovelace", "Trolltech"], "Ada Lovelace, Trolltech"),
+    ],
+)
+def test_lines_of_a_list_are_joined(lines: list[str], joined: str) -> None:
+    assert join_lines(lines) == joined
+
+
+def test_names_in_capitals_become_names() -> None:
+    assert clean_name("JEAN-LUC VAN DER BERG*") == "Jean-Luc van der Berg"
