@@ -25,6 +25,7 @@ from folio.ingest.embedding_queue import Added, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.pdf import reader
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
+from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
@@ -32,7 +33,7 @@ from folio.types import Failure, NewPaper, Page, SourceFile
 
 _MORE_PROBLEMS = "other problems"
 # Problems of pages that a later ingest may read better
-_MAY_CHANGE = (reader.NOT_READ, reader.NO_TIME, reader.NOT_CHECKED)
+_MAY_CHANGE = (NOT_READ, NO_TIME, NOT_CHECKED, ENCODED)
 # The layout model and OCR may do work that takes an ordinary core this share of a file's time limit (reader.py).
 _MODEL_SHARE = 0.75
 # A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
