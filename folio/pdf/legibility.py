@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -21,8 +22,8 @@ _MIN_LETTERS, _MIN_PAIRS = 60, 100
 # Characters that stand for no sign (private use, control characters, unassigned) in readable text: up to a quarter, on
 # pages with figures whose arrows are glyphs of a drawing font. Where nothing else can be read, it is over two fifths.
 _MAX_WITHOUT_MEANING = 0.4
-# Latin letters outside a to z: 0.35 in Vietnamese, the most of all languages.
-_MAX_ACCENTED = 0.5
+# Latin letters outside a to z: a third in Vietnamese, the most of all languages
+_MAX_ACCENTED = 0.6
 # The share of letters in words that mix scripts; 0 in readable text, whose mixtures are names of variables.
 _MAX_MIXED = 0.3
 # How much likelier than in random letters, in bits, the pairs of neighbouring letters are. Each of 27 languages written
@@ -30,15 +31,18 @@ _MAX_MIXED = 0.3
 _MIN_BITS = -0.3
 # Letters in words of this many letters are judged; shorter ones are often names of variables, longer ones sequences.
 _WORD = re.compile(r"[a-z]{4,25}")
+# A table or a list repeats an odd name; it counts so often.
+_MAX_REPEATED = 3
 # Letters that stand alone are those of one word where most do: some old fonts have no widths.
 _SPACED = re.compile(r"(?<![^\W\d_])([^\W\d_]) +(?=[^\W\d_](?![^\W\d_]))")
 # Signs that make up 15 % of code at most, and 20 % or more where letters became signs; drawings use fewer kinds.
 _SIGNS, _MAX_SIGNS, _MIN_SIGNED, _MIN_SIGNS, _MIN_USE = frozenset('!"#$%&*+;<=>?@\\^_`{|}~[]/'), 0.2, 300, 7, 0.01
+_LONG_WORD = re.compile(r"[a-z]{4,}")
 # A sequence of amino acids has blocks of ten letters; those of nucleotides have four letters in all.
 _SEQUENCE = re.compile(r"\b(?:[A-Z]{10}|[ACGTUN]{4,})\b")
 _MIN_DISTINCT = 12
-# The share of a script's commonest letters, or of characters in the common part of the national character sets
-_MIN_COMMON, _MIN_COMMON_CJK = 0.55, 0.7
+# The share of Chinese characters and Korean syllables in the common part of a national character set: 0.99 in texts
+_MIN_COMMON_CJK = 0.7
 # Log2 of (share of the pair / share in random letters), doubled, with 13 added, as a letter: a is 0. Row "a" has aa,
 # ab, ac and so on. Means over the word frequencies of 27 languages in wordfreq 3.1.1, accents removed.
 _PAIRS = (
@@ -51,15 +55,15 @@ _PAIRS = (
     "phkhmehfifijkjmgaklkiheaeg phfjpafdodghhllfaggikhfakg"
 ).split()
 _OFFSET, _STEP = 13, 2
-# The letters that make up two thirds or more of any text in the script
+# The commonest letters of a script, and the least share of them in texts of 60 words in its languages, less a margin
 _COMMON = {
-    "ARABIC": "اليمنورتعبدةهکی",
-    "BENGALI": "াের্িনকযবতমসলপদ",
-    "CYRILLIC": "оеаинтсрвлкмдп",
-    "DEVANAGARI": "ाकेरहीनस्ंमितोलप",
-    "GREEK": "ατοσιενρπκμηυλς",
-    "HEBREW": "יוהלאתרבמשנ",
-    "TAMIL": "்குதிமபரடாலனவைய",
+    "ARABIC": ("اریلمنوتدبکهسيعہےفشقةأكى", 0.6),
+    "BENGALI": ("াের্িনকযবতমসল", 0.4),
+    "CYRILLIC": ("аоиентсрв", 0.45),
+    "DEVANAGARI": ("ाकेरहीनस्ंमितोलपयदजैव", 0.5),
+    "GREEK": ("αοιετσνηυρπκμς", 0.72),
+    "HEBREW": ("יוהלאתרבמשנע", 0.55),
+    "TAMIL": ("்குதிமபரடாலனவை", 0.4),
 }
 # A national character set, and the first bytes of its common characters
 _CHARACTER_SETS = {
@@ -139,8 +143,9 @@ def _judge_script(script: str, text: str, counts: Counter[str], letters: int) ->
     if script in _COMMON:
         folded = unicodedata.normalize("NFD", text.casefold()) if script in ("GREEK", "CYRILLIC") else text
         found = Counter(sign for sign in folded if _script(sign) == script)
-        common = sum(found[sign] for sign in _COMMON[script])
-        return Verdict.LEGIBLE if common >= _MIN_COMMON * found.total() else Verdict.ILLEGIBLE
+        signs, least = _COMMON[script]
+        common = sum(found[sign] for sign in signs)
+        return Verdict.LEGIBLE if common >= least * found.total() else Verdict.ILLEGIBLE
     return Verdict.LEGIBLE
 
 
@@ -148,10 +153,10 @@ def _judge_latin(text: str, counts: Counter[str], letters: int) -> Verdict:
     plain = sum(count for sign, count in counts.items() if sign.isascii() and sign.isalpha())
     if letters - plain > _MAX_ACCENTED * letters:
         return Verdict.ILLEGIBLE
-    folded = _fold(_SEQUENCE.sub(" ", text))
-    pairs = _pairs(folded)
+    text = _SEQUENCE.sub(" ", text)
+    pairs = _pairs(_WORD.findall(_fold(text)))
     if pairs.total() < _MIN_PAIRS:
-        pairs = _pairs(_fold(_SPACED.sub(r"\1", text)), longest=None)
+        pairs = _pairs(_LONG_WORD.findall(_fold(_SPACED.sub(r"\1", text))))
     count = pairs.total()
     if count < _MIN_PAIRS or len({sign for pair in pairs for sign in pair}) < _MIN_DISTINCT:
         return Verdict.UNKNOWN
@@ -159,11 +164,10 @@ def _judge_latin(text: str, counts: Counter[str], letters: int) -> Verdict:
     return Verdict.LEGIBLE if bits >= _MIN_BITS else Verdict.ILLEGIBLE
 
 
-def _pairs(text: str, longest: int | None = 25) -> Counter[tuple[str, str]]:
-    """How often two letters from a to z stand side by side in the words of a text."""
-    pattern = _WORD if longest else re.compile(r"[a-z]{4,}")
-    words = " ".join(pattern.findall(text))
-    pairs = Counter(pairwise(words))
+def _pairs(words: Sequence[str]) -> Counter[tuple[str, str]]:
+    """How often two letters from a to z stand side by side in words, each of which counts a few times at most."""
+    few = " ".join(" ".join([word] * min(count, _MAX_REPEATED)) for word, count in Counter(words).items())
+    pairs = Counter(pairwise(few))
     # Specimens of a font show the alphabet.
     for pair in [pair for pair in pairs if " " in pair or ord(pair[1]) - ord(pair[0]) == 1]:
         del pairs[pair]

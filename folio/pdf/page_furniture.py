@@ -70,20 +70,24 @@ def _text_lines(blocks: Sequence[Sequence[Box]]) -> list[Box]:
 
 def _line_numbers(blocks: Sequence[Sequence[Box]], left: float, height: float) -> set[int]:
     """The ids of the lines that number the others, in one column to the left of the text, which is so high."""
-    columns: dict[int, list[Box]] = defaultdict(list)
-    for block in blocks:
-        for line in block:
-            if line.x1 <= left and line.level and _NUMBER.fullmatch(line.text.strip()):
-                columns[round(line.x1)].append(line)
-    for column in columns.values():
+    numbers = [
+        line
+        for block in blocks
+        for line in block
+        if line.x1 <= left and line.level and _NUMBER.fullmatch(line.text.strip())
+    ]
+    columns: dict[tuple[str, int], list[Box]] = defaultdict(list)
+    for line in numbers:
+        columns["left", round(line.x0)].append(line)
+        columns["right", round(line.x1)].append(line)
+    for column in sorted(columns.values(), key=len, reverse=True):
         column.sort(key=lambda line: line.y0)
         if column[-1].y1 - column[0].y0 < _MIN_NUMBERED_HEIGHT * height:
             continue
         steps = Counter(int(below.text) - int(above.text) for above, below in pairwise(column))
-        if any(
-            len(column) >= fewest and steps[step] >= 0.9 * (len(column) - 1) for step, fewest in _MIN_NUMBERED.items()
-        ):
-            return {id(line) for line in column}
+        for step, fewest in _MIN_NUMBERED.items():
+            if len(column) >= fewest and steps[step] >= 0.9 * (len(column) - 1):
+                return {id(line) for line in column}
     return set()
 
 
@@ -128,11 +132,11 @@ def repeated(pages: Sequence[Sequence[EdgeLine]]) -> list[tuple[str, ...]]:
             places[line.text, line.side].append((number, line))
     needed = max(_MIN_PAGES, _MIN_SHARE * len(pages))
     found: list[set[str]] = [set() for _ in pages]
-    for (text, side), lines in places.items():
-        for number, line in lines:
+    for (text, side), alike_lines in places.items():
+        for number, line in alike_lines:
             near = {
                 other_number
-                for other_number, other in lines
+                for other_number, other in alike_lines
                 if abs(other.y - line.y) <= _NEAR and (side != "across" or abs(other.x - line.x) <= _NEAR)
             }
             alike = sum(heights[side, round(line.y) + offset] for offset in (-1, 0, 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
@@ -29,9 +29,11 @@ _SAME_SIZE = 0.5
 _CODE = re.compile(r"[{}<>=|\\^_~#@*+/&∈∑∫≤≥→∀∃]| [(;]|[:;] ?$|[”\"] ?;")
 # Where a font tears words, it does so in most lines of prose: in this share of the lines with so many characters.
 _PROSE_LINE, _MIN_TORN = 30, 0.3
-_MONOSPACED, _ITALIC = 8, 2
+_MONOSPACED = 8  # MuPDF's flag of a font
 # A word that is put together so often in a paper is one, even if it never stands whole.
 _OFTEN = 2
+# Torn words have a piece that is shorter: a syllable.
+_LONG_PIECE = 4
 
 
 class Glyph(NamedTuple):
@@ -119,13 +121,15 @@ def join_words(pages: Sequence[str], split: Mapping[int, Sequence[SplitLine]]) -
     pieces = [chain for lines in chains.values() for line in lines for _, chain in line]
     put_together = Counter(map(_joined, pieces))
     whole = Counter(word.casefold() for text in pages for word in _WORD.findall(text))
-    # Pieces of words are no words: what stands in a chain does not count.
-    whole.subtract(piece.casefold() for chain in pieces for piece in chain)
+    torn = Counter(piece.casefold() for chain in pieces for piece in chain)
+    whole.subtract(torn)
+    # What stands more often in torn words than by itself is a piece of a word.
+    known = frozenset(word for word, count in whole.items() if count > 0 and count >= torn[word])
     joined: dict[int, str] = {}
     for index, lines in split.items():
         text = pages[index]
         for line, runs in zip(lines, chains[index], strict=True):
-            dropped = {place for places, chain in runs if _is_one_word(chain, whole, put_together) for place in places}
+            dropped = {place for places, chain in runs if _is_one_word(chain, known, put_together) for place in places}
             if dropped:
                 new = "".join(sign for place, sign in enumerate(line.text) if place not in dropped)
                 text = text.replace(line.text.strip(), new.strip(), 1)
@@ -152,11 +156,13 @@ def _joined(chain: Sequence[str]) -> str:
     return "".join(chain).casefold()
 
 
-def _is_one_word(chain: Sequence[str], whole: Counter[str], put_together: Counter[str]) -> bool:
+def _is_one_word(chain: Sequence[str], known: Set[str], put_together: Counter[str]) -> bool:
     """Whether the pieces are one word of the paper."""
     word = _joined(chain)
-    if whole[word] > 0:
+    if word in known:
         return True
-    known = [whole[piece.casefold()] > 0 for piece in chain]
-    # Two words of the paper that stand close are two words.
-    return not all(known) and (put_together[word] >= _OFTEN or not any(known))
+    unknown = [len(piece) for piece in chain if piece.casefold() not in known]
+    # Two words of the paper that stand close are two words, and so are two long ones.
+    if len(unknown) == len(chain):
+        return min(unknown) <= _LONG_PIECE
+    return put_together[word] >= _OFTEN and min(unknown, default=_LONG_PIECE) < _LONG_PIECE
