@@ -189,8 +189,7 @@ class _Reader:
         if without := page_furniture.without_line_numbers(blocks):
             self.unnumbered[index] = page_text(without)
         if split_words.may_be_split(text):
-            raw = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
-            self.split[index] = split_words.split_lines(split_words.glyphs(raw))
+            self.split[index] = _split_lines(page)
 
     def decode_page(self, index: int) -> tuple[str, str]:
         """The text of a page whose fonts no program can read, and its problem."""
@@ -309,10 +308,18 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
     if len(reader.unnumbered) > max(1, len(reader.edges) / 2) and not reader.layout:
         for index, text in reader.unnumbered.items():
             found[index] = replace(found[index], text=text)
+    if any(reader.split.values()):  # a font tears words wherever it is used
+        for index in reader.edges.keys() - reader.split.keys():
+            reader.split[index] = _split_lines(reader.document.load_page(index))
     for index, text in split_words.join_words([page.text for page in found], reader.split).items():
         found[index] = replace(found[index], text=text)
     furniture = page_furniture.repeated([reader.edges.get(index, []) for index in range(len(found))])
     return [replace(page, furniture=texts) if texts else page for page, texts in zip(found, furniture, strict=True)]
+
+
+def _split_lines(page: Any) -> list[split_words.SplitLine]:
+    blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
+    return split_words.split_lines(split_words.glyphs(blocks))
 
 
 def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:

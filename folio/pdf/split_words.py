@@ -14,11 +14,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-# A page is looked at more closely if it has so many single letters between letters, other than those that are words in
-# some language, and if they are this share of its words. Variables in prose are hardly ever so many.
+# A paper is looked at more closely if one of its pages has so many single letters between letters, other than those
+# that are words in some language, and if they are this share of its words. Variables in prose are hardly ever so many.
 _SINGLE = re.compile(r"(?<=[a-z] )[b-df-hj-np-tv-xz](?= [a-z])")
 _WORD = re.compile(r"[^\W\d_]+")
-_MIN_SHARE, _MIN_SINGLES = 0.025, 8
+_MIN_SHARE, _MIN_SINGLES = 0.015, 8
 # A gap inside a word is at most this share of the spaces between words, in the line and on the page.
 _NARROW = 0.8
 # Spaces between words this long show how wide spaces are. With fewer in a line, those of the page do.
@@ -55,7 +55,7 @@ class SplitLine(NamedTuple):
 
 
 def may_be_split(text: str) -> bool:
-    """Whether a page has so many single letters that its words may be torn apart."""
+    """Whether a page has so many single letters that the paper's words may be torn apart."""
     singles = len(_SINGLE.findall(text))
     return singles >= _MIN_SINGLES and singles > _MIN_SHARE * len(_WORD.findall(text))
 
