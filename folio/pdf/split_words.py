@@ -26,7 +26,7 @@ _SURE_WORD, _MIN_SPACES = 3, 3
 # Letters are compared with the same font and about the same size.
 _SAME_SIZE = 0.5
 # Characters of code and formulas: lines with any of them stay as they are.
-_CODE = re.compile(r"[{}<>=|\\^_~#@*+/&∈∑∫≤≥→∀∃]| [(;]|[:;] ?$|[”\"] ?;")
+_CODE = re.compile(r"[{}<>=|\\^_~#*+∈∑∫≤≥→∀∃]|//| [();] | [;:]?$|[”\"] ?;")
 # Where a font tears words, it does so in most lines of prose: in this share of the lines with so many characters.
 _PROSE_LINE, _MIN_TORN = 30, 0.3
 _MONOSPACED = 8  # MuPDF's flag of a font
