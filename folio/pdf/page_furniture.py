@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"\d{1,4}")
 # A line is furniture if it comes back on this many pages, within so many points of the same place.
 _MIN_PAGES, _NEAR = 3, 2.0
 # A head or foot is apart from the text by this share of its height, at the place of those of this share of all pages.
-_APART, _MIN_SHARE = 0.6, 0.5
+_APART, _MIN_SHARE = 0.6, 0.3
 # Letters that a running head must have
 _MIN_LETTERS = 4
 # At most this many lines a page are compared with those of others: enough for a stamp, a head and a foot.
