@@ -35,6 +35,7 @@ class Page:
     label: str  # the label printed on it ("iv", "127"); "" if the file states none
     text: str
     problem: str = ""  # what went wrong with it, for the ingest report
+    furniture: tuple[str, ...] = ()  # lines that other pages repeat at the same place, without page numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
     jobs = "processes that read PDFs (default: one per core, at most 8)"
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
+    found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
     found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
@@ -104,9 +105,9 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
         except StoreError:
             progress.stop()
             if any(outcome.status != "unchanged" for outcome in outcomes):
-                _report(app, outcomes, perf_counter() - began)
+                _report(app, outcomes, perf_counter() - began, arguments.verbose)
             raise
-    code = _report(app, outcomes, perf_counter() - began)
+    code = _report(app, outcomes, perf_counter() - began, arguments.verbose)
     if missing and not arguments.prune:
         say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
@@ -126,7 +127,7 @@ def _finishing(app: App) -> Iterator[None]:
     app.finish_ingest()
 
 
-def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
+def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool) -> int:
     from rich.table import Table
     from rich.text import Text
 
@@ -155,7 +156,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
     notes = Table(box=None, pad_edge=False, show_header=False)
     for outcome in outcomes:
         if outcome.notes or outcome.status == "pruned":
-            text = with_commands(" ".join(outcome.notes)) or "Removed from the index, because its file is missing."
+            text = with_commands(_note(outcome, verbose)) or "Removed from the index, because its file is missing."
             style = "red" if outcome.status == "failed" else ""
             notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
@@ -163,6 +164,16 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float) -> int:
         output().print(notes)
     output().print(f"\n{seconds:.1f} s. Contents of the index: {plain(str(app.record_file))}")
     return 1 if counts["failed"] else 0
+
+
+def _note(outcome: Outcome, verbose: bool) -> str:
+    """What a person should know about a file: of several odd things about a paper the first, unless all are wanted."""
+    first, *rest = outcome.notes or ("",)
+    if verbose or outcome.status not in ("added", "replaced"):
+        return ("\n" if verbose else " ").join((first, *rest))
+    advice = [note for note in rest if note.startswith("to read ")]
+    more = len(rest) - len(advice)
+    return "; ".join((first, *advice)) + (f" ({more} more with -v)" if more else "")
 
 
 def _papers(count: int) -> str:

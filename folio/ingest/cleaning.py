@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from folio.pdf.page_furniture import without_lines
 from folio.types import Page, PageMap
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
@@ -80,6 +81,7 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
     """
     texts = [_normalize_characters(page.text) for page in pages]
     texts = _remove_running_lines(texts, [page.label for page in pages])
+    texts = [without_lines(text, page.furniture) for text, page in zip(texts, pages, strict=True)]
     joined = _join_hyphenated(_PAGE_BREAK.join(text.strip() for text in texts))
     texts = [_normalize_whitespace(text) for text in re.split("[\f\v]", joined)] if pages else []
     breaks = re.findall("[\f\v]", joined)

@@ -25,6 +25,7 @@ from folio.ingest.embedding_queue import Added, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.pdf import reader
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
+from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
@@ -32,7 +33,9 @@ from folio.types import Failure, NewPaper, Page, SourceFile
 
 _MORE_PROBLEMS = "other problems"
 # Problems of pages that a later ingest may read better
-_MAY_CHANGE = (reader.NOT_READ, reader.NO_TIME, reader.NOT_CHECKED)
+_MAY_CHANGE = (NOT_READ, NO_TIME, NOT_CHECKED, ENCODED)
+# What a person must know first: the pages that are not in the index
+_SEVERITY = (f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to read", NOT_CHECKED, "hidden text")
 # The layout model and OCR may do work that takes an ordinary core this share of a file's time limit (reader.py).
 _MODEL_SHARE = 0.75
 # A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
@@ -181,7 +184,7 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
     spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap) if any(map(str.isalnum, text)) else ()
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
-    problems = (*parsed.problems, *_page_problems(parsed.pages))
+    problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
     metadata = (parsed.title, parsed.authors, parsed.year)
     return NewPaper(sha256, *metadata, text, pages, spans, problems, parsed.arxiv)
 
@@ -213,6 +216,11 @@ def _may_read_better(library: Library, file: SourceFile) -> bool:
     paper = library.papers_by_id([file.sha256])[0]
     has_one_file = sum(other.sha256 == file.sha256 for other in library.files()) == 1
     return has_one_file and any(reason in problem for problem in paper.problems for reason in _MAY_CHANGE)
+
+
+def _severity(problem: str) -> int:
+    """The order in which problems are told: what was not read, what was read otherwise, and all else."""
+    return next((place for place, reason in enumerate(_SEVERITY) if reason in problem), len(_SEVERITY))
 
 
 def _page_problems(pages: Sequence[Page]) -> Iterator[str]:

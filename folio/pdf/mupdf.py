@@ -6,6 +6,8 @@ import sys
 from functools import cache
 from typing import Any
 
+from folio.pdf import limits
+
 
 @cache
 def pymupdf() -> Any:
@@ -59,3 +61,28 @@ def layout_parser() -> Any:
 
     pymupdf4llm.use_layout(True)
     return parse_document
+
+
+def file_metadata(document: Any) -> dict[str, str]:
+    """The metadata that a file states, bounded, with its XMP packet as "xmp"."""
+    return {**_metadata(document), "xmp": _xmp(document)}
+
+
+def _metadata(document: Any) -> dict[str, str]:
+    try:
+        found = {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
+        return {key: value for key, value in found.items() if len(value) <= limits.METADATA}
+    except MemoryError:
+        raise
+    except Exception:  # the text can be read without metadata
+        return {}
+
+
+def _xmp(document: Any) -> str:
+    try:
+        packet = document.get_xml_metadata()
+        return packet if isinstance(packet, str) and len(packet) <= limits.METADATA else ""
+    except MemoryError:
+        raise
+    except Exception:
+        return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -12,30 +13,25 @@ from typing import Any
 
 from folio.errors import PaperError, PaperLimit
 from folio.files import open_regular
-from folio.pdf import layout_model, limits, ocr
+from folio.pdf import layout_model, legibility, limits, ocr, page_furniture, split_words
 from folio.pdf.front_matter import ParsedPaper
 from folio.pdf.metadata import PageText, read_front_matter
-from folio.pdf.mupdf import open_pdf, pymupdf, unlock
+from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
+from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ, Obstacles, damaged, is_nearly_empty
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
 from folio.types import Page
 from folio.workers import cpu_time_apart
 
-# Problems of pages that a later ingest may read better.
-NOT_READ, NO_TIME = "no text (image only)", "no time was left"
-NOT_CHECKED = "not checked for hidden text"
 # What is said of a file whose bytes are not those that were hashed
 CHANGED = ("The file changed while it was being read.", "Run the command again.")
 
 # A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-# A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
-_STRAY_CHARACTERS = 16
 # Seconds that a page counts as; on one core, a dense page takes OCR one to three and the layout model about a half.
 _OCR_PAGE_S, _LAYOUT_PAGE_S = 1.5, 0.5
-_DAMAGED = "open it in a PDF reader and save or print it to a new PDF, or download the file again"
 
 
 def read_pdf(
@@ -98,7 +94,7 @@ def read_content(
     except MemoryError:
         raise
     except Exception as error:  # MuPDF raises many kinds; each means that the file is broken
-        raise PaperError("The file is damaged or cut short: no page of it can be read.", _sentence(_DAMAGED)) from error
+        raise damaged() from error
     try:
         if not unlock(document):
             raise PaperError("The file is encrypted and needs a password.", "Save it without a password.")
@@ -107,10 +103,6 @@ def read_content(
         document.close()
         # MuPDF keeps every warning until they are reset.
         mupdf.TOOLS.reset_mupdf_warnings()
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
 
 
 def _check_header(head: bytes) -> None:
@@ -145,14 +137,15 @@ class _Reader:
 
     def __init__(self, document: Any, name: str, layout: bool, ocr: bool, seconds: float) -> None:
         self.document, self.name = document, name
-        self.layout, self.ocr = layout, ocr
+        self.layout, self.obstacles = layout, Obstacles(ocr)
         self.model_work = _WorkBudget(seconds)
         self.search_work = SearchWork()
         self.front_pages: list[PageText] = []
         self.margin: list[str] = []
-        self.images = 0  # pages with an image and hardly any text
-        self.hidden = ""  # the first message about hidden text
-        self.no_engine = self.no_time = self.unchecked = False
+        self.verdicts: dict[int, legibility.Verdict] = {}
+        self.edges: dict[int, list[page_furniture.EdgeLine]] = {}
+        self.split: dict[int, list[split_words.SplitLine]] = {}
+        self.unnumbered: dict[int, str] = {}  # the text of pages whose lines seem to be numbered, without the numbers
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
@@ -161,36 +154,75 @@ class _Reader:
         if rotation:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
         visible = visible_text(page, self.search_work)
-        self.hidden = self.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
-        self.unchecked = self.unchecked or not visible.checked
-        blocks = _boxes(visible.blocks)
+        obstacles = self.obstacles
+        obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
+        obstacles.unchecked = obstacles.unchecked or not visible.checked
+        boxes = _boxes(visible.blocks)
+        blocks = page_furniture.without_stamp(boxes) if index == 0 else boxes
         text, problem = _readable(page_text(blocks)), ""
+        verdict = self.verdicts[index] = legibility.judge(text)
+        is_encoded = verdict is legibility.Verdict.ILLEGIBLE
         if index == 0:
             self.margin = _vertical_texts(visible.blocks)
         if index < limits.FRONT_PAGES:
-            self.front_pages.append(PageText(visible.blocks, page.rect.width, page.rect.height, text))
-        if _is_nearly_empty(text):
+            shown, told = ((), "") if is_encoded else (visible.blocks, text)
+            self.front_pages.append(PageText(shown, page.rect.width, page.rect.height, told))
+        if is_encoded:
+            text, problem = self._decoded(page, rotation)
+        elif is_nearly_empty(text):
             if has_image := bool(images(page)):
-                self.images += 1
+                obstacles.images += 1
                 text, problem = self._by_ocr(page, rotation, text)
             if not text and not problem:
                 problem = NOT_READ if has_image else "no text"
-        elif self.layout and not rotation:  # the model would see the text of a rotated page sideways
+        else:
+            self._look_at_lines(page, index, blocks, text)
+        if text and not problem and not is_nearly_empty(text) and self.layout and not rotation:
+            # The model would see the text of a rotated page sideways.
             text, problem = self._by_layout(page, index, visible, blocks, text)
         unchecked = "" if visible.checked else NOT_CHECKED
         return text, "; ".join(filter(None, (problem, visible.problem, unchecked)))
 
-    def _by_ocr(self, page: Any, rotation: int, text: str) -> tuple[str, str]:
-        """The text of a scanned page and its problem. text: the text in the file."""
-        if not self.ocr:
+    def _look_at_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
+        """Note what the other pages decide on: lines at the edges, and words that may be torn apart."""
+        self.edges[index] = page_furniture.edge_lines(blocks)
+        if without := page_furniture.without_line_numbers(blocks):
+            self.unnumbered[index] = page_text(without)
+        if split_words.may_be_split(text):
+            self.split[index] = _split_lines(page)
+
+    def decode_page(self, index: int) -> tuple[str, str]:
+        """The text of a page whose fonts no program can read, and its problem."""
+        page = self.document.load_page(index)
+        return self._decoded(page, page.rotation)
+
+    def _decoded(self, page: Any, rotation: int) -> tuple[str, str]:
+        self.obstacles.encoded += 1
+        text, problem = self._by_ocr(page, rotation, "", ENCODED)
+        if text:
+            return text, f"{problem}, because its {ENCODED.removeprefix('the ')}"
+        if problem:
+            return "", problem
+        return "", f"{ENCODED}; {'install Tesseract' if self.obstacles.ocr else 'set OCR=auto'}"
+
+    def is_encoded(self, index: int) -> bool:
+        """Whether the text of a page that shows too few letters by itself is encoded as most others are."""
+        verdicts = list(self.verdicts.values())
+        broken = verdicts.count(legibility.Verdict.ILLEGIBLE)
+        is_unknown = self.verdicts.get(index) is legibility.Verdict.UNKNOWN
+        return is_unknown and broken > 1 and broken > verdicts.count(legibility.Verdict.LEGIBLE)
+
+    def _by_ocr(self, page: Any, rotation: int, text: str, reason: str = NOT_READ) -> tuple[str, str]:
+        """The text of a page by OCR, and its problem. text: the text in the file. reason: why that is not enough."""
+        if not self.obstacles.ocr:
             return text, ""
         engine = ocr.engine()
         if engine is None:
-            self.no_engine = True
+            self.obstacles.no_engine = True
             return text, ""
         if not self.model_work.take(_OCR_PAGE_S):
-            self.no_time = True
-            return text, f"{NOT_READ}, and {NO_TIME} for OCR"
+            self.obstacles.no_time = True
+            return text, f"{reason}, and {NO_TIME} for OCR"
         try:
             page.set_rotation(rotation)
             with cpu_time_apart():
@@ -198,10 +230,11 @@ class _Reader:
         except MemoryError:
             raise
         except Exception as error:  # one bad page must not stop the others
-            return text, f"{NOT_READ}, and {engine.name} failed: {_reason(error)}"
+            return text, f"{reason}, and {engine.name} failed: {_reason(error)}"
         read = page_text(blocks)
         if not ocr.is_text(read):
-            return text, "" if text else f"no text (image only, in which {engine.name} finds none)"
+            nothing = f"no text (image only, in which {engine.name} finds none)"
+            return text, "" if text else nothing if reason == NOT_READ else f"{reason}, and {engine.name} finds none"
         return read, f"read by OCR ({engine.name})"
 
     def _by_layout(
@@ -209,7 +242,7 @@ class _Reader:
     ) -> tuple[str, str]:
         """The text of a page by its regions, and its problem. text: from the fast parser, used if the model fails."""
         if not self.model_work.take(_LAYOUT_PAGE_S):
-            self.no_time = True
+            self.obstacles.no_time = True
             return text, f"read without its layout: {NO_TIME}"
         try:
             with cpu_time_apart():
@@ -224,12 +257,7 @@ class _Reader:
         """The problems of the whole file."""
         if self.document.is_repaired:
             yield "the file is damaged and was repaired while reading"
-        if self.unchecked:
-            yield "its pages are slow to draw, so not all of them were searched for hidden text"
-        if self.no_engine:
-            yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, then run `python ingest.py` with its path"
-        if self.no_time:
-            yield "to read all of its pages, raise PARSE_TIMEOUT_S, then run `python ingest.py` with its path"
+        yield from self.obstacles.problems()
 
 
 def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
@@ -260,9 +288,11 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
                 f"The file holds more than {max_chars:,} characters of text.", "Split it into smaller PDFs."
             )
         pages.append(Page(index + 1, labels[index], text, problem))
-    _check_text(pages, reader, failed)
-    metadata = {**_metadata(document), "xmp": _xmp(document)}
-    front = read_front_matter(metadata, reader.front_pages, reader.margin, reader.name, _end(pages))
+    pages = _finish(pages, reader)
+    reader.obstacles.check_text(pages, failed)
+    nothing = PageText((), 1, 1, "")
+    fronts = [nothing if reader.is_encoded(index) else page for index, page in enumerate(reader.front_pages)]
+    front = read_front_matter(file_metadata(document), fronts, reader.margin, reader.name, _end(pages))
     return ParsedPaper(
         tuple(pages),
         front.title.value,
@@ -274,38 +304,29 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
     )
 
 
-def _check_text(pages: Sequence[Page], reader: _Reader, failed: int) -> None:
-    """Raises PaperError with the most likely reason if there is nothing to index.
+def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
+    """The pages after what only the whole paper can tell: encoded text, torn words, and what stands around the text."""
+    found = list(pages)
+    for index, page in enumerate(found):
+        if page.text and reader.is_encoded(index):
+            text, problem = reader.decode_page(index)
+            found[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
+    # A draft numbers its lines on all pages; a long listing, on its own.
+    if len(reader.unnumbered) > max(1, len(reader.edges) / 2) and not reader.layout:
+        for index, text in reader.unnumbered.items():
+            found[index] = replace(found[index], text=text)
+    if any(reader.split.values()):  # a font tears words wherever it is used
+        for index in reader.edges.keys() - reader.split.keys():
+            reader.split[index] = _split_lines(reader.document.load_page(index))
+    for index, text in split_words.join_words([page.text for page in found], reader.split).items():
+        found[index] = replace(found[index], text=text)
+    furniture = page_furniture.repeated([reader.edges.get(index, []) for index in range(len(found))])
+    return [replace(page, furniture=texts) if texts else page for page, texts in zip(found, furniture, strict=True)]
 
-    failed: how many pages could not be read.
-    """
-    if failed == len(pages):
-        raise PaperError("The file is damaged or cut short: no page of it can be read.", _sentence(_DAMAGED))
-    with_text = sum(bool(page.text) for page in pages)
-    worth_reading = sum(not _is_nearly_empty(page.text) for page in pages)
-    if reader.images and not worth_reading and with_text <= reader.images:
-        raise _scanned(reader)
-    if not with_text:
-        all_hidden = f"The file has no visible text; {reader.hidden}."
-        raise PaperError(
-            all_hidden if reader.hidden else "The file has no text on any page.",
-            "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out.",
-        )
 
-
-def _scanned(reader: _Reader) -> PaperError:
-    """The error for a scanned file: PaperLimit if a later ingest may read it."""
-    happened, command = "The file is scanned: no text layer", "`ocrmypdf in.pdf out.pdf`"
-    if not reader.ocr:
-        remedy = f"Set OCR=auto, or run OCR, for example {command}, and put the result in the folder."
-        return PaperLimit(f"{happened}.", remedy)
-    if reader.no_engine:
-        remedy = f"{_sentence(ocr.HOW_TO_INSTALL)[:-1]}, and run `python ingest.py` again; or run {command}."
-        return PaperLimit(f"{happened}, and no OCR engine is installed.", remedy)
-    if reader.no_time:
-        return PaperLimit(f"{happened}, and {NO_TIME} for OCR.", f"Raise PARSE_TIMEOUT_S, or run {command}.")
-    remedy = f"Try another OCR engine, for example {command}, and put the result in the folder; or leave it out."
-    return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
+def _split_lines(page: Any) -> list[split_words.SplitLine]:
+    blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
+    return split_words.split_lines(split_words.glyphs(blocks))
 
 
 def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:
@@ -356,31 +377,6 @@ def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each block that runs up or down the page."""
     found = [[line_text(line) for line in block.get("lines", ()) if abs(line["dir"][0]) < 0.1] for block in blocks]
     return [" ".join(texts).strip() for texts in found if texts]
-
-
-def _is_nearly_empty(text: str) -> bool:
-    # The beginning is enough: long texts have letters there.
-    return sum(character.isalnum() for character in text[: 4 * _STRAY_CHARACTERS]) < _STRAY_CHARACTERS
-
-
-def _metadata(document: Any) -> dict[str, str]:
-    try:
-        found = {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
-        return {key: value for key, value in found.items() if len(value) <= limits.METADATA}
-    except MemoryError:
-        raise
-    except Exception:  # the text can be read without metadata
-        return {}
-
-
-def _xmp(document: Any) -> str:
-    try:
-        packet = document.get_xml_metadata()
-        return packet if isinstance(packet, str) and len(packet) <= limits.METADATA else ""
-    except MemoryError:
-        raise
-    except Exception:
-        return ""
 
 
 def _reason(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 from folio.protocols import Embedder
 
 # Increment when reader.py, cleaning.py or layout_model.py gives different output for the same file.
-PARSER, CLEANER, LAYOUT = 2, 2, 1
+PARSER, CLEANER, LAYOUT = 3, 3, 1
 
 Parser = Literal["fast", "layout"]
 

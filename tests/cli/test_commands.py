@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import pymupdf
 import pytest
 
 from config import Settings
@@ -19,6 +20,7 @@ from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 from tests.helpers.ollama_models import LLAMA, NOMIC, VERSION
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT, SAMPLE
+from tests.helpers.pdfs import encoded_page
 
 LENGTH = "How long is the Aletsch glacier?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
@@ -42,6 +44,24 @@ def with_ollama(desk: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
 
 
 # Ingest
+
+
+def test_ingest_tells_one_thing_about_a_paper_and_everything_on_request(desk: CliRunner) -> None:
+    desk.settings["OCR"] = "off"
+    document = pymupdf.open()
+    lines = ["Sea otters were nearly extinct in 1911, and a treaty of four states saved them from the fur trade."] * 3
+    for off in (3, 3, 0, 0, 0):
+        encoded_page(document, lines, off)
+    document.new_page()
+    document.save(desk.papers / "otters.pdf")
+    document.close()
+    encoded = "pp. 1-2: the text is encoded so that no program can read it; set OCR=auto"
+    told = " ".join(desk.ingest().out.split())
+    assert f"{encoded} (1 more with -v)" in told
+    assert "p. 6" not in told
+    assert desk.record()[0]["problems"] == [encoded, "p. 6: no text"]
+    everything = " ".join(desk.ingest("--rebuild", "-v").out.split())
+    assert f"{encoded} p. 6: no text" in everything
 
 
 def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner) -> None:

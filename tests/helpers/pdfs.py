@@ -120,3 +120,27 @@ def body(top: float, columns: int = 1, size: float = 10, heading: str = "") -> l
         count = int((760 - first) / (1.2 * size))
         lines += [Set(first + 1.2 * size * n, prose[:characters], size, "tiro", x) for n in range(count)]
     return lines
+
+
+def encoded_page(document: Any, lines: Sequence[str], off: int) -> Any:
+    """A new page whose font maps each letter to the one so many codes on, as broken producers do; 0: the right one."""
+    page = document.new_page()
+    page.insert_font("helv")
+    font = document.get_new_xref()  # MuPDF shares one font between all pages
+    document.update_object(font, document.xref_object(page.get_fonts()[0][0]))
+    codes = list(range(33, 127))
+    mapped = "\n".join(f"<{code:02x}> <{(code - 33 + off) % 94 + 33:04x}>" for code in codes)
+    stream = document.get_new_xref()
+    document.update_object(stream, "<<>>")
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Off def /CMapType 2 def\n"
+        "1 begincodespacerange <00> <ff> endcodespacerange\n"
+        f"1 beginbfchar <20> <0020> endbfchar\n{len(codes)} beginbfchar\n{mapped}\nendbfchar\nendcmap end end"
+    )
+    document.update_stream(stream, cmap.encode())
+    document.xref_set_key(font, "ToUnicode", f"{stream} 0 R")
+    for number, line in enumerate(lines):
+        page.insert_text((60, 90 + 14 * number), line, fontsize=10, fontname="helv")
+    resources = int(document.xref_get_key(page.xref, "Resources")[1].split()[0])
+    document.xref_set_key(resources, "Font/helv", f"{font} 0 R")
+    return page

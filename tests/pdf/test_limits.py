@@ -17,7 +17,7 @@ import pymupdf
 import pytest
 
 from folio.errors import PaperError
-from folio.pdf import layout_model, limits, reader, visible_text
+from folio.pdf import layout_model, limits, no_text, visible_text
 from folio.pdf.reader import read_pdf
 from folio.types import ParsedPdf
 from tests.helpers.paths import ROOT
@@ -169,7 +169,7 @@ def test_a_page_out_of_work_keeps_its_text_and_says_so(
     monkeypatch.setattr(visible_text, "_FILE_PIXELS", pixels)
     parsed = read_pdf(path)
     assert _texts(parsed) == _texts(whole)
-    unchecked = [reader.NOT_CHECKED in page.problem for page in parsed.pages]
+    unchecked = [no_text.NOT_CHECKED in page.problem for page in parsed.pages]
     assert unchecked == sorted(unchecked)
     assert unchecked[-1]
     assert not any(page.problem for page in whole.pages)

@@ -1,0 +1,85 @@
+"""What kept the pages of a file from being read, and what a person can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from folio.errors import PaperError, PaperLimit
+from folio.pdf import ocr
+from folio.types import Page
+
+# Problems of pages that a later ingest may read better.
+NOT_READ, NO_TIME = "no text (image only)", "no time was left"
+NOT_CHECKED = "not checked for hidden text"
+ENCODED = "the text is encoded so that no program can read it"
+# A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
+_STRAY_CHARACTERS = 16
+_DAMAGED = "Open it in a PDF reader and save or print it to a new PDF, or download the file again."
+_AGAIN = "then run `python ingest.py` with its path"
+
+
+def damaged() -> PaperError:
+    return PaperError("The file is damaged or cut short: no page of it can be read.", _DAMAGED)
+
+
+@dataclass(slots=True)
+class Obstacles:
+    """What was met while the pages of a file were read."""
+
+    ocr: bool  # whether OCR may be used
+    images: int = 0  # pages with an image and hardly any text
+    encoded: int = 0  # pages whose text is no language, see legibility.py
+    hidden: str = ""  # the first message about hidden text
+    no_engine: bool = False  # OCR was needed, and is not installed
+    no_time: bool = False  # for OCR or the layout model
+    unchecked: bool = False  # not all pages were searched for hidden text
+
+    def problems(self) -> Iterator[str]:
+        """The problems of the whole file."""
+        if self.unchecked:
+            yield "its pages are slow to draw, so not all of them were searched for hidden text"
+        if self.no_engine and self.images:
+            yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, {_AGAIN}"
+        if self.no_time:
+            yield f"to read all of its pages, raise PARSE_TIMEOUT_S, {_AGAIN}"
+
+    def check_text(self, pages: Sequence[Page], failed: int) -> None:
+        """Raises PaperError with the most likely reason if there is nothing to index.
+
+        failed: how many pages could not be read.
+        """
+        if failed == len(pages):
+            raise damaged()
+        with_text = sum(bool(page.text) for page in pages)
+        worth_reading = sum(not is_nearly_empty(page.text) for page in pages)
+        if self.encoded and not worth_reading:
+            raise self._not_read("The text of the file is encoded so that no program can read it", "--force-ocr ")
+        if self.images and not worth_reading and with_text <= self.images:
+            raise self._not_read("The file is scanned: no text layer", "")
+        if not with_text:
+            all_hidden = f"The file has no visible text; {self.hidden}."
+            raise PaperError(
+                all_hidden if self.hidden else "The file has no text on any page.",
+                "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out.",
+            )
+
+    def _not_read(self, happened: str, option: str) -> PaperError:
+        """The error for a file that only OCR can read: PaperLimit if a later ingest may do so."""
+        command = f"`ocrmypdf {option}in.pdf out.pdf`"
+        if not self.ocr:
+            remedy = f"Set OCR=auto, or run OCR, for example {command}, and put the result in the folder."
+            return PaperLimit(f"{happened}.", remedy)
+        if self.no_engine:
+            how = ocr.HOW_TO_INSTALL[0].upper() + ocr.HOW_TO_INSTALL[1:]
+            remedy = f"{how}, and run `python ingest.py` again; or run {command}."
+            return PaperLimit(f"{happened}, and no OCR engine is installed.", remedy)
+        if self.no_time:
+            return PaperLimit(f"{happened}, and {NO_TIME} for OCR.", f"Raise PARSE_TIMEOUT_S, or run {command}.")
+        remedy = f"Try another OCR engine, for example {command}, and put the result in the folder; or leave it out."
+        return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
+
+
+def is_nearly_empty(text: str) -> bool:
+    # The beginning is enough: long texts have letters there.
+    return sum(character.isalnum() for character in text[: 4 * _STRAY_CHARACTERS]) < _STRAY_CHARACTERS

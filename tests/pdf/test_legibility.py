@@ -1,0 +1,216 @@
+"""Whether text is language: in many languages, in tables and code, and after each way in which an encoding breaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from folio.errors import PaperLimit
+from folio.pdf import ocr
+from folio.pdf.legibility import Verdict, judge
+from folio.pdf.reader import read_pdf
+from folio.pdf.reading_order import Box
+from tests.helpers.paths import SHARED
+from tests.helpers.pdfs import encoded_page
+
+ENGLISH = (
+    "The curlew breeds on wet moors and in hay meadows. Its bill is long and bent down, and it takes worms from soft"
+    " ground. A pair raises one brood of four chicks each year, and both parents look after them until they can fly."
+)
+GERMAN = (
+    "Der Große Brachvogel brütet in feuchten Mooren und auf Wiesen. Sein Schnabel ist lang und nach unten gebogen."
+    " Ein Paar zieht jedes Jahr eine Brut mit vier Küken auf, und beide Eltern führen sie, bis sie fliegen können."
+)
+VIETNAMESE = (
+    "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. Mọi con người đều được tạo hoá"
+    " ban cho lý trí và lương tâm và cần phải đối xử với nhau trong tình bằng hữu."
+)
+FINNISH = (
+    "Kaikki ihmiset syntyvät vapaina ja tasavertaisina arvoltaan ja oikeuksiltaan. Heille on annettu järki ja"
+    " omatunto, ja heidän on toimittava toisiaan kohtaan veljeyden hengessä."
+)
+POLISH = (
+    "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem i"
+    " sumieniem i powinni postępować wobec innych w duchu braterstwa."
+)
+RUSSIAN = (
+    "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и должны"
+    " поступать в отношении друг друга в духе братства."
+)
+GREEK = (
+    "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική"
+    " και συνείδηση, και οφείλουν να συμπεριφέρονται μεταξύ τους με πνεύμα αδελφοσύνης."
+)
+ARABIC = (
+    "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق. وقد وهبوا عقلا وضميرا وعليهم أن يعامل بعضهم بعضا بروح الإخاء."
+)
+HEBREW = (
+    "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם."
+    " כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה."
+)
+HINDI = "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है। उन्हें बुद्धि और अन्तरात्मा की देन प्राप्त है।"
+CHINESE = (
+    "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。人人有资格享有本宣言所载的一切权利"
+    "和自由，不分种族、肤色、性别、语言、宗教、政治或其他见解。"
+)
+JAPANESE = (
+    "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており"
+    "、互いに同胞の精神をもって行動しなければならない。"
+)
+KOREAN = (
+    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여"
+    "받았으며 서로 형제애의 정신으로 행동하여야 한다. 모든 사람은 권리를 가진다."
+)
+LANGUAGES = {
+    "en": ENGLISH, "de": GERMAN, "vi": VIETNAMESE, "fi": FINNISH, "pl": POLISH, "ru": RUSSIAN, "el": GREEK,
+    "ar": ARABIC, "he": HEBREW, "hi": HINDI, "zh": CHINESE, "ja": JAPANESE, "ko": KOREAN,
+}  # fmt: skip
+
+NO_PROSE = {
+    "numbers": "\n".join(f"{n} {n * 1.7:.2f} {n * n} {n / 3:.4f} ± 0.{n:02d}" for n in range(60)),
+    "formulas": "f ( x ) = x 2 + y 2 , g ( x , y ) = d x d y , k − 2 , P k ( x , y , X k − 2 , t ) d X k − 2 \n" * 12,
+    "references": "".join(
+        f"[{n}] K. Przybyszewski, Z. Szczęsny, and H. Nguyễn. On wqos. In Proc. XYZ'{n}, pp. {n}-{n + 9}, {1950 + n}.\n"
+        for n in range(20)
+    ),
+    "index": "\n".join(f"{word}, {len(word)}, {7 * len(word)}-{9 * len(word)}" for word in sorted(ENGLISH.split())),
+    "nucleotides": "ACGTTGCAGGATCCATGCAATTTAGCGC GGCATTACGA TTTACGCGAT\n" * 20,
+    "amino acids": "MKTAYIAKQR QISFVKSHFS RQLEERLGLI EVQAPILSRV GDGTQDNLSG AEKAVQVKVK\n" * 12,
+    "hexadecimal": "".join(f"{(n * 2654435761) % 2**32:08x} " for n in range(200)),
+    "alphabet": "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789\n" * 6,
+    "code": "def f(xs):\n    return [g(x) for x in xs if x != None and x['qty'] > 0]\n" * 12,
+    "drawing": "+---+   +---+\n| A |-->| B |\n+---+   +---+\n" * 20,
+}  # fmt: skip
+
+
+def shift(text: str, by: int) -> str:
+    """The text as it comes out with a map to Unicode that is off by so many codes."""
+    return "".join(chr((ord(sign) - 33 + by) % 94 + 33) if 33 <= ord(sign) < 127 else sign for sign in text)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_is_legible(language: str) -> None:
+    assert judge(LANGUAGES[language] * 4) is Verdict.LEGIBLE
+
+
+@pytest.mark.parametrize("kind", NO_PROSE)
+def test_what_is_no_prose_is_not_taken_for_broken(kind: str) -> None:
+    assert judge(NO_PROSE[kind]) is not Verdict.ILLEGIBLE
+
+
+@pytest.mark.parametrize("by", [1, 3, -1, 13, -29, 29])
+def test_a_shifted_map_is_found(by: int) -> None:
+    assert judge(shift(ENGLISH * 3, by)) is Verdict.ILLEGIBLE
+
+
+@pytest.mark.parametrize("language", ["ru", "el", "ar", "he", "hi", "zh"])
+def test_a_map_shifted_within_another_script_is_found(language: str) -> None:
+    moved = "".join(chr(ord(sign) + 3) if sign.isalpha() else sign for sign in LANGUAGES[language] * 3)
+    assert judge(moved) is Verdict.ILLEGIBLE
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "".join(chr(0xE000 + ord(sign)) if sign.isalpha() else sign for sign in ENGLISH),
+        "".join(chr(ord(sign) % 31 + 1) if sign.isalpha() else sign for sign in ENGLISH),
+        "\ufffd" * 200,
+        "".join(chr(0x4E00 + 37 * ord(a)) + chr(0x0621 + ord(a) % 20) + "ĴǎƶơĹŎ"[n % 6] for n, a in enumerate(ENGLISH)),
+        " ".join(shift(ENGLISH * 3, -13)),
+        "[olZtvZ@m{j= kZ#vbq} ]xqjW@vzK~ " * 12,
+    ],
+    ids=["private use", "control", "replacement", "scripts in a word", "letters apart", "letters and signs"],
+)  # fmt: skip
+def test_other_broken_encodings_are_found(broken: str) -> None:
+    assert judge(broken) is Verdict.ILLEGIBLE
+
+
+@pytest.mark.parametrize("text", ["", "Plate 4", "حَبيبي habibi", "1\n2\n3\n" * 40])
+def test_a_page_with_hardly_any_text_has_no_verdict(text: str) -> None:
+    assert judge(text) is Verdict.UNKNOWN
+
+
+def _paper(path: Path, broken: int, sound: int = 0) -> Path:
+    """Pages whose map to Unicode is off by three, one of them with too little text to tell, and sound ones."""
+    document = pymupdf.open()
+    for number in range(broken):
+        encoded_page(document, ["Figure 7 of 9"] if number == 1 else _lines(number), 3)
+    for number in range(sound):
+        encoded_page(document, _lines(number), 0)
+    document.save(path)
+    document.close()
+    return path
+
+
+def _lines(number: int) -> list[str]:
+    words = ENGLISH.split()
+    return [f"{number} {' '.join(words[start : start + 8])}" for start in range(0, len(words), 8)] * 3
+
+
+def test_encoded_pages_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: None)
+    parsed = read_pdf(_paper(tmp_path / "a.pdf", broken=4, sound=2), ocr=True)
+    assert [bool(page.text) for page in parsed.pages] == [False] * 4 + [True] * 2
+    problem = "the text is encoded so that no program can read it; install Tesseract"
+    assert [page.problem for page in parsed.pages] == [problem] * 4 + ["", ""]
+    assert not parsed.problems  # the line above says what to do
+
+
+def test_encoded_pages_are_read_by_ocr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ocr.Engine("Stand-in", lambda page: [[Box(60, 80, 400, 92, f"Curlews, as page {page.number} shows.")]])
+    monkeypatch.setattr(ocr, "engine", lambda: engine)
+    parsed = read_pdf(_paper(tmp_path / "a.pdf", broken=3, sound=1), ocr=True)
+    assert [page.text for page in parsed.pages[:3]] == [f"Curlews, as page {n} shows." for n in range(3)]
+    assert parsed.pages[0].problem == (
+        "read by OCR (Stand-in), because its text is encoded so that no program can read it"
+    )
+    assert "curlew" in parsed.pages[3].text
+
+
+def test_a_page_with_little_text_is_kept_where_most_pages_are_sound(tmp_path: Path) -> None:
+    parsed = read_pdf(_paper(tmp_path / "a.pdf", broken=2, sound=5))
+    assert [bool(page.text) for page in parsed.pages] == [False, True, *[True] * 5]
+
+
+def test_a_file_that_is_encoded_throughout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: None)
+    with pytest.raises(PaperLimit) as refused:
+        read_pdf(_paper(tmp_path / "a.pdf", broken=3), ocr=True)
+    assert refused.value.happened == (
+        "The text of the file is encoded so that no program can read it, and no OCR engine is installed."
+    )
+
+
+def test_the_title_of_an_encoded_first_page_is_not_made_of_it(tmp_path: Path) -> None:
+    parsed = read_pdf(_paper(tmp_path / "a.pdf", broken=1, sound=2))
+    assert "fxuohz" not in f"{parsed.title} {parsed.authors}"
+
+
+def _shared(folder: str) -> list[Path]:
+    found = sorted((SHARED / folder).rglob("*.pdf"))
+    if not found:
+        pytest.skip(f"the papers ../shared/{folder} are not here")
+    return found
+
+
+def test_no_page_of_real_papers_is_taken_for_broken() -> None:
+    for path in _shared("papers"):
+        assert [page.number for page in read_pdf(path).pages if "encoded" in page.problem] == [], path.name
+
+
+def test_real_broken_encodings_are_found() -> None:
+    technology = next(path for path in _shared("nasty") if path.name == "TAMReview.pdf")
+    parsed = read_pdf(technology)
+    assert [page.number for page in parsed.pages if "encoded" in page.problem] == list(range(2, 23))
+    animation = next(path for path in _shared("mixed") if "functional-reactive-animation" in path.name)
+    with pytest.raises(PaperLimit, match="encoded so that no program can read it"):
+        read_pdf(animation)
+
+
+@pytest.mark.parametrize("name", ["ArabicCIDTrueType", "XiaoBiaoSong", "chinese-tables", "issue16538", "issue11656",
+                                  "issue20504", "mixedfonts", "text-find-ligatures", "noembed-identity"])  # fmt: skip
+def test_real_pages_in_many_scripts_are_legible(name: str) -> None:
+    path = next(path for path in _shared("nasty/scripts") if path.stem == name)
+    assert all(page.text and "encoded" not in page.problem for page in read_pdf(path).pages)
