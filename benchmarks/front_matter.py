@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from folio.errors import PaperError
 from folio.pdf.front_matter import Field
 from folio.pdf.reader import read_pdf
 
@@ -96,7 +97,14 @@ def main() -> int:
     arguments = parser.parse_args()
     labels = [json.loads(line) for line in arguments.labels.read_text(encoding="utf-8").splitlines()]
     labels = [label for label in labels if arguments.set in (None, label.get("set"))]
-    verdicts = [verdict for label in labels for verdict in compare(label, read_pdf(arguments.folder / label["file"]))]
+    verdicts: list[Verdict] = []
+    for label in labels:
+        try:
+            parsed = read_pdf(arguments.folder / label["file"])
+        except PaperError as error:  # it is not in an index either
+            print(f"Not read: {label['file']}: {error.happened}")
+            continue
+        verdicts += compare(label, parsed)
     if arguments.misses:
         for verdict in verdicts:
             if not verdict.right:
