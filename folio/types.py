@@ -12,6 +12,7 @@ from typing import Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, PaperSection, SectionMap
 from folio.shown_text import citation_mark
 
 Vectors = npt.NDArray[np.float32]
@@ -47,6 +48,7 @@ class ParsedPdf:
     year: int | None = None
     problems: tuple[str, ...] = ()  # of the file as a whole
     arxiv: str = ""  # as in Paper
+    headings: HeadingLines = NO_HEADINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Paper:
     chunks: int
     problems: tuple[str, ...] = ()
     arxiv: str = ""  # arXiv identifier, with the version if the file states it: "2301.01234v2"
+    sections: SectionMap = NO_SECTIONS
 
     @property
     def page_count(self) -> int:
@@ -126,6 +129,7 @@ class NewPaper:
     spans: tuple[tuple[int, int], ...]
     problems: tuple[str, ...] = ()
     arxiv: str = ""  # as in Paper
+    sections: tuple[PaperSection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from folio.errors import PaperError, PaperLimit
 from folio.files import open_regular
 from folio.pdf import layout_model, limits, ocr
 from folio.pdf.front_matter import ParsedPaper
+from folio.pdf.heading_lines import HeadingCollector
 from folio.pdf.metadata import PageText, read_front_matter
 from folio.pdf.mupdf import open_pdf, pymupdf, unlock
 from folio.pdf.page_labels import page_labels
@@ -149,6 +150,7 @@ class _Reader:
         self.model_work = _WorkBudget(seconds)
         self.search_work = SearchWork()
         self.front_pages: list[PageText] = []
+        self.headings = HeadingCollector()
         self.margin: list[str] = []
         self.images = 0  # pages with an image and hardly any text
         self.hidden = ""  # the first message about hidden text
@@ -163,6 +165,7 @@ class _Reader:
         visible = visible_text(page, self.search_work)
         self.hidden = self.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         self.unchecked = self.unchecked or not visible.checked
+        self.headings.add_page(index + 1, visible.blocks)
         blocks = _boxes(visible.blocks)
         text, problem = _readable(page_text(blocks)), ""
         if index == 0:
@@ -270,6 +273,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
         front.year.value,
         tuple(reader.problems()),
         front.arxiv.value,
+        reader.headings.collected(document),
         front,
     )
 
