@@ -41,7 +41,8 @@ def test_numbers_give_the_levels() -> None:
 def test_roman_numbers_have_letters_below_them() -> None:
     headings = lines(
         (CAPITALS, "I. INTRODUCTION"), (CAPITALS, "II. MEMORY SAFETY"), (ITALIC, "A. Bounds"),
-        (ITALIC, "1) Fat pointers"), (ITALIC, "2) Shadow memory"), (ITALIC, "B. Lifetimes"), (CAPITALS, "III. DISCUSSION"),
+        (ITALIC, "1) Fat pointers"), (ITALIC, "2) Shadow memory"), (ITALIC, "B. Lifetimes"),
+        (CAPITALS, "III. DISCUSSION"),
     )  # fmt: skip
     assert [(level, number) for level, number, _ in found(headings)] == [
         (1, "I"), (1, "II"), (2, "A"), (3, "1"), (3, "2"), (2, "B"), (1, "III"),
