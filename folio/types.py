@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, PaperSection, SectionMap
-from folio.shown_text import citation_mark
+from folio.shown_text import citation_mark, page_words
 
 Vectors = npt.NDArray[np.float32]
 
@@ -172,7 +172,12 @@ class Hit:
     @property
     def where(self) -> str:
         """Its pages in words: "p. 3" or "pp. 3–4"."""
-        return _where(self.pages)
+        return page_words(self.pages)
+
+    @property
+    def section(self) -> str:
+        """In words, see SectionMap.shown."""
+        return self.paper.sections.shown(self.chunk.start, self.chunk.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +209,11 @@ class Evidence:
     @property
     def where(self) -> str:
         """Its pages in words: "p. 3" or "pp. 3–4"."""
-        return _where(self.pages)
+        return page_words(self.pages)
+
+    @property
+    def section(self) -> str:
+        return self.paper.sections.shown(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +253,10 @@ class Citation:
         """Start and end of the quote in the text of its page, in characters."""
         begins, _ = self.paper.pages.bounds(self.page, self.paper.length)
         return self.start - begins, self.end - begins
+
+    @property
+    def section(self) -> str:
+        return self.paper.sections.shown(self.start, self.end)
 
     @property
     def shown(self) -> str:
@@ -360,11 +373,6 @@ class Answer:
     def citations(self) -> tuple[Citation, ...]:
         """Every citation once, in the order of the answer, including those that disagree."""
         return tuple(dict.fromkeys(c for sentence in self.sentences for c in (*sentence.citations, *sentence.against)))
-
-
-def _where(pages: tuple[int, int]) -> str:
-    first, last = pages
-    return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
 # Called as work progresses: label, items done, items in all
