@@ -29,8 +29,8 @@ _NUMBER_GAP = 4.0
 _MIN_SIZE = 3.0
 # At least this share of a heading's characters are in one font.
 _UNIFORM = 0.7
-# An object of the file; an outline is at most this deep.
-_REFERENCE, _MAX_DEPTH = re.compile(r"(\d{1,9}) 0 R"), 8
+# An outline is at most this deep.
+_MAX_DEPTH = 8
 _NUMBER = re.compile(r"(?:(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,4}|[IVXL]{1,6})[.)]?(?=\s|$)")
 # Names of bold and of typewriter fonts; not all of them say so in their flags.
 _BOLD = re.compile(r"bold|black|heavy|medi(?!um.?cond)|demi|cmbx|cmssbx|bx\d|sfbx", re.I)
@@ -89,21 +89,23 @@ class HeadingCollector:
 
 def _outline(document: Any) -> Iterator[OutlineEntry]:
     """The entries of a file's outline, read one by one: MuPDF would load all of them, however many there are."""
+    mupdf = pymupdf().mupdf
+    get = mupdf.pdf_dict_gets
     try:
-        pending = [(document.xref_get_key(document.pdf_catalog(), "Outlines/First")[1], 1)]
+        root = get(mupdf.pdf_trailer(mupdf.pdf_specifics(mupdf.FzDocument(document.this))), "Root")
+        pending = [(get(get(root, "Outlines"), "First"), 1)]
         seen: set[int] = set()
         while pending and len(seen) < limits.HEADINGS:
-            written, level = pending.pop()
-            reference = _REFERENCE.fullmatch(written)
-            if not reference or (xref := int(reference.group(1))) in seen or level > _MAX_DEPTH:
+            entry, level = pending.pop()
+            number = mupdf.pdf_to_num(entry)
+            if not number or number in seen or level > _MAX_DEPTH:
                 continue
-            seen.add(xref)
-            kind, title = document.xref_get_key(xref, "Title")
-            text = " ".join(title[: 4 * MAX_CHARACTERS].split())
-            if kind == "string" and text and len(text) <= MAX_CHARACTERS:
-                yield OutlineEntry(level, text)
-            pending.append((document.xref_get_key(xref, "Next")[1], level))
-            pending.append((document.xref_get_key(xref, "First")[1], level + 1))
+            seen.add(number)
+            title = " ".join(mupdf.pdf_to_text_string(get(entry, "Title"))[: 4 * MAX_CHARACTERS].split())
+            if title and len(title) <= MAX_CHARACTERS:
+                yield OutlineEntry(level, title)
+            pending.append((get(entry, "Next"), level))
+            pending.append((get(entry, "First"), level + 1))
     except MemoryError:
         raise
     except Exception:  # a broken outline: the headings on the pages are enough
@@ -159,7 +161,10 @@ def _row(line: Mapping[str, Any]) -> _Line | None:
             if length > longest:
                 longest, largest = length, span
             if span["font"] != first["font"] and not begins:
-                begins = text
+                if _NUMBER.fullmatch(text.strip()):
+                    first = span  # a number may be set as the text is, and the heading after it otherwise
+                else:
+                    begins = text
         text += written
     if not first or not largest:
         return None
@@ -252,5 +257,5 @@ def _introduces(rows: Sequence[_Line], end: int) -> bool:
 
 def _has_word(text: str) -> bool:
     """Whether a text has a word and is mostly letters: formulas and numbers are no headings."""
-    letters = sum(map(str.isalpha, text))
-    return letters >= 3 and letters >= 0.55 * sum(not character.isspace() for character in text)
+    letters = [character for character in text.casefold() if character.isalpha()]
+    return len(set(letters)) >= 3 and len(letters) >= 0.55 * sum(not character.isspace() for character in text)
