@@ -59,19 +59,22 @@ class _PageLines:
         self._places = [place for place, character in enumerate(text) if character.isalnum()]
         self._letters = _lower("".join([text[place] for place in self._places]))
         self._taken: set[int] = set()
+        self._searched: dict[str, int] = {}  # how far each line has been looked for
 
     def find(self, line: str, whole: bool) -> int | None:
         """Where a line begins that has not been found before; None for none. whole: it must end there too."""
         wanted = _lower("".join(filter(str.isalnum, normalize_characters(line))))
-        at = self._letters.find(wanted) if wanted else -1
+        at = self._letters.find(wanted, self._searched.get(wanted, 0)) if wanted else -1
         while at >= 0:
             start, end = self._between(at - 1), self._between(at + len(wanted) - 1)
             newline = self._text.rfind("\n", *start)
             if (newline >= 0 or not at) and at not in self._taken and (not whole or self._ends_line(*end)):
                 self._taken.add(at)
+                self._searched[wanted] = at + 1
                 first = newline + 1 if newline >= 0 else 0
-                return first + len(self._text[first:]) - len(self._text[first:].lstrip())
+                return next(place for place in range(first, len(self._text)) if not self._text[place].isspace())
             at = self._letters.find(wanted, at + 1)
+        self._searched[wanted] = len(self._letters)
         return None
 
     def _between(self, index: int) -> tuple[int, int]:

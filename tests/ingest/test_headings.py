@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pymupdf
@@ -12,6 +13,7 @@ from folio.ingest.section_tree import sections
 from folio.pdf import limits
 from folio.pdf.reader import read_pdf
 from folio.sections import HeadingLine, HeadingLines, OutlineEntry, PaperSection, SectionMap, Style
+from folio.types import PageMap
 
 BODY = Style(10, "Times", False, False, False)
 BOLD, SMALL_BOLD = Style(12, "Times-Bold", True, False, False), Style(10, "Times-Bold", True, False, False)
@@ -150,6 +152,16 @@ def test_the_lines_of_a_file_are_bounded(tmp_path: Path) -> None:
     document.save(tmp_path / "many.pdf")
     document.close()
     assert len(read_pdf(tmp_path / "many.pdf").headings.lines) <= limits.HEADINGS
+
+
+def test_a_page_of_one_heading_is_not_searched_again_for_each() -> None:
+    count = 5_000
+    same = lines(*[(BOLD, "Otters at sea")] * count, outline=((1, "Otters at sea"),) * count, page=2)
+    text = "\n".join(["Otters at sea"] * count)
+    began = time.process_time()
+    made = sections(same, text, PageMap((0, 0), ("", "")))
+    assert (len(made), made[-1].end) == (count, len(text))
+    assert time.process_time() - began < 5
 
 
 def test_a_span_belongs_to_the_sections_that_its_text_is_in() -> None:
