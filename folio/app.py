@@ -183,6 +183,11 @@ class App:
         try:
             self.require_same_settings(library)
             self._require_same_embedder(library)
+            if count := library.papers_without_sections():
+                self.notice(
+                    f"Papers that were read before Folio knew sections: {count}."
+                    " `python ingest.py --rebuild` finds their sections."
+                )
             yield from pipeline.ingest(
                 library,
                 files,

@@ -59,6 +59,8 @@ class CitationJson(Strict):
     """How well the quotes support the sentence; 1 means verbatim."""
     shown: str
     """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]". No other text is displayed in this form."""
+    section: str = ""
+    """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
 
 
 class SentenceJson(Strict):
@@ -98,6 +100,8 @@ class EvidenceJson(Strict):
     score: float
     """Score of the best passage that it was built from."""
     text: str
+    section: str = ""
+    """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
 
 
 class HitJson(Strict):
@@ -114,6 +118,8 @@ class HitJson(Strict):
     bm25: float | None
     """BM25 score; null if BM25 did not find the passage."""
     text: str
+    section: str = ""
+    """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
 
 
 # What holds between the fields of a refusal and of an answer.
@@ -254,6 +260,7 @@ def _citation(citation: Citation) -> CitationJson:
         evidence=citation.evidence,
         support=_support(citation.support),
         shown=citation.shown,
+        section=citation.section,
     )
 
 
@@ -272,6 +279,7 @@ def _evidence(evidence: Evidence) -> EvidenceJson:
         pages=evidence.pages,
         score=round(evidence.score, _DIGITS),
         text=evidence.text,
+        section=evidence.section,
     )
 
 
@@ -285,6 +293,7 @@ def _hit(hit: Hit) -> HitJson:
         dense=None if hit.dense is None else round(hit.dense, _DIGITS),
         bm25=None if hit.lexical is None else round(hit.lexical, _DIGITS),
         text=hit.text,
+        section=hit.section,
     )
 
 

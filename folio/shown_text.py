@@ -99,6 +99,12 @@ def citation_mark(key: str, page: int) -> str:
     return f"[{name_line(bare, _LONGEST_KEY)} p.{page}]"
 
 
+def page_words(pages: tuple[int, int]) -> str:
+    """The first and the last page as people write them: "p. 3" or "pp. 3–4"."""
+    first, last = pages
+    return f"p. {first}" if first == last else f"pp. {first}–{last}"
+
+
 def _visible(text: str) -> str:
     """Text with a mark in place of each character that controls or hides something."""
     return "".join(map(_shown, _JOINERS.sub("", text)))

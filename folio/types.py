@@ -12,7 +12,8 @@ from typing import Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from folio.shown_text import citation_mark
+from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, PaperSection, SectionMap
+from folio.shown_text import citation_mark, page_words
 
 Vectors = npt.NDArray[np.float32]
 
@@ -48,6 +49,7 @@ class ParsedPdf:
     year: int | None = None
     problems: tuple[str, ...] = ()  # of the file as a whole
     arxiv: str = ""  # as in Paper
+    headings: HeadingLines = NO_HEADINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Paper:
     chunks: int
     problems: tuple[str, ...] = ()
     arxiv: str = ""  # arXiv identifier, with the version if the file states it: "2301.01234v2"
+    sections: SectionMap = NO_SECTIONS
 
     @property
     def page_count(self) -> int:
@@ -127,6 +130,7 @@ class NewPaper:
     spans: tuple[tuple[int, int], ...]
     problems: tuple[str, ...] = ()
     arxiv: str = ""  # as in Paper
+    sections: tuple[PaperSection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,12 @@ class Hit:
     @property
     def where(self) -> str:
         """Its pages in words: "p. 3" or "pp. 3–4"."""
-        return _where(self.pages)
+        return page_words(self.pages)
+
+    @property
+    def section(self) -> str:
+        """In words, see SectionMap.shown."""
+        return self.paper.sections.shown(self.chunk.start, self.chunk.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +210,11 @@ class Evidence:
     @property
     def where(self) -> str:
         """Its pages in words: "p. 3" or "pp. 3–4"."""
-        return _where(self.pages)
+        return page_words(self.pages)
+
+    @property
+    def section(self) -> str:
+        return self.paper.sections.shown(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +254,10 @@ class Citation:
         """Start and end of the quote in the text of its page, in characters."""
         begins, _ = self.paper.pages.bounds(self.page, self.paper.length)
         return self.start - begins, self.end - begins
+
+    @property
+    def section(self) -> str:
+        return self.paper.sections.shown(self.start, self.end)
 
     @property
     def shown(self) -> str:
@@ -357,11 +374,6 @@ class Answer:
     def citations(self) -> tuple[Citation, ...]:
         """Every citation once, in the order of the answer, including those that disagree."""
         return tuple(dict.fromkeys(c for sentence in self.sentences for c in (*sentence.citations, *sentence.against)))
-
-
-def _where(pages: tuple[int, int]) -> str:
-    first, last = pages
-    return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
 # Called as work progresses: label, items done, items in all

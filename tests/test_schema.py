@@ -71,6 +71,7 @@ def test_an_answer_in_json() -> None:
         "evidence": 1,
         "support": 1.0,
         "shown": "[alps/ice p.1]",
+        "section": "",
     }
     assert (place["start"], place["end"], place["support"]) == (51, 79, 0.625)
     assert (retreat["page"], retreat["start"], retreat["end"]) == (2, 0, 43)  # offsets are those in its page
@@ -104,6 +105,7 @@ def test_an_answer_in_json() -> None:
             "pages": [1, 2],
             "score": 0.91,
             "text": ICE_TEXT,
+            "section": "",
         },
         {
             "number": 2,
@@ -113,6 +115,7 @@ def test_an_answer_in_json() -> None:
             "pages": [1, 1],
             "score": 0.4,
             "text": MELT_TEXT,
+            "section": "",
         },
     ]
     assert found["hits"][1] == {
@@ -124,6 +127,7 @@ def test_an_answer_in_json() -> None:
         "dense": 0.75,
         "bm25": 12.5,
         "text": MELT_TEXT,
+        "section": "",
     }
     rest = {key: found[key] for key in found if key not in ("sentences", "citations", "evidence", "hits")}
     assert rest == {

@@ -48,6 +48,7 @@ class CitedPage:
     page: int
     label: str
     quotes: tuple[tuple[str, float], ...]  # each with its support
+    sections: tuple[str, ...] = ()  # of the quotes, in words
 
     @property
     def where(self) -> str:
@@ -65,6 +66,7 @@ def cited_pages(citations: Iterable[Citation]) -> tuple[CitedPage, ...]:
             cited.page,
             cited.label,
             ((cited.quote, cited.support),),
+            tuple(filter(None, [cited.section])),
         )
         for cited in citations
     )
@@ -76,7 +78,8 @@ def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
     for part in parts:
         known = pages.setdefault((part.paper, part.page), part)
         quotes = tuple({**dict(known.quotes), **dict(part.quotes)}.items())
-        pages[part.paper, part.page] = replace(known, quotes=quotes)
+        sections = tuple(dict.fromkeys((*known.sections, *part.sections)))
+        pages[part.paper, part.page] = replace(known, quotes=quotes, sections=sections)
     return tuple(pages.values())
 
 

@@ -32,15 +32,18 @@ _NO_MARKUP = str.maketrans('<>"', "‹›'")
 
 
 def evidence_block(number: int, paper: Paper, pages: str, text: str) -> str:
-    """A piece of evidence for a prompt that asks for its number. pages: in words. text: of the evidence."""
-    return _block(number, _without_markers(_name(paper)), pages, _without_markers(defused(text)))
+    """A piece of evidence for a prompt that asks for its number. pages: in words, with its section. text: of it."""
+    return _block(
+        number, _without_markers(_name(paper)), _without_markers(defused(pages)), _without_markers(defused(text))
+    )
 
 
 def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]]) -> str:
     """A piece of evidence for a prompt that asks for the numbers of its sentences, each on a line."""
     lines = (f"[{number}] {_without_markers(defused(_LINES.sub(' ', text)))}" for number, text in sentences)
     name = name_line(_without_markers(_name(paper))).translate(_NO_MARKUP)
-    return prompts.NUMBERED_EVIDENCE.format(paper=name, pages=pages, text="\n".join(lines))
+    place = _in_quotes(_without_markers(defused(pages)))
+    return prompts.NUMBERED_EVIDENCE.format(paper=name, pages=place, text="\n".join(lines))
 
 
 def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:
@@ -57,7 +60,7 @@ def claim_question(claim: Claim) -> str:
 
 
 def _block(number: int, paper: str, pages: str, text: str) -> str:
-    return prompts.EVIDENCE.format(number=number, paper=_in_quotes(paper), pages=pages, text=text)
+    return prompts.EVIDENCE.format(number=number, paper=_in_quotes(paper), pages=_in_quotes(pages), text=text)
 
 
 def _in_quotes(paper: str) -> str:

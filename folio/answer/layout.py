@@ -41,10 +41,10 @@ class Layout:
     def start(self) -> str:
         """The evidence: what all prompts about this answer begin with."""
         if self.format == "prose":
-            blocks = [evidence_block(e.number, e.paper, e.where, e.text) for e in self.evidence]
+            blocks = [evidence_block(e.number, e.paper, _place(e), e.text) for e in self.evidence]
         else:
             blocks = [
-                numbered_block(piece.paper, piece.where, [(s.number, s.text) for s in sentences])
+                numbered_block(piece.paper, _place(piece), [(s.number, s.text) for s in sentences])
                 for piece, sentences in groupby(self._sentences, key=_piece)
             ]
         return "\n\n".join(blocks) + "\n\n"
@@ -72,6 +72,10 @@ class Layout:
     @cached_property
     def _sentences(self) -> tuple[EvidenceSentence, ...]:
         return number_sentences(self.evidence)
+
+
+def _place(evidence: Evidence) -> str:
+    return f"{evidence.where}, {evidence.section}" if evidence.section else evidence.where
 
 
 def _piece(sentence: EvidenceSentence) -> Evidence:

@@ -96,7 +96,7 @@ def show_sources(console: Console, citations: Iterable[Citation]) -> None:
     """Print the sources of an answer: paper, page and quotes, numbered for /verify."""
     console.print("\nSources", style="bold")
     for number, source in enumerate(cited_pages(citations), 1):
-        _item(console, f"{number}.", _heading(source.file, source.where, source.title))
+        _item(console, f"{number}.", _heading(source.file, source.where, source.title, "; ".join(source.sections)))
         for quote, support in source.quotes:
             line = Text(f"“{one_line(quote)}”", style="italic")
             if support < 1:
@@ -138,7 +138,7 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
 
 def _show_passage(console: Console, number: str, passage: Hit | Evidence, score: str) -> None:
     """Print a passage in full under its paper and pages."""
-    heading = _heading(passage.paper.file, passage.where, passage.paper.title)
+    heading = _heading(passage.paper.file, passage.where, passage.paper.title, passage.section)
     heading.append(f" · {score}", style="dim")
     _item(console, number, heading)
     _indented(console, Text(plain(passage.text.strip())))
@@ -194,10 +194,12 @@ def _indented(console: Console, text: Text) -> None:
         console.print(Text("\n".join(f"   {line}".rstrip() for line in text.plain.splitlines())))
 
 
-def _heading(file: str, pages: str, title: str) -> Text:
+def _heading(file: str, pages: str, title: str, section: str) -> Text:
     heading = Text()
     heading.append(name_line(file), style="bold")
     heading.append(f", {one_line(pages)}", style="bold cyan")
+    if section:
+        heading.append(f", {name_line(section)}", style="cyan")
     if title:
         heading.append(f" · {name_line(title)}", style="dim")
     return heading

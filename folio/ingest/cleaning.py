@@ -79,7 +79,7 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
     text[starts[i]:starts[i + 1]] is the text of page i + 1 and its separator from the next page with text: a blank
     line, a newline if a sentence continues, nothing if a word does. The text can always be encoded as UTF-8.
     """
-    texts = [_normalize_characters(page.text) for page in pages]
+    texts = [normalize_characters(page.text) for page in pages]
     texts = _remove_running_lines(texts, [page.label for page in pages])
     texts = [without_lines(text, page.furniture) for text, page in zip(texts, pages, strict=True)]
     joined = _join_hyphenated(_PAGE_BREAK.join(text.strip() for text in texts))
@@ -106,7 +106,7 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
     return "".join(parts), PageMap(tuple(starts), tuple(page.label for page in pages))
 
 
-def _normalize_characters(text: str) -> str:
+def normalize_characters(text: str) -> str:
     """The text in the characters that a person would type."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_REPLACED)
     # NFC combines letters with their accents and changes little else.

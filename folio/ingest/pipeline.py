@@ -19,7 +19,7 @@ from typing import Any
 
 from folio import workers
 from folio.errors import PaperError, PaperLimit
-from folio.ingest import chunking, cleaning
+from folio.ingest import chunking, cleaning, section_tree
 from folio.ingest.discovery import is_gone
 from folio.ingest.embedding_queue import Added, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
@@ -186,7 +186,8 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
     metadata = (parsed.title, parsed.authors, parsed.year)
-    return NewPaper(sha256, *metadata, text, pages, spans, problems, parsed.arxiv)
+    sections = section_tree.sections(parsed.headings, text, pages)
+    return NewPaper(sha256, *metadata, text, pages, spans, problems, parsed.arxiv, sections)
 
 
 def _add_papers(

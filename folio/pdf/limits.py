@@ -28,3 +28,5 @@ AUTHORS = 5000
 CITED_WITHIN = 200_000
 # Problems reported for one file, and ranges of pages named in one of them; the rest are counted.
 PROBLEMS, PAGE_RANGES = 200, 100
+# Lines of one file that may be headings, and entries of its outline; a book has a few hundred headings.
+HEADINGS = 10_000

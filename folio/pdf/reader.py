@@ -15,6 +15,7 @@ from folio.errors import PaperError, PaperLimit
 from folio.files import open_regular
 from folio.pdf import layout_model, legibility, limits, ocr, page_furniture, split_words
 from folio.pdf.front_matter import ParsedPaper
+from folio.pdf.heading_lines import HeadingCollector
 from folio.pdf.metadata import PageText, read_front_matter
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
 from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ, Obstacles, damaged, is_nearly_empty
@@ -141,6 +142,7 @@ class _Reader:
         self.model_work = _WorkBudget(seconds)
         self.search_work = SearchWork()
         self.front_pages: list[PageText] = []
+        self.headings = HeadingCollector()
         self.margin: list[str] = []
         self.verdicts: dict[int, legibility.Verdict] = {}
         self.edges: dict[int, list[page_furniture.EdgeLine]] = {}
@@ -162,6 +164,8 @@ class _Reader:
         text, problem = _readable(page_text(blocks)), ""
         verdict = self.verdicts[index] = legibility.judge(text)
         is_encoded = verdict is legibility.Verdict.ILLEGIBLE
+        if not is_encoded:
+            self.headings.add_page(index + 1, visible.blocks)
         if index == 0:
             self.margin = _vertical_texts(visible.blocks)
         if index < limits.FRONT_PAGES:
@@ -300,6 +304,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
         front.year.value,
         tuple(reader.problems()),
         front.arxiv.value,
+        reader.headings.collected(document),
         front,
     )
 

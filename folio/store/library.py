@@ -10,6 +10,7 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 
 from folio.errors import IndexDamaged
 from folio.store import rows
+from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
 from folio.store.digests import pack_vector, row_digest, text_crc, text_hash
 from folio.store.library_check import LibraryCheck
@@ -28,28 +30,6 @@ from folio.types import Chunk, Failure, NewPaper, Paper, SourceFile, Vectors
 _PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 
 _INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('files', :path, :name, :paper))"
-# Characters of text that are kept in memory once they have been checked; a longer text is kept alone
-_TEXTS_KEPT = 2**22
-
-
-class _CheckedTexts:
-    """The texts of papers that were used last, by paper and CRC."""
-
-    def __init__(self) -> None:
-        self._texts: dict[tuple[str, int], str] = {}  # the last used at the end
-        self._size = 0
-
-    def get(self, key: tuple[str, int]) -> str | None:
-        text = self._texts.pop(key, None)
-        if text is not None:
-            self._texts[key] = text
-        return text
-
-    def add(self, key: tuple[str, int], text: str) -> None:
-        self._texts[key] = text
-        self._size += len(text)
-        while self._size > _TEXTS_KEPT and len(self._texts) > 1:
-            self._size -= len(self._texts.pop(next(iter(self._texts))))
 
 
 class Library:
@@ -62,7 +42,7 @@ class Library:
         self.database = Database(path, first_rows, create=create)  # shared with the query log
         self._query, self._read = self.database.query, self.database.read
         self._execute = self.database.execute
-        self._texts = _CheckedTexts()
+        self._texts = CheckedTexts()
 
     def close(self) -> None:
         self.database.close()
@@ -177,6 +157,10 @@ class Library:
     def counts(self) -> dict[str, int]:
         """Table -> its number of rows."""
         return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in _PAPER_TABLES}
+
+    def papers_without_sections(self) -> int:
+        """How many papers were read by a version that knew no sections."""
+        return int(self._query("SELECT count(*) FROM paper_digests WHERE sections IS NULL")[0][0])
 
     def chunk_count(self) -> int:
         (count,) = self._read(int, "SELECT value FROM meta WHERE key = 'chunks'") or [-1]
@@ -294,10 +278,16 @@ class Library:
         )
         crc = text_crc(paper.text)
         self._execute(
-            "INSERT INTO paper_digests VALUES (:paper, :text, :about)",
+            "INSERT INTO paper_digests VALUES (:paper, :text, :about, :sections)",
             paper=paper.id,
             text=crc,
             about=row_digest("papers", *about.values(), len(paper.spans), crc),
+            sections=rows.sections_digest(paper.id, crc, map(astuple, paper.sections)),
+        )
+        rows.require_tree(paper.sections, len(paper.text), "the list of sections")
+        self.database.execute_many(
+            "INSERT INTO sections VALUES (:paper, :start, :end, :level, :number, :title, :kind)",
+            [{"paper": paper.id, **asdict(section)} for section in paper.sections],
         )
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
@@ -383,7 +373,7 @@ class Library:
         The other library must have been opened by this version, so that its tables have the same columns.
         """
         with self.database.attached(other, "other"), self.database.transaction():
-            tables = (*_PAPER_TABLES, "paper_digests")
+            tables = (*_PAPER_TABLES, "paper_digests", "sections")
             for table in reversed(tables):
                 self._execute(f"DELETE FROM main.{table}")
             for table in tables:

@@ -101,6 +101,16 @@ UPDATE conversations SET digest = row_digest('conversations', id, title, begun);
 ALTER TABLE turns ADD COLUMN digest BLOB;
 UPDATE turns SET digest = row_digest('turns', conversation, place, asked, reply, memory);
 """,
+    """
+CREATE TABLE sections (                -- spans of a paper's text, each from its heading on
+    paper TEXT NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+    level INTEGER NOT NULL, number TEXT NOT NULL, title TEXT NOT NULL, kind TEXT NOT NULL,
+    PRIMARY KEY (paper, start)
+) WITHOUT ROWID;
+-- Of all sections of a paper and the CRC of its text, NULL for papers that were read before sections were
+ALTER TABLE paper_digests ADD COLUMN sections BLOB;
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

@@ -7,10 +7,12 @@ completes "The library is damaged: ..."; `Database.read` makes StoreDamaged of t
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from folio.sections import KINDS, NO_SECTIONS, PaperSection, SectionMap
 from folio.store.digests import row_digest, vector_bytes
 from folio.types import Chunk, Failure, PageMap, Paper, SourceFile
 
@@ -72,7 +74,9 @@ def string(value: object) -> str:
 # Everything shown about papers
 SELECT_PAPERS = """
     SELECT id, title, authors, year, starts, labels, length, problems, arxiv, added, d.text, d.about,
-        (SELECT count(*) FROM chunks WHERE paper = p.id), f.path, f.name, f.paper, f.digest
+        (SELECT count(*) FROM chunks WHERE paper = p.id), d.sections,
+        (SELECT json_group_array(json_array(start, "end", level, number, title, kind)) FROM sections s
+            WHERE s.paper = p.id), f.path, f.name, f.paper, f.digest
     FROM papers p INDEXED BY papers_about LEFT JOIN paper_digests d ON d.paper = p.id
     LEFT JOIN files f ON f.rowid = (SELECT rowid FROM files WHERE paper = p.id ORDER BY name LIMIT 1)"""
 SELECT_CHUNKS = 'SELECT id, paper, start, "end", text_hash FROM chunks'
@@ -80,7 +84,24 @@ SELECT_CHUNKS = 'SELECT id, paper, start, "end", text_hash FROM chunks'
 
 def paper(*row: Any) -> Paper:
     """From SELECT_PAPERS."""
-    id, title, authors, year, starts, labels, length, problems, arxiv, added, text, digest, chunks, *first = row
+    (
+        id,
+        title,
+        authors,
+        year,
+        starts,
+        labels,
+        length,
+        problems,
+        arxiv,
+        added,
+        text,
+        digest,
+        chunks,
+        listed_digest,
+        parts,
+        *first,
+    ) = row
     about = (id, title, authors, year, starts, labels, length, problems, arxiv, added)
     what = f"the record of paper {str(id)[:12]}"
     require_digest(digest, "papers", *about, chunks, text, what=what)
@@ -89,7 +110,39 @@ def paper(*row: Any) -> Paper:
     if len(pages.starts) != len(pages.labels) or any(second < first for first, second in pairwise((0, *pages.starts))):
         raise ValueError(f"{what} has pages out of order")
     people, odd = listed(str, authors, what), listed(str, problems, what)
-    return Paper(id, file.name, title, people, year, pages, length, number(chunks), odd, arxiv)
+    sections = section_map(id, text, length, listed_digest, parts)
+    return Paper(id, file.name, title, people, year, pages, length, number(chunks), odd, arxiv, sections)
+
+
+def sections_digest(paper: str, crc: int, sections: Iterable[Sequence[object]]) -> bytes:
+    """Of a paper's sections (start, end, level, number, title, kind), ordered by start, and of the text they divide."""
+    return row_digest("sections", paper, crc, [list(section) for section in sections])
+
+
+def section_map(paper: str, crc: int, length: int, digest: object, written: object) -> SectionMap:
+    """The sections of a paper from a JSON list of them. crc, length: of its text; digest: None if it has none yet."""
+    what = f"the list of sections of paper {paper[:12]}"
+    listed_ = sorted(listed(list, written, what))
+    if digest is None and not listed_:
+        return NO_SECTIONS
+    if digest != sections_digest(paper, crc, listed_):
+        raise ValueError(f"{what} has changed since it was written")
+    made = tuple(PaperSection(*section) for section in listed_)
+    require_tree(made, length, what)
+    return SectionMap(made)
+
+
+def require_tree(sections: Sequence[PaperSection], length: int, what: str) -> None:
+    """Raises ValueError unless each section lies in the text, and within those that are open where it starts."""
+    ends = [length]
+    last = -1
+    for section in sections:
+        while ends and ends[-1] <= section.start:
+            ends.pop()
+        if not (last < section.start < section.end and ends and section.end <= ends[-1] and section.kind in KINDS):
+            raise ValueError(f"{what} is out of order")
+        ends.append(section.end)
+        last = section.start
 
 
 def text(text: object, length: object, crc: object) -> tuple[str, int, int]:

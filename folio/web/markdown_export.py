@@ -138,7 +138,8 @@ def _source_item(number: int, source: CitedPage) -> Iterator[str]:
     """An item of the numbered list of sources: the page, with its quotes below."""
     title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
     item = f"{number}. "
-    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(source.where)}{title}"
+    place = ", ".join((source.where, *source.sections))
+    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}"
     for quote, support in source.quotes:
         support_note = f" (support {support:.2f})" if support < 1 else ""
         yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
@@ -157,7 +158,13 @@ def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _source(citation: Mapping[str, Any]) -> CitedPage:
     quotes = ((citation["quote"], citation["support"]),)
     return CitedPage(
-        citation["paper"], citation["file"], citation["title"], citation["page"], citation["label"], quotes
+        citation["paper"],
+        citation["file"],
+        citation["title"],
+        citation["page"],
+        citation["label"],
+        quotes,
+        tuple(filter(None, [citation.get("section", "")])),  # an older Folio kept none
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pymupdf
 
 from config import Settings
 from folio import workers
@@ -240,9 +241,15 @@ def overwrite(path: Path, content: bytes) -> None:
     os.replace(beside, path)
 
 
-def make_pdf(path: Path, subject: str, title: str = "", change: str = "") -> Path:
-    """Two pages on a subject; `change` takes the place of the last line."""
+def make_pdf(path: Path, subject: str, title: str = "", change: str = "", headings: tuple[str, ...] = ()) -> Path:
+    """Two pages on a subject; `change` takes the place of the last line. headings: one over the text of each page."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [*LINES[subject][:-1], change or LINES[subject][-1]]
     pages = [[(72.0, 100.0 + 14 * n, line) for n, line in enumerate(part)] for part in (lines[:3], lines[3:])]
-    return save(path, pages, metadata={"title": title or f"On {subject}"})
+    save(path, pages, metadata={"title": title or f"On {subject}"})
+    if headings:
+        with pymupdf.open(path) as document:
+            for page, heading in zip(document, headings, strict=True):
+                page.insert_text((72, 70), heading, fontname="hebo", fontsize=14)
+            document.saveIncr()
+    return path

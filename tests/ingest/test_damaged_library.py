@@ -40,7 +40,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with papers, a store, a log of 30 questions and five conversations of three turns."""
     folder = tmp_path_factory.mktemp("sound")
     for subject in LINES:
-        make_pdf(folder / "papers" / f"{subject}.pdf", subject)
+        make_pdf(folder / "papers" / f"{subject}.pdf", subject, headings=("1 Introduction", "2 Methods"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "run_guarded", read_once)
         app = hashing_app(folder, LLM="builtin")
@@ -223,6 +223,12 @@ def test_a_changed_row_costs_itself(sound: Path, right: Any, tmp_path: Path, dam
         "UPDATE meta SET value = '[1' WHERE key = 'fingerprint'",
         "DROP INDEX papers_about",
         "DELETE FROM paper_digests",
+        "UPDATE sections SET start = start + 1",
+        "UPDATE sections SET title = 'Another'",
+        "UPDATE sections SET kind = 'methods'",
+        "UPDATE sections SET \"end\" = 'x'",
+        "DELETE FROM sections",
+        "UPDATE paper_digests SET sections = NULL",
     ],
 )
 def test_a_question_never_gets_what_was_not_stored(sound: Path, right: Any, tmp_path: Path, damage: str) -> None:

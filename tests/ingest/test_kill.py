@@ -47,7 +47,7 @@ class Scenario:
 
 
 def _replace(papers: Path) -> None:
-    make_pdf(papers / "sponges.pdf", "gradients")
+    make_pdf(papers / "sponges.pdf", "gradients", headings=("1 Introduction", "2 Other Methods"))
     make_pdf(papers / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
 
 
@@ -84,7 +84,8 @@ def _state(app: HashingApp) -> State:
             chunks = library.chunks(library.chunk_ids_of([paper.id])).values()
             spans = sorted((chunk.start, chunk.end, chunk.id, vectors[chunk.id]) for chunk in chunks)
             text = library.text(paper.id, 0, paper.length)
-            found[file.name] = (file, paper.title, paper.pages, paper.problems, text, paper.chunks, *spans)
+            about = (paper.pages, paper.sections)
+            found[file.name] = (file, paper.title, about, paper.problems, text, paper.chunks, *spans)
     library.close()
     return found
 
@@ -143,7 +144,7 @@ def _app(folder: Path, papers: Path, name: str = "hashing", notices: list[str] |
 def test_a_kill_at_a_write_step_loses_nothing(name: str, tmp_path: Path) -> None:
     scenario, papers, start = SCENARIOS[name], tmp_path / "papers", tmp_path / "start"
     for subject in ("lattices", "sponges", "trees"):
-        make_pdf(papers / f"{subject}.pdf", subject)
+        make_pdf(papers / f"{subject}.pdf", subject, headings=("1 Introduction", "2 Methods"))
     start.mkdir()
     if scenario.filled:
         _app(start, papers).run()
@@ -156,6 +157,7 @@ def test_a_kill_at_a_write_step_loses_nothing(name: str, tmp_path: Path) -> None
     steps = json.loads((undisturbed / "steps.json").read_text())
     after, record = _state(_app(undisturbed, papers)), _record(_app(undisturbed, papers))
     assert before != after
+    assert "Methods" in str({**before, **after}["sponges.pdf"][2])
     once = set(_log(undisturbed))
     assert len(_log(undisturbed)) == len(once)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -705,3 +706,26 @@ def test_a_stopped_rebuild_keeps_its_papers(app: HashingApp, tmp_path: Path) -> 
     assert [paper.file for paper in beside.papers()] == ["lattices.pdf", "sponges.pdf"]
     beside.close()
     assert len(_subjects(app)) == 3
+
+
+def test_an_older_library_is_told_that_a_rebuild_finds_sections(tmp_path: Path) -> None:
+    notices: list[str] = []
+    make_pdf(tmp_path / "papers" / "trees.pdf", "trees", headings=("1 Introduction", "2 Methods"))
+    made = hashing_app(tmp_path)
+    app = HashingApp(made.settings, notices.append, made.hashing)
+    app.run()
+    assert notices == []
+    with sqlite3.connect(app.library_path) as connection:  # as it is after the migration
+        connection.execute("DELETE FROM sections")
+        connection.execute("UPDATE paper_digests SET sections = NULL")
+    connection.close()
+    app.run()
+    assert notices == [
+        "Papers that were read before Folio knew sections: 1. `python ingest.py --rebuild` finds their sections."
+    ]
+    assert app.verify() == []
+    app.run(rebuild=True)
+    library = app.open_library()
+    assert [section.shown for section in library.papers()[0].sections.sections] == ["§1 Introduction", "§2 Methods"]
+    assert library.papers_without_sections() == 0
+    library.close()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
+from folio.sections import PaperSection, SectionMap
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.migrations import STEPS
@@ -28,12 +30,19 @@ TEXT = "The first page.\n\nThe second page says more.\n\nAnd the third one: ün�
 
 
 SPANS = ((0, 15), (10, 43), (45, 68))
+SECTIONS = (
+    PaperSection(5, 60, 1, "4", "Wörter", "methods"),
+    PaperSection(10, 40, 2, "", "Kerne", "methods"),
+    PaperSection(60, 68, 1, "V", "Ende", "conclusion"),
+)
 
 
 def _paper(letter: str, text: str = TEXT, spans: Sequence[tuple[int, int]] = SPANS) -> NewPaper:
     pages = PageMap((0, 17, 45), ("i", "", "3"))
     people = ("A. Uthor", "B. Writer")
-    return NewPaper(letter * 64, f"Title {letter}", people, 2024, text, pages, tuple(spans), ("odd",), "2301.01234v2")
+    about = f"Title {letter}", people, 2024
+    sections = SECTIONS if text.startswith(TEXT) else ()
+    return NewPaper(letter * 64, *about, text, pages, tuple(spans), ("odd",), "2301.01234v2", sections)
 
 
 def _file(name: str, letter: str) -> SourceFile:
@@ -94,6 +103,8 @@ def test_a_paper_is_added_with_all_its_data(library: Library) -> None:
     assert (paper.year, paper.pages, paper.page_count, paper.chunks) == (2024, new.pages, 3, 3)
     assert (paper.length, paper.problems) == (len(TEXT), ("odd",))
     assert (paper.arxiv, paper.key) == ("2301.01234v2", "arXiv:2301.01234")
+    assert paper.sections == SectionMap(SECTIONS)
+    assert library.papers_without_sections() == 0
     ids = _ids(new)
     assert library.chunk_ids_of([new.id]) == sorted(ids)
     assert library.chunks(ids) == {i: Chunk(i, new.id, *span) for i, span in zip(ids, new.spans, strict=True)}
@@ -371,6 +382,15 @@ def test_pending_vectors_are_deleted_when_their_paper_is_added(library: Library)
 # The whole library
 
 
+@pytest.mark.parametrize("wrong", [(0, 69), (3, 3), (-1, 5), (8, 11)])
+def test_sections_outside_their_text_or_across_each_other_are_refused(library: Library, wrong: tuple[int, int]) -> None:
+    sections = (PaperSection(0, 10, 1, "", "Ice", "other"), PaperSection(*wrong, 1, "", "Sea", "other"))
+    paper = replace(_paper("a"), sections=sections)
+    with pytest.raises(ValueError, match="out of order"):
+        library.add(paper, _file("a.pdf", "a"), _ids(paper), _vectors(paper))
+    assert library.papers() == []
+
+
 def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Library, path: Path) -> None:
     _add(library, "old.pdf", "e", TEXT + "e")
     library.remember([text_hash("on its way")], np.ones((1, 4), dtype=np.float32))
@@ -415,6 +435,9 @@ def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Librar
         ("DELETE FROM files", "1 papers have no file"),
         ("DELETE FROM papers", "refers to a missing row"),
         ("INSERT INTO vectors VALUES (1, zeroblob(16))", "refers to a missing row"),
+        ("UPDATE sections SET level = 3 WHERE start = 10", "list of sections of paper aaaaaaaaaaaa has changed"),
+        ("DELETE FROM sections WHERE start = 60", "list of sections of paper aaaaaaaaaaaa has changed"),
+        ("INSERT INTO sections VALUES ('b', 1, 2, 1, '', 'Ice', 'other')", "refers to a missing row"),
     ],
 )
 def test_a_check_finds_tampering(library: Library, path: Path, statement: str, fault: str) -> None:
@@ -640,6 +663,8 @@ def _assert_migrated(path: Path) -> None:
     )  # fmt: skip
     assert (held.pages, held.length, held.chunks, held.problems) == (paper.pages, len(TEXT), 3, ("odd",))
     assert (held.arxiv, held.key) == ("", "a")
+    assert held.sections == SectionMap()
+    assert library.papers_without_sections() == 1
     assert library.added() == {paper.id: "2026-01-02T03:04:05+00:00"}
     assert library.text(paper.id, 0, len(TEXT)) == TEXT
     ((ids, vectors),) = library.vectors()

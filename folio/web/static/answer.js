@@ -150,6 +150,7 @@ function renderSources(citations, open) {
       "li",
       {},
       makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
+      cited.sections.length ? el("span", { class: "file" }, isolate(joinLines(cited.sections.join("; ")))) : null,
       cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
     );
     for (const { text, support } of cited.quotes) {
@@ -233,7 +234,8 @@ function formatAnswer(reply) {
   lines.push("", "Sources");
   groupByPage(reply.citations).forEach((cited, index) => {
     const names = [getTitle(cited), cited.file].map((name) => shorten(joinLines(name))).join(", ");
-    lines.push(`${index + 1}. ${names}, ${joinLines(formatPage(cited.page, cited.label))}`);
+    const place = [formatPage(cited.page, cited.label), ...cited.sections].join(", ");
+    lines.push(`${index + 1}. ${names}, ${joinLines(place)}`);
     for (const quote of cited.quotes) lines.push(`   “${joinLines(quote.text)}”`);
   });
   return lines.join("\n").trim();

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { byId, el, formatCount, formatDuration, formatPages } from "./dom.js";
 import { isolate, keepTogether, makeButton, renderProblem } from "./dom.js";
 import { getTitle, onChange, options } from "./shared.js";
+import { joinLines } from "./text.js";
 import { openPassage } from "./viewer.js";
 
 const LONG = 420; // characters of a passage shown before "Show all"
@@ -58,11 +59,13 @@ function renderPassage(hit, marks) {
     "li",
     {},
     makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
-    el("p", { class: "about" }, isolate(hit.file), ` · ${formatScores(hit)}`),
+    el("p", { class: "about" }, isolate(hit.file), renderSection(hit), ` · ${formatScores(hit)}`),
     el("p", { class: "passage" }, body),
     text.length > LONG ? makeButton("button quiet", whole, "Show all") : null,
   );
 }
+
+const renderSection = ({ section }) => (section ? [" · ", isolate(joinLines(section))] : []);
 
 function formatScores({ score, dense, bm25 }) {
   const parts = [`score ${score.toFixed(2)}`];

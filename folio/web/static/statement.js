@@ -12,13 +12,14 @@ const ALIGNED = /^(?: {2,}|\t|\||```)|\S {3,}\S/m;
 
 const isReworded = (sentence) => sentence.outcome === "reworded";
 
-/** Groups citations by page: each page once, with all of its quotes. */
+/** Groups citations by page: each page once, with all of its quotes and the sections that they stand in. */
 export function groupByPage(citations) {
   const pages = new Map();
   for (const cited of citations) {
     const key = `${cited.paper} ${cited.page}`;
-    if (!pages.has(key)) pages.set(key, { ...cited, quotes: [] });
-    const { quotes } = pages.get(key);
+    if (!pages.has(key)) pages.set(key, { ...cited, quotes: [], sections: [] });
+    const { quotes, sections } = pages.get(key);
+    if (cited.section && !sections.includes(cited.section)) sections.push(cited.section);
     if (!quotes.some((quote) => quote.text === cited.quote)) quotes.push({ text: cited.quote, support: cited.support });
   }
   return [...pages.values()];
