@@ -46,6 +46,11 @@ class FrontMatter:
     venue: Field[str] = Field("")  # the journal or the conference, as it is printed
     abstract: Field[str] = Field("")
 
+    @property
+    def printed_year(self) -> int | None:
+        """The year, unless it is only guessed from the works that the paper cites."""
+        return None if self.year.origin == "cited works" else self.year.value
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedPaper(ParsedPdf):

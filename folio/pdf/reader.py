@@ -301,7 +301,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
         tuple(pages),
         front.title.value,
         tuple(map(str, front.authors.value)),
-        front.year.value,
+        front.printed_year,
         tuple(reader.problems()),
         front.arxiv.value,
         reader.headings.collected(document),
