@@ -224,7 +224,7 @@ class ModelChoice:
             evidence_tokens=tokens,
             answer_tokens=settings.ANSWER_TOKENS,
             stand_in=extractive,
-            verifier=self.verifier(model=model, check_cancelled=check_cancelled),
+            verifier=self._verifier(model, writes=True, check_cancelled=check_cancelled),
             answer_format=settings.ANSWER_FORMAT,
             strict=settings.STRICT,
             check_cancelled=check_cancelled,
@@ -248,11 +248,17 @@ class ModelChoice:
         model, check_cancelled: as for `answerer`. Raises ModelError when the verifier that the settings name cannot be
         used.
         """
+        writes = self.settings.VERIFIER == "auto" and self._ollama_answers(model)
+        writer = self.settings.LLM_MODEL if model in (None, "builtin") else model
+        return self._verifier(writer, writes=writes, check_cancelled=check_cancelled)
+
+    def _verifier(self, writer: str, *, writes: bool, check_cancelled: Callable[[], None]) -> Verifier | None:
+        """The verifier of what this chat model writes. writes: whether it is on Ollama, and ready."""
         settings = self.settings
         choice, name = settings.VERIFIER, settings.NLI_MODEL
         if choice == "none":
             return None
-        if choice == "crossencoder" or (choice == "auto" and not self._ollama_answers(model)):
+        if choice == "crossencoder" or (choice == "auto" and not writes):
             folder = self.nli_files()
             if folder is not None:
                 return self._nli_verifiers.setdefault(folder, NliVerifier(folder, name, self.graphs))
@@ -261,7 +267,6 @@ class ModelChoice:
             return None
         from folio.answer.llm_verifier import LlmVerifier
 
-        writer = settings.LLM_MODEL if model in (None, "builtin") else model
         judge = settings.VERIFIER_MODEL or writer
         return LlmVerifier(self.server, judge, shares_prompt=judge == writer, check_cancelled=check_cancelled)
 
