@@ -41,7 +41,7 @@ def evidence_block(number: int, paper: Paper, pages: str, text: str) -> str:
 def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]]) -> str:
     """A piece of evidence for a prompt that asks for the numbers of its sentences, each on a line."""
     lines = (f"[{number}] {_without_markers(defused(_LINES.sub(' ', text)))}" for number, text in sentences)
-    name = name_line(_without_markers(_name(paper))).translate(_NO_MARKUP)
+    name = _in_quotes(_without_markers(_name(paper)))
     place = _in_quotes(_without_markers(defused(pages)))
     return prompts.NUMBERED_EVIDENCE.format(paper=name, pages=place, text="\n".join(lines))
 
