@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from folio.cli.command import positive_int
 from folio.commands import evaluate_labelled
 from folio.commands.evaluate_labelled import LABELLED
-from folio.commands.evaluation_output import report_failures, show_changes, spread, thresholds_met
+from folio.commands.evaluation_output import (
+    report_failures,
+    show_changes,
+    show_run,
+    show_written,
+    spread,
+    thresholds_met,
+)
 from folio.errors import with_commands
 
 if TYPE_CHECKING:
@@ -120,12 +127,9 @@ def _named(name: str) -> str:
 
 def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
     """Ask, print, write the report, compare, and check the thresholds."""
-    from folio.console import output
     from folio.errors import UsageError
     from folio.evaluate import dataset, report, runner
     from folio.evaluate.metrics import figures
-    from folio.evaluate.tables import print_tables
-    from folio.shown_text import one_line
 
     before = runner.load(arguments.compare[0]) if arguments.compare else None
     asked = dataset.load(arguments.eval_set)
@@ -136,16 +140,12 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     shown = report.tables(run)
     if before:
         shown.append(report.comparison(before, run))
-    print_tables(output(), shown)
-    if before:
-        show_changes(report.changes(before, run))
-    for note in run.notes:
-        output().print(one_line(note))
+    show_run(shown, report.changes(before, run) if before else None, run.notes)
     written = [*report.write(arguments.out or Path("evaluations"), run, shown)]
     if arguments.json:
         runner.save(arguments.json, run)
         written.append(arguments.json)
-    output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
+    show_written(written)
     met = thresholds_met(thresholds, figures(run.asked, run.stages[-1] if run.stages else ""))
     return max(met, report_failures(run.failed, len(run.asked)))
 

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.commands.evaluation_output import report_failures, show_changes, spread, thresholds_met
+from folio.commands.evaluation_output import (
+    report_failures,
+    show_changes,
+    show_run,
+    show_written,
+    spread,
+    thresholds_met,
+)
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -28,12 +35,10 @@ def evaluate(app: App, arguments: argparse.Namespace) -> int:
     """Check the labelled answers, print, write the report, compare, and check the thresholds."""
     from datetime import UTC, datetime
 
-    from folio.console import output, progress_bar
+    from folio.console import progress_bar
     from folio.evaluate import grounding_metrics, grounding_report, grounding_runner, stores
     from folio.evaluate.statement_check import check_of
-    from folio.evaluate.tables import print_tables
     from folio.evaluate.thresholds import parse_threshold
-    from folio.shown_text import one_line
 
     thresholds = [parse_threshold(text, grounding_metrics.NAMES) for text in arguments.require or ()]
     before = grounding_runner.load(arguments.compare[0]) if arguments.compare else None
@@ -53,16 +58,12 @@ def evaluate(app: App, arguments: argparse.Namespace) -> int:
     shown = grounding_report.tables(run)
     if before:
         shown.append(grounding_report.comparison(before, run))
-    print_tables(output(), shown)
-    if before:
-        show_changes(grounding_report.changes(before, run))
-    for note in run.notes:
-        output().print(one_line(note))
+    show_run(shown, grounding_report.changes(before, run) if before else None, run.notes)
     written = [grounding_report.write(arguments.out or Path("evaluations"), run, shown)]
     if arguments.json:
         grounding_runner.save(arguments.json, run)
         written.append(arguments.json)
-    output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in written)}")
+    show_written(written)
     met = thresholds_met(thresholds, grounding_metrics.figures(run.answers))
     return max(met, report_failures(run.failed, len(run.answers), "answers"))
 

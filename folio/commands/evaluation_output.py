@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from folio.evaluate.metrics import Figure
     from folio.evaluate.runner import FailedQuestion
+    from folio.evaluate.tables import Table
     from folio.evaluate.thresholds import Threshold
 
 T = TypeVar("T")
@@ -32,6 +35,27 @@ def report_failures(failed: Sequence[FailedQuestion], succeeded: int, items: str
     return complain(
         f"Failed: {len(failed)} of {succeeded + len(failed)} {items} ({named}). {last.happened}", last.remedy, 1
     )
+
+
+def show_run(tables: Sequence[Table], differing: Sequence[str] | None, notes: Sequence[str]) -> None:
+    """Print a run's tables and notes. differing: from the run it is compared with; None if there is none."""
+    from folio.console import output
+    from folio.evaluate.tables import print_tables
+    from folio.shown_text import one_line
+
+    print_tables(output(), tables)
+    if differing is not None:
+        show_changes(differing)
+    for note in notes:
+        output().print(one_line(note))
+
+
+def show_written(paths: Sequence[Path]) -> None:
+    """Print which files were written."""
+    from folio.console import output
+    from folio.shown_text import one_line
+
+    output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in paths)}")
 
 
 def show_changes(differing: Sequence[str]) -> None:
