@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.errors import PaperError
-from folio.pdf.front_matter import Field
+from folio.paper_metadata import Field
 from folio.pdf.reader import read_pdf
 
 
@@ -54,7 +54,7 @@ def name_key(name: str) -> tuple[str, str]:
 
 def compare(label: dict[str, Any], parsed: Any) -> Iterator[Verdict]:
     """A verdict for each labelled field. parsed: what read_pdf returns."""
-    front = parsed.front
+    front = parsed.metadata
 
     def verdict(field: str, expected: object, found: object, right: bool, read: Field[Any]) -> Verdict:
         given = right or bool(found)

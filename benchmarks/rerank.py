@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.minilm import BuiltinEmbedder, model_folder
+from folio.paper_metadata import NO_METADATA
 from folio.types import Chunk, Hit, PageMap, Paper
 
 PASSAGES = 20  # reranked per question
@@ -159,7 +160,7 @@ def median_seconds(runs: int, *jobs: Callable[[], object]) -> list[float]:
 
 def as_hits(passages: Sequence[str]) -> list[Hit]:
     """Each passage as the only one of its paper."""
-    papers = [Paper(str(n), "", "", (), None, PageMap((0,), ("",)), len(text), 1) for n, text in enumerate(passages)]
+    papers = [Paper(str(n), "", NO_METADATA, PageMap((0,), ("",)), len(text), 1) for n, text in enumerate(passages)]
     return [
         Hit(Chunk(n + 1, paper.id, 0, len(text)), paper, text, 0.0)
         for n, (paper, text) in enumerate(zip(papers, passages, strict=True))

@@ -29,6 +29,7 @@ import numpy as np
 from folio.files import sha256_file
 from folio.ingest import pipeline
 from folio.ingest.chunking import chunk_id
+from folio.paper_metadata import simple_metadata
 from folio.store import indexes
 from folio.store.fingerprint import Reading, reading_fingerprint
 from folio.store.library import Library
@@ -207,7 +208,7 @@ def _paper(name: str, passages: Sequence[str]) -> NewPaper:
     spans = tuple((start, end - 1) for start, end in zip(starts, ends, strict=True))
     pages = PageMap(tuple(starts), tuple(str(page) for page in range(1, len(starts) + 1)))
     id = hashlib.sha256(name.encode()).hexdigest()
-    return NewPaper(id, name, ("A. Author",), 2020, "\n".join(passages), pages, spans)
+    return NewPaper(id, simple_metadata(name, ("A. Author",), 2020), "\n".join(passages), pages, spans)
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from folio.answer_types import Style
 from folio.errors import OllamaError, StoreMissing, UsageError
 from folio.files import write_json
 from folio.model_choice import ModelChoice
@@ -23,7 +24,7 @@ from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.permissions import make_private
 from folio.store.query_log import QueryLog
-from folio.types import Notice, SourceFile, Style
+from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
     from config import Settings, SettingsError, load_settings, personal_file

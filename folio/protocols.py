@@ -6,18 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from folio.types import (
-    Answer,
-    Checking,
-    Evidence,
-    Hit,
-    RejectedSentence,
-    Sentence,
-    Style,
-    Tokens,
-    Vectors,
-    require,
-)
+from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.types import Hit, Tokens, Vectors, require
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]

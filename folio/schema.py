@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, Outcome, Sentence, Style
+from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
+from folio.types import Hit
 
 Count = Annotated[int, Field(ge=0)]
 FromOne = Annotated[int, Field(ge=1)]

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from pydantic import BaseModel
 
+from folio.answer_types import REFUSAL, Answer
 from folio.schema import ErrorJson, StatsJson, answer_json, json_schema, line, passages_json
-from folio.types import REFUSAL, Answer
 from scripts.make_schema import SCHEMA
 from tests.helpers.answers import (
     ANSWER,

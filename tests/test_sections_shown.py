@@ -9,11 +9,12 @@ import pytest
 from rich.console import Console
 
 from folio.answer.layout import Layout
+from folio.answer_types import Answer, Evidence, Sentence
 from folio.cli.render import show_hits, show_sources
 from folio.grounding.sentences import citation
 from folio.schema import answer_json, passages_json
 from folio.sections import PaperSection, SectionMap
-from folio.types import Answer, Evidence, Hit, Sentence
+from folio.types import Hit
 from folio.web.markdown_export import markdown
 from folio.web.schema import chat_reply
 from tests.helpers.factories import hit_on

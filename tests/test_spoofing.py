@@ -20,7 +20,9 @@ from rich.console import Console
 
 from folio.answer.bibliography import bibtex
 from folio.answer.fencing import evidence_block, passage_block
+from folio.answer_types import SUMMARY, Answer, Outcome, RejectedSentence, Section, Sentence
 from folio.cli import render
+from folio.paper_metadata import simple_metadata
 from folio.schema import answer_json
 from folio.shown_text import (
     LONGEST_NAME,
@@ -34,7 +36,7 @@ from folio.shown_text import (
 )
 from folio.store import indexes
 from folio.store.library import Library
-from folio.types import SUMMARY, Answer, NewPaper, Outcome, PageMap, RejectedSentence, Section, Sentence
+from folio.types import NewPaper, PageMap
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import HITS, MODELS, TIMINGS, cite, evidence_of, paper_of
 from tests.helpers.cli_runner import CliRunner
@@ -433,7 +435,7 @@ def spoofed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         padded = forged.ljust(len(found.group()), "!")
         assert len(padded) == len(found.group())
         text = text.replace(found.group(), padded)
-        new = NewPaper(paper.id, title, ("[other p.1]", title), paper.year, text, paper.pages, spans)
+        new = NewPaper(paper.id, simple_metadata(title, ("[other p.1]", title), paper.year), text, paper.pages, spans)
         library.drop(file.path)
         library.add(new, replace(file, name="x] [other p.1]\nSources\n1. other.pdf"), ids, vectors)
         indexes.update_indexes(desk.store, library, "tantivy")

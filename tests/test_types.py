@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.types import ANALYSIS, SUMMARY, Section
+from folio.answer_types import ANALYSIS, SUMMARY, Section
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from folio.answer.markup import printable
+from folio.answer_types import Citation
 from folio.shown_text import name_line
 from folio.text import STOP_WORDS
-from folio.types import Citation, Paper
+from folio.types import Paper
 
 MAX_LABEL = 40  # characters of a printed page label
 MAX_AUTHORS = 3  # named in a reference; more become "et al."

@@ -22,9 +22,10 @@ from langchain_core.runnables import RunnableLambda
 
 from folio.answer import prompts
 from folio.answer.evidence import GatheredEvidence
+from folio.answer_types import Answer, Checking, RejectedSentence, Sentence, Style
 from folio.protocols import Answerer
 from folio.search.langchain import FolioRetriever, HitDocument, Search
-from folio.types import Answer, Checking, Hit, RejectedSentence, Sentence, Style
+from folio.types import Hit
 
 OnSentence = Callable[[Sentence], None]
 OnChecking = Callable[[int], None]

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from folio.answer.evidence import GatheredEvidence, gather
+from folio.answer_types import Answer, Sentence, Style
 from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
 from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
-from folio.types import Answer, Hit, Paper, Sentence, Style
+from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from folio.answer_types import Evidence
 from folio.text import estimate_tokens, sentence_spans, stripped
-from folio.types import Evidence, Hit, Paper
+from folio.types import Hit, Paper
 
 # The characters [start, end) of the paper with this id; "" if the paper was removed
 ReadText = Callable[[str, int, int], str]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from folio.answer import followup
 from folio.answer.question_type import ASKING, asks_for_number, gives_number
+from folio.answer_types import SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.grounding.conflicts import against, conflict
 from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, citation, number_sentences
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, evidence_coverage, matches
 from folio.text import coverage, sentence_spans, tokenize
-from folio.types import SUMMARY, Answer, Evidence, Section, Sentence, Style
 
 
 @dataclass(frozen=True, slots=True)

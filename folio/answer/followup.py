@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from folio.answer_types import Answer
 from folio.text import STOP_WORDS, tokenize
-from folio.types import Answer
 
 
 def standalone(question: str, history: Sequence[Answer]) -> str:

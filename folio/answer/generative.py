@@ -14,12 +14,12 @@ from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markup import printable
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
+from folio.answer_types import Answer, Evidence, RejectedSentence, Style
 from folio.errors import ContextTooSmall, OllamaError
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import STOPPED, ChatModel
 from folio.protocols import PromptStart, Verifier
 from folio.text import estimate_tokens, tokenize
-from folio.types import Answer, Evidence, RejectedSentence, Style
 
 # Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)

@@ -13,9 +13,9 @@ from folio.answer.fencing import evidence_block, numbered_block
 from folio.answer.output_parser import OutputParser
 from folio.answer.structured_output import StatementParser, schema
 from folio.answer.validation import Parser
+from folio.answer_types import Evidence, Style
 from folio.grounding.grounder import Grounder
 from folio.grounding.sentences import EvidenceSentence, number_sentences
-from folio.types import Evidence, Style
 
 # statements: JSON in which each statement comes after the numbers of its sentences. prose: text with [n] markers.
 AnswerFormat = Literal["statements", "prose"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from folio.types import REFUSAL
+from folio.answer_types import REFUSAL
 
 # The system message of every request about an answer: the answer, a second attempt, a verifier's questions. They go on
 # with the same evidence, so that the server reads both only once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from folio.types import REFUSAL
+from folio.answer_types import REFUSAL
 
 _LONGEST = 1500  # characters that are searched; no sentence has more
 _NOT = r"(?:\s+not|n['’]t)"

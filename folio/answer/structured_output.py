@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from folio.answer.citation_markers import end_of_code, in_square_brackets, take_markers
 from folio.answer.markup import printable, simplified, unadorned
 from folio.answer.output_parser import Heading, OutputParser, ParsedSentence
-from folio.types import REFUSAL, Style
+from folio.answer_types import REFUSAL, Style
 
 MOST_STATEMENTS = {"plain": 8, "report": 24}
 MOST_SUPPORT = 12  # sentences that a model may name for one statement; each step of a procedure is one

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from folio.answer.output_parser import LONGEST_SENTENCE, Heading, ParsedSentence
 from folio.answer.refusals import is_refusal, is_weak_refusal
+from folio.answer_types import ANALYSIS, SUMMARY, Checking, Citation, RejectedSentence, Section, Sentence, Style
 from folio.errors import ModelError
 from folio.grounding.attribution import Attribution
 from folio.grounding.conflicts import against
@@ -22,7 +23,6 @@ from folio.grounding.sentences import citations
 from folio.grounding.veto import Fault
 from folio.grounding.words import held_of, telling, tokens_of
 from folio.protocols import Claim, Entailment, Verifier
-from folio.types import ANALYSIS, SUMMARY, Checking, Citation, RejectedSentence, Section, Sentence, Style
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5

@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.answer.bibliography import cited_pages, reference
+from folio.answer_types import SUMMARY, Answer, Citation, Evidence, Section, Sentence
 from folio.outcome_text import IN_PLACE, LEFT_OUT, REASONS_NOT_KEPT, legend
 from folio.shown_text import REWORDED_SIGN, name_line, one_line, plain, sentence_line, short_line, statement_lines
-from folio.types import SUMMARY, Answer, Citation, Evidence, Hit, Paper, Section, Sentence
+from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from folio.answer.chat import Chat, Reply
+    from folio.answer_types import Sentence
     from folio.app import App
     from folio.store.library import Library
-    from folio.types import Sentence
 
 HELP = (
     "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"

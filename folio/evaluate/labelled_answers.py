@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from folio.answer.markup import simplified, unadorned
+from folio.answer_types import Evidence
 from folio.errors import UsageError
 from folio.evaluate.dataset_formats import malformed, validated_entries
 from folio.evaluate.labelled_formats import (
@@ -22,8 +23,9 @@ from folio.evaluate.labelled_formats import (
     SummaryForm,
 )
 from folio.evaluate.marker_lookup import markers_of
+from folio.paper_metadata import simple_metadata
 from folio.text import sentence_spans
-from folio.types import Chunk, Evidence, Hit, PageMap, Paper
+from folio.types import Chunk, Hit, PageMap, Paper
 
 # Labels of a judged file that are counted. The last one is of a whole answer: which sentence is at fault is not known.
 SUPPORTED, FALSE, NOT_IN_EVIDENCE, UNFAITHFUL = "supported", "false", "not in evidence", "rated unfaithful"
@@ -139,7 +141,12 @@ def _evidence(forms: Sequence[EvidenceForm]) -> tuple[Evidence, ...]:
             for page in range(1, last + 1)
         ]
         paper = Paper(
-            file, file, forms[places[0]].title, (), None, PageMap(tuple(pages), ("",) * last), length, len(places)
+            file,
+            file,
+            simple_metadata(forms[places[0]].title),
+            PageMap(tuple(pages), ("",) * last),
+            length,
+            len(places),
         )
         found.update((place, _piece(place + 1, paper, starts[place], forms[place].text)) for place in places)
     return tuple(found[place] for place in range(len(forms)))

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from folio.answer_types import Citation
 from folio.evaluate.dataset import EvalSet, Gold, Question
 from folio.evaluate.metrics import CitationResult
 from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, weight
 from folio.evaluate.source_pages import SourcePages
 from folio.store.library import Library
-from folio.types import Chunk, Citation, Paper
+from folio.types import Chunk, Paper
 
 Ranks = dict[str, tuple[int | None, ...]]  # by unit
 

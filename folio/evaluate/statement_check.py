@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from folio.answer.output_parser import ParsedSentence
 from folio.answer.validation import Validator
+from folio.answer_types import Evidence, RejectedSentence, Sentence
 from folio.grounding.grounder import Grounder
 from folio.protocols import Verifier
-from folio.types import Evidence, RejectedSentence, Sentence
 
 if TYPE_CHECKING:
     from folio.app import App

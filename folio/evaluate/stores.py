@@ -12,6 +12,7 @@ from pathlib import Path
 from folio.app import App
 from folio.evaluate.dataset import Document, EvalSet
 from folio.ingest import chunking, embedding_queue
+from folio.paper_metadata import simple_metadata
 from folio.protocols import Embedder
 from folio.search.retriever import Retriever
 from folio.store import indexes
@@ -160,7 +161,7 @@ def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
     else:
         spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap)
     id = hashlib.sha256(f"{document.id}\0{text}".encode()).hexdigest()
-    return NewPaper(id, title, (), None, text, PageMap((0,), ("",)), spans)
+    return NewPaper(id, simple_metadata(title), text, PageMap((0,), ("",)), spans)
 
 
 def _key(made_with: dict[str, str], papers: dict[str, tuple[str, NewPaper]]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from folio.answer_types import Citation
 from folio.grounding.names import identifiers, key, names
 from folio.grounding.negation import DENIALS, denies, opposes
 from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, citation
 from folio.grounding.words import share, telling, tokens_of
 from folio.text import tokenize
-from folio.types import Citation
 
 MOST_AGAINST = 2  # passages shown to disagree with a statement
 LEAST_SHARED = 0.4  # the share of a statement's words in a passage that can disagree with it

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
+from folio.answer_types import Citation, Evidence
 from folio.grounding.attribution import Attribution, attribute, of_sentences
 from folio.grounding.names import key
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
 from folio.grounding.veto import Fault, faults
 from folio.grounding.words import held_of, in_order, share, telling, tokens_of, words_of
 from folio.text import tokenize
-from folio.types import Citation, Evidence
 
 # The least share of a statement's words that its source must have, averaged with that of the statements before it: an
 # answer that keeps to its evidence has earned it. A source that the writer named needs less than one that was found.

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from folio.answer_types import Citation, Evidence
 from folio.text import sentence_spans, stripped
-from folio.types import Citation, Evidence
 
 # Two spaces within a line separate table cells (pdf/reading_order.py).
 _CELLS_APART = re.compile(r"\S {2,}\S")

@@ -185,9 +185,8 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
     if not spans:
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
-    metadata = (parsed.title, parsed.authors, parsed.year)
     sections = section_tree.sections(parsed.headings, text, pages)
-    return NewPaper(sha256, *metadata, text, pages, spans, problems, parsed.arxiv, sections)
+    return NewPaper(sha256, parsed.metadata, text, pages, spans, problems, sections)
 
 
 def _add_papers(

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+from folio.paper_metadata import Field
 from folio.pdf import limits
-from folio.pdf.front_matter import Field
 
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _YEAR = r"((?:18|19|20)\d\d)\b(?!\s*[-–]\s*\d{4})"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
+from folio.paper_metadata import Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH, REFERENCES
-from folio.pdf.front_matter import Field
 
 # arXiv identifiers since April 2007, "2301.01234", and before, "hep-th/9901001".
 _NEW_ID = r"\d{4}\.\d{4,5}"

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from folio.paper_metadata import Field, Metadata, PersonName
 from folio.pdf import limits
 from folio.pdf.dates import find_year
-from folio.pdf.front_matter import Field, FrontMatter, PersonName
 from folio.pdf.front_page import (
     DANGLING,
     Authors,
@@ -80,8 +80,8 @@ class _Candidate(NamedTuple):
 
 def read_front_matter(
     metadata: Mapping[str, str], pages: Sequence[PageText], margin: Sequence[str], file: str, end: str
-) -> FrontMatter:
-    """Everything that is found; see FrontMatter for what is not.
+) -> Metadata:
+    """Everything that is found; see Metadata for what is not.
 
     metadata: as MuPDF gives it, with "xmp" for the XMP packet. pages: the first ones, limits.FRONT_PAGES at most.
     margin: the texts that run up or down the first page. file: the file's name. end: the end of the paper's text.
@@ -95,7 +95,7 @@ def read_front_matter(
     texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
     arxiv = arxiv_id(metadata, margin, file)
     said = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
-    return FrontMatter(
+    return Metadata(
         title=title,
         authors=authors,
         year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end),

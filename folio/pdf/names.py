@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from folio.pdf.front_matter import PersonName
+from folio.paper_metadata import PersonName
 
 # Stands in a line's text for a superscript: the sign of an affiliation or a footnote.
 MARK = "\x01"

@@ -14,7 +14,6 @@ from typing import Any
 from folio.errors import PaperError, PaperLimit
 from folio.files import open_regular
 from folio.pdf import layout_model, legibility, limits, ocr, page_furniture, split_words
-from folio.pdf.front_matter import ParsedPaper
 from folio.pdf.heading_lines import HeadingCollector
 from folio.pdf.metadata import PageText, read_front_matter
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
@@ -22,7 +21,7 @@ from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ, Obstacles
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
-from folio.types import Page
+from folio.types import Page, ParsedPdf
 from folio.workers import cpu_time_apart
 
 # What is said of a file whose bytes are not those that were hashed
@@ -42,7 +41,7 @@ def read_pdf(
     layout: bool = False,
     ocr: bool = False,
     seconds: float = math.inf,
-) -> ParsedPaper:
+) -> ParsedPdf:
     """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
     return read_content(read_file(path), path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds)
 
@@ -76,7 +75,7 @@ def read_content(
     layout: bool = False,
     ocr: bool = False,
     seconds: float = math.inf,
-) -> ParsedPaper:
+) -> ParsedPdf:
     """The pages of a PDF in reading order, with its front matter.
 
     content: the bytes of the file. name: its name, which may be an arXiv identifier.
@@ -264,7 +263,7 @@ class _Reader:
         yield from self.obstacles.problems()
 
 
-def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
+def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
     document = reader.document
     try:
         length = len(document)
@@ -296,17 +295,8 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPaper:
     reader.obstacles.check_text(pages, failed)
     nothing = PageText((), 1, 1, "")
     fronts = [nothing if reader.is_encoded(index) else page for index, page in enumerate(reader.front_pages)]
-    front = read_front_matter(file_metadata(document), fronts, reader.margin, reader.name, _end(pages))
-    return ParsedPaper(
-        tuple(pages),
-        front.title.value,
-        tuple(map(str, front.authors.value)),
-        front.printed_year,
-        tuple(reader.problems()),
-        front.arxiv.value,
-        reader.headings.collected(document),
-        front,
-    )
+    metadata = read_front_matter(file_metadata(document), fronts, reader.margin, reader.name, _end(pages))
+    return ParsedPdf(tuple(pages), metadata, tuple(reader.problems()), reader.headings.collected(document))
 
 
 def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence
 from folio.store.digests import text_hash
 from folio.store.library import Library
-from folio.types import Answer, Chunk, Citation, Evidence, Hit, Paper, RejectedSentence, Section, Sentence
+from folio.types import Chunk, Hit, Paper
 
 
 def snapshot_of(answer: Answer) -> str:

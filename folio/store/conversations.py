@@ -16,6 +16,7 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any, TypeVar
 
+from folio.answer_types import Answer
 from folio.errors import NotKnown, StoreError, StoreMissing
 from folio.files import identity
 from folio.store import rows
@@ -24,7 +25,6 @@ from folio.store.database import MEMORY, Database, storable
 from folio.store.digests import row_digest
 from folio.store.library import Library
 from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
-from folio.types import Answer
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from folio.files import disk_full
 from folio.store.digests import row_digest, text_crc
 from folio.store.immutable_file import FileState, file_state, has_log, immutable_uri
 from folio.store.migrations import OBJECTS, STEPS
+from folio.store.rows import metadata_json
 
 T = TypeVar("T")
 
@@ -94,6 +95,7 @@ class Database:
     def _prepare(self, first_rows: Iterable[tuple[str, str]], create: bool) -> None:
         self._sqlite.create_function("text_crc", 1, text_crc, deterministic=True)
         self._sqlite.create_function("row_digest", -1, row_digest, deterministic=True)
+        self._sqlite.create_function("metadata_json", 4, metadata_json, deterministic=True)
         self._sqlite.execute("PRAGMA cell_size_check = ON")
         self._sqlite.execute("PRAGMA foreign_keys = ON")
         self._sqlite.execute("PRAGMA synchronous = FULL")

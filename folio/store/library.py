@@ -10,18 +10,17 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from folio.errors import IndexDamaged
-from folio.store import rows
+from folio.paper_metadata import NO_METADATA, Metadata, Source
+from folio.store import metadata_layers, paper_rows, rows
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
-from folio.store.digests import pack_vector, row_digest, text_crc, text_hash
+from folio.store.digests import pack_vector, text_crc, text_hash
 from folio.store.library_check import LibraryCheck
 from folio.store.rows import Passage, Stamp
 from folio.types import Chunk, Failure, NewPaper, Paper, SourceFile, Vectors
@@ -57,9 +56,12 @@ class Library:
     def _writing(self) -> Iterator[int]:
         """A transaction that increments the generation, which it yields."""
         with self.database.transaction():
-            generation = self._stamp().generation + 1
-            self._execute("UPDATE meta SET value = :generation WHERE key = 'generation'", generation=str(generation))
-            yield generation
+            yield self._next_generation()
+
+    def _next_generation(self) -> int:
+        generation = self._stamp().generation + 1
+        self._execute("UPDATE meta SET value = :generation WHERE key = 'generation'", generation=str(generation))
+        return generation
 
     def _stamp(self) -> Stamp:
         pairs = self._query("SELECT key, value FROM meta WHERE key IN ('epoch', 'generation')")
@@ -227,8 +229,11 @@ class Library:
         `vectors` has shape (len(paper.spans), dimension), rows of unit length, in the order of the spans.
         """
         with self._writing() as generation:
-            self._drop_orphans(self._release([file.path]), generation)
-            self._insert_paper(paper, generation)
+            released = self._release([file.path])
+            for old in released - {paper.id}:
+                self._inherit(old, paper)
+            self._drop_orphans(released, generation)
+            paper_rows.insert(self.database, paper, generation)
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
             hashes = [text_hash(paper.text[start:end]) for start, end in paper.spans]
             self.database.execute_many(
@@ -255,40 +260,6 @@ class Library:
             self._add_to_chunk_count(len(hashes))
             done = [{"text_hash": digest} for digest in hashes]
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
-
-    def _insert_paper(self, paper: NewPaper, generation: int) -> None:
-        about = {
-            "id": paper.id,
-            "title": paper.title,
-            "authors": json.dumps(paper.authors),
-            "year": paper.year,
-            "starts": json.dumps(paper.pages.starts),
-            "labels": json.dumps(paper.pages.labels),
-            "length": len(paper.text),
-            "problems": json.dumps(paper.problems),
-            "arxiv": paper.arxiv,
-            "added": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        self._execute(
-            "INSERT INTO papers VALUES (:id, :title, :authors, :year, :text, :length, :starts, :labels, :problems,"
-            " :added, :generation, :arxiv)",
-            **about,
-            text=paper.text,
-            generation=generation,
-        )
-        crc = text_crc(paper.text)
-        self._execute(
-            "INSERT INTO paper_digests VALUES (:paper, :text, :about, :sections)",
-            paper=paper.id,
-            text=crc,
-            about=row_digest("papers", *about.values(), len(paper.spans), crc),
-            sections=rows.sections_digest(paper.id, crc, map(astuple, paper.sections)),
-        )
-        rows.require_tree(paper.sections, len(paper.text), "the list of sections")
-        self.database.execute_many(
-            "INSERT INTO sections VALUES (:paper, :start, :end, :level, :number, :title, :kind)",
-            [{"paper": paper.id, **asdict(section)} for section in paper.sections],
-        )
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
         """Link these files to papers that are already in the library; `gone` are paths that no longer exist.
@@ -340,6 +311,37 @@ class Library:
                 chunks = self._query("SELECT count(*) FROM chunks WHERE paper = :paper", paper=paper)[0][0]
                 self._add_to_chunk_count(-chunks)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
+                self._execute("DELETE FROM metadata WHERE paper = :paper AND source = 'pdf'", paper=paper)
+
+    # What is known about papers
+
+    def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
+        """What each source says of a paper."""
+        return metadata_layers.read(self.database, paper)
+
+    def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
+        """Replace what a source says of a paper; no field at all removes the source.
+
+        Its passages are indexed again if its title is another then: BM25 searches titles too.
+        """
+        with self.database.transaction():
+            before = self.papers_by_id([paper])
+            metadata_layers.write(self.database, paper, source, metadata)
+            if [old.title for old in before] != [new.title for new in self.papers_by_id([paper])]:
+                generation = self._next_generation()
+                removed = "INSERT INTO removed SELECT id, :generation FROM chunks WHERE paper = :paper"
+                self._execute(removed, generation=generation, paper=paper)
+                for table, column in (("chunks", "paper"), ("papers", "id")):
+                    sql = f"UPDATE {table} SET generation = :generation WHERE {column} = :paper"
+                    self._execute(sql, generation=generation, paper=paper)
+
+    def _inherit(self, old: str, new: NewPaper) -> None:
+        """Give a paper what people said of the one whose file it takes over, if it is a version of that."""
+        layers = self.metadata_layers(old)
+        length = self._read(rows.number, "SELECT length FROM papers WHERE id = :paper", paper=old)
+        if layers.keys() - {"pdf"} and length:
+            before = metadata_layers.Version(old, layers.get("pdf", NO_METADATA), self.text(old, 0, length[0]))
+            metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, new.metadata, new.text))
 
     # Vectors of papers that are still being embedded
 
@@ -368,16 +370,21 @@ class Library:
     # The whole library
 
     def replace_with(self, other: Path) -> None:
-        """Replace all papers with another library's, in one transaction, under a new epoch; questions stay.
+        """Replace all papers with another library's, in one transaction, under a new epoch.
+
+        Questions stay, and what people wrote or imported about papers.
 
         The other library must have been opened by this version, so that its tables have the same columns.
         """
         with self.database.attached(other, "other"), self.database.transaction():
+            metadata_layers.inherit_from_files(self.database, "other")
             tables = (*_PAPER_TABLES, "paper_digests", "sections")
             for table in reversed(tables):
                 self._execute(f"DELETE FROM main.{table}")
             for table in tables:
                 self._execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
+            self._execute("DELETE FROM main.metadata WHERE source = 'pdf'")
+            self._execute("INSERT INTO main.metadata SELECT * FROM other.metadata WHERE source = 'pdf'")
             self._execute("DELETE FROM main.pending")
             self._execute("INSERT OR REPLACE INTO main.meta SELECT key, value FROM other.meta WHERE key != 'epoch'")
             self._execute("UPDATE main.meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)

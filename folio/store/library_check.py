@@ -27,6 +27,7 @@ _WRITTEN_BY_PEOPLE: tuple[tuple[Callable[..., object], str], ...] = (
     (rows.query, f"SELECT {rows.QUERY_COLUMNS} FROM queries"),
     (rows.conversation, f"SELECT {rows.CONVERSATION_COLUMNS} FROM conversations"),
     (rows.turn, f"SELECT {rows.TURN_COLUMNS} FROM turns"),
+    (rows.metadata_layer, f"SELECT paper, {rows.METADATA_COLUMNS} FROM metadata WHERE source != 'pdf'"),
 )
 
 

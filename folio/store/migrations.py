@@ -111,6 +111,22 @@ CREATE TABLE sections (                -- spans of a paper's text, each from its
 -- Of all sections of a paper and the CRC of its text, NULL for papers that were read before sections were
 ALTER TABLE paper_digests ADD COLUMN sections BLOB;
 """,
+    """
+-- What each source says of a paper (paper_metadata.py). What did not come from its PDF outlives the paper.
+CREATE TABLE metadata (
+    paper TEXT NOT NULL,               -- SHA-256 of its file
+    source TEXT NOT NULL,
+    fields TEXT NOT NULL,              -- JSON: field -> its value, its origin, whether it is sure
+    updated TEXT NOT NULL,             -- ISO time in UTC
+    digest BLOB NOT NULL,
+    PRIMARY KEY (paper, source)
+);
+-- The columns title, authors, year and arxiv of papers are no longer read, and empty in new rows.
+INSERT INTO metadata
+    SELECT id, 'pdf', fields, added, row_digest('metadata', id, 'pdf', fields, added) FROM (
+        SELECT id, added, metadata_json(title, authors, year, arxiv) AS fields FROM papers
+    );
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

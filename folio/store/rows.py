@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from folio.paper_metadata import SOURCES, Field, Metadata, PersonName, Source, from_json, merged, to_json
 from folio.sections import KINDS, NO_SECTIONS, PaperSection, SectionMap
 from folio.store.digests import row_digest, vector_bytes
 from folio.types import Chunk, Failure, PageMap, Paper, SourceFile
@@ -76,7 +77,9 @@ SELECT_PAPERS = """
     SELECT id, title, authors, year, starts, labels, length, problems, arxiv, added, d.text, d.about,
         (SELECT count(*) FROM chunks WHERE paper = p.id), d.sections,
         (SELECT json_group_array(json_array(start, "end", level, number, title, kind)) FROM sections s
-            WHERE s.paper = p.id), f.path, f.name, f.paper, f.digest
+            WHERE s.paper = p.id),
+        (SELECT json_group_array(json_array(source, fields, updated, hex(digest))) FROM metadata m
+            WHERE m.paper = p.id), f.path, f.name, f.paper, f.digest
     FROM papers p INDEXED BY papers_about LEFT JOIN paper_digests d ON d.paper = p.id
     LEFT JOIN files f ON f.rowid = (SELECT rowid FROM files WHERE paper = p.id ORDER BY name LIMIT 1)"""
 SELECT_CHUNKS = 'SELECT id, paper, start, "end", text_hash FROM chunks'
@@ -100,6 +103,7 @@ def paper(*row: Any) -> Paper:
         chunks,
         listed_digest,
         parts,
+        layers,
         *first,
     ) = row
     about = (id, title, authors, year, starts, labels, length, problems, arxiv, added)
@@ -109,9 +113,39 @@ def paper(*row: Any) -> Paper:
     pages = PageMap(listed(int, starts, what), listed(str, labels, what))
     if len(pages.starts) != len(pages.labels) or any(second < first for first, second in pairwise((0, *pages.starts))):
         raise ValueError(f"{what} has pages out of order")
-    people, odd = listed(str, authors, what), listed(str, problems, what)
+    found = merged(dict(metadata_layer(id, *layer) for layer in listed(list, layers, what)))
     sections = section_map(id, text, length, listed_digest, parts)
-    return Paper(id, file.name, title, people, year, pages, length, number(chunks), odd, arxiv, sections)
+    return Paper(id, file.name, found, pages, length, number(chunks), listed(str, problems, what), sections)
+
+
+METADATA_COLUMNS = "source, fields, updated, hex(digest)"
+
+
+def metadata_layer(paper: str, *row: Any) -> tuple[Source, Metadata]:
+    """From METADATA_COLUMNS: a source, and what it says of a paper."""
+    source, fields, updated, digest = row
+    what = f"the metadata of paper {paper[:12]}"
+    require_digest(bytes.fromhex(string(digest)), "metadata", paper, source, fields, updated, what=what)
+    if source not in SOURCES:
+        raise ValueError(f"{what} is from an unknown source")
+    return source, from_json(mapped(fields, what))
+
+
+def metadata_json(title: object, authors: object, year: object, arxiv: object) -> str:
+    """The metadata of a paper as older versions stored it, as a layer. What cannot be read is left out."""
+    found: dict[str, Field[Any]] = {}
+    if isinstance(title, str) and title:
+        found["title"] = Field(title, "page")
+    if isinstance(year, int):
+        found["year"] = Field(year, "page")
+    if isinstance(arxiv, str) and arxiv:
+        found["arxiv"] = Field(arxiv, "page")
+    try:
+        if people := listed(str, authors, "the list of authors"):
+            found["authors"] = Field(tuple(map(PersonName, people)), "page")
+    except ValueError:
+        pass
+    return json.dumps(to_json(Metadata(**found)))
 
 
 def sections_digest(paper: str, crc: int, sections: Iterable[Sequence[object]]) -> bytes:

@@ -1,4 +1,4 @@
-"""Saves from a damaged library what no rebuild can make again: the log of questions, and conversations.
+"""Saves from a damaged library what no rebuild can make again: questions, conversations, what people said of papers.
 
 Rows are read one by one (sqlite_pages.py), and one is kept only if it is as it was written: a damaged row costs itself.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from folio.store import query_log, rows
+from folio.store import metadata_layers, query_log, rows
 from folio.store.conversations import insert_conversation, insert_turn, title_of
 from folio.store.database import Database
 from folio.store.digests import row_digest
@@ -41,6 +41,7 @@ class Salvage:
     conversations: dict[str, tuple[str, str]] = field(default_factory=dict)  # id -> title, time it began
     turns: dict[str, dict[int, _Turn]] = field(default_factory=dict)  # conversation -> place -> turn
     files: dict[str, SourceFile] = field(default_factory=dict)  # by path
+    metadata: list[tuple[str, str, str, str]] = field(default_factory=list)  # what people said: rows without digest
     damaged: Counter[int] = field(default_factory=Counter)  # columns -> rows that are not as they were written
 
     @property
@@ -68,6 +69,13 @@ def read(path: Path) -> Salvage:
                 case 8:
                     conversation, place, asked, reply, memory, query = rows.turn(*row[1:])
                     found.turns.setdefault(conversation, {})[place] = _Turn(asked, reply, memory, query)
+                case 5 if str(row[2]).startswith("{"):
+                    _, source, fields, updated, digest = row
+                    rows.metadata_layer(
+                        str(row[0]), source, fields, updated, digest.hex() if isinstance(digest, bytes) else ""
+                    )
+                    if source != "pdf":
+                        found.metadata.append((str(row[0]), str(source), str(fields), str(updated)))
                 case 5:
                     id, title, begun, _, digest = row
                     rows.conversation(str(id), str(title), str(begun), digest)
@@ -81,13 +89,15 @@ def read(path: Path) -> Salvage:
 
 
 def restore(found: Salvage, database: Database) -> None:
-    """Replace the log and the conversations of a library by these, in one transaction.
+    """Replace the log, the conversations and what people said of papers by these, in one transaction.
 
     Turns are numbered again without gaps; a conversation whose own row was lost is named after its first question.
     """
     with database.transaction():
         for table in ("turns", "conversations", "queries"):
             database.execute(f"DELETE FROM {table}")
+        for layer in found.metadata:
+            metadata_layers.insert_row(database, *layer)
         for _, values in sorted(found.queries.items()):
             query_log.insert_row(database, dict(zip(query_log.COLUMNS, values, strict=True)))
         conversations = [[turns[place] for place in sorted(turns)] for turns in found.turns.values()]

@@ -13,9 +13,9 @@ from textwrap import indent
 from typing import Any
 
 from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
+from folio.answer_types import SUMMARY, Section
 from folio.outcome_text import IN_PLACE, LEFT_OUT, legend
 from folio.shown_text import REWORDED_SIGN, citation_mark, name_line, one_line, statement_lines
-from folio.types import SUMMARY, Section
 
 _ACTIVE = re.compile(
     r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from folio.answer.bibliography import bibtex, reference
+from folio.answer_types import Style
 from folio.errors import FolioError
 from folio.ingest.progress import Status
 from folio.schema import (
@@ -22,7 +23,7 @@ from folio.schema import (
     Strict,
 )
 from folio.store.query_log import Feedback
-from folio.types import Paper, Style
+from folio.types import Paper
 
 MAX_PASSAGES = 50
 ConversationId = Annotated[

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Protocol
 
 from folio.answer.chat import Chat, log_entry, warm_up
+from folio.answer_types import Answer
 from folio.app import App
 from folio.background import run_in_background
 from folio.console import say
@@ -24,7 +25,7 @@ from folio.store import indexes
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import Feedback
-from folio.types import Answer, Paper
+from folio.types import Paper
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
 from folio.web.paper_files import PaperFiles, Removed, unknown_paper

@@ -13,11 +13,11 @@ from langchain_classic.chains import ConversationalRetrievalChain
 
 from folio import workers
 from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
+from folio.answer_types import REFUSAL, Evidence, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.models.ollama_chat import TRIES
 from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
-from folio.types import REFUSAL, Evidence, Sentence, Style
 from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
 from tests.helpers.factories import shelf, write_pdf
 from tests.helpers.fakes import HashingEmbedder, hashing_app, read_here

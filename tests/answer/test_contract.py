@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from folio.answer.layout import AnswerFormat
 from folio.answer.validation import ValidationResult
-from folio.types import REFUSAL, Answer, Citation, Evidence, Hit, PageMap, Paper, RejectedSentence, Sentence, Style
+from folio.answer_types import REFUSAL, Answer, Citation, Evidence, RejectedSentence, Sentence, Style
+from folio.types import Hit, PageMap, Paper
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import evidence_of, hit_on, to_the_end

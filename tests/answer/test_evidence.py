@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather
+from folio.answer_types import Evidence
+from folio.paper_metadata import NO_METADATA
 from folio.text import estimate_tokens
-from folio.types import Chunk, Evidence, Hit, PageMap, Paper
+from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
 
 PLENTY = 100_000
@@ -26,7 +28,7 @@ class Text:
         self.texts = {f"p{number}": text for number, text in enumerate(texts, 1)}
         page_map = PageMap(tuple(pages), ("",) * len(pages))
         self.papers = {
-            name: Paper(name, f"{name}.pdf", "", (), None, page_map, len(text), 1) for name, text in self.texts.items()
+            name: Paper(name, f"{name}.pdf", NO_METADATA, page_map, len(text), 1) for name, text in self.texts.items()
         }
 
     def read(self, paper: str, start: int, end: int) -> str:

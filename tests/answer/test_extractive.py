@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from folio.answer.extractive import LEAST_CONFIDENCE, MATCH_WEIGHT, NUMBER_MARGIN, ExtractiveAnswerer, statements
+from folio.answer_types import Evidence, Section, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.search import late_interaction
 from folio.search.late_interaction import CONTEXT_WEIGHT, Matches, Query
 from folio.text import sentence_spans
-from folio.types import Evidence, Hit, PageMap, Section, Sentence, Style
+from folio.types import Hit, PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder
 

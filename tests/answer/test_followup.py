@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from folio.answer.followup import is_followup, standalone, subject
-from folio.types import Answer
+from folio.answer_types import Answer
 from tests.helpers.factories import answer_of
 
 LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."

@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from folio.answer import prompts
 from folio.answer.generative import RETRY_TOKENS, TEMPLATE_TOKENS
 from folio.answer.layout import AnswerFormat, Layout
+from folio.answer_types import REFUSAL, RejectedSentence, Sentence
 from folio.errors import ContextTooSmall
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Answerer
 from folio.text import estimate_tokens
-from folio.types import REFUSAL, RejectedSentence, Sentence
 from tests.helpers.factories import answer_of, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.ollama_models import Model
 from tests.helpers.ollama_server import OllamaStandIn

@@ -8,10 +8,10 @@ import pytest
 
 from folio.answer.generative import CONTEXT_SIZES, LONGEST_TOKEN, NUMBERED, RETRY_TOKENS
 from folio.answer.layout import AnswerFormat
+from folio.answer_types import REFUSAL, Sentence
 from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError, WrongModel
 from folio.models.ollama_chat import TRIES
 from folio.text import estimate_tokens
-from folio.types import REFUSAL, Sentence
 from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_models import LLAMA, Model, Scripted
 from tests.helpers.ollama_server import OllamaStandIn, closed_url

@@ -12,8 +12,8 @@ from folio.answer import prompts
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.output_parser import OutputParser
 from folio.answer.structured_output import StatementParser, schema
+from folio.answer_types import REFUSAL, Style
 from folio.grounding.sentences import number_sentences
-from folio.types import REFUSAL, Style
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, options, prompt_of, written

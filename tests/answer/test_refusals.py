@@ -7,7 +7,7 @@ import time
 import pytest
 
 from folio.answer.refusals import is_refusal, is_weak_refusal
-from folio.types import REFUSAL
+from folio.answer_types import REFUSAL
 
 
 @pytest.mark.parametrize(

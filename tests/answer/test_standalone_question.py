@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.types import REFUSAL
+from folio.answer_types import REFUSAL
 from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, prompt_of

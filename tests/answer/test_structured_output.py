@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from folio.answer.output_parser import Heading, ParsedSentence
 from folio.answer.structured_output import MOST_STATEMENTS, MOST_SUPPORT, StatementParser, schema
-from folio.types import REFUSAL, Style
+from folio.answer_types import REFUSAL, Style
 
 FLOAT, EAT = "Otters float in rafts of kelp.", "They eat 25 urchins."
 Parts = list[ParsedSentence | Heading]

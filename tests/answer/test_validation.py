@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.answer.validation import MOST_REPEATS, ValidationResult
-from folio.types import REFUSAL, Evidence, RejectedSentence, Sentence
+from folio.answer_types import REFUSAL, Evidence, RejectedSentence, Sentence
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
 from tests.helpers.validation import check
 

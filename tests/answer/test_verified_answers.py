@@ -20,10 +20,10 @@ from folio.answer.validation import (
     Validator,
     parts_of,
 )
+from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Claim, Entailment
-from folio.types import Checking, Evidence, RejectedSentence, Sentence, Style
 from tests.helpers.factories import evidence_on, to_the_end
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn

@@ -11,9 +11,9 @@ import pymupdf
 import pytest
 
 from config import Settings
+from folio.answer_types import REFUSAL
 from folio.models.ollama_chat import TRIES
 from folio.pdf import ocr
-from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf

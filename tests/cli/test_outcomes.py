@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 from rich.console import Console
 
+from folio.answer_types import Checking, Evidence, RejectedSentence
 from folio.cli import waiting_status
 from folio.cli.waiting_status import WaitingStatus
-from folio.types import Checking, Evidence, RejectedSentence
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.live_server import until
 from tests.helpers.scripted_answerer import (

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from folio.answer_types import SUMMARY, Answer, Section, Sentence
 from folio.cli import render
 from folio.schema import StatsJson
-from folio.types import SUMMARY, Answer, Section, Sentence
 from tests.helpers.answers import (
     ANSWER,
     ICE_EVIDENCE,

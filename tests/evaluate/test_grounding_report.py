@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from folio.answer_types import Evidence
 from folio.errors import ModelError, OllamaError, UsageError
 from folio.evaluate import grounding_runner
 from folio.evaluate.grounding_report import changes, comparison, tables, write
 from folio.evaluate.grounding_runner import GroundingRun, load, save
 from folio.evaluate.labelled_answers import LabelledAnswer, LabelledStatement, load_judged
 from folio.evaluate.statement_check import Statement, StatementOutcome
-from folio.types import Evidence
 from tests.helpers.labelled import LEFT_OUT, ListedCheck, listed_run
 from tests.helpers.paths import ROOT
 

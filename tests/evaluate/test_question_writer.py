@@ -14,6 +14,7 @@ from folio.evaluate import dataset, question_writer
 from folio.evaluate.dataset import Question
 from folio.ingest import chunking, embedding_queue
 from folio.models.ollama import OllamaServer
+from folio.paper_metadata import NO_METADATA, simple_metadata
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap, Paper, SourceFile
@@ -52,7 +53,7 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
             starts.append(len(text))
             text += f"{page}\n\n"
         spans = chunking.split(text, 300, 50)
-        new = NewPaper(name, f"On {name}", (), None, text, PageMap(tuple(starts), ("",) * len(pages)), spans)
+        new = NewPaper(name, simple_metadata(f"On {name}"), text, PageMap(tuple(starts), ("",) * len(pages)), spans)
         list(embedding_queue.embed_and_add(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
     return library
 
@@ -275,7 +276,7 @@ def test_nothing_behind_the_references_is_asked_about() -> None:
     def pages(*texts: str) -> list[int]:
         starts = tuple(len("\n\n".join(texts[:number])) for number in range(len(texts)))
         text = "\n\n".join(texts)
-        paper = Paper("x", "x.pdf", "", (), None, PageMap(starts, ("",) * len(texts)), len(text), 1)
+        paper = Paper("x", "x.pdf", NO_METADATA, PageMap(starts, ("",) * len(texts)), len(text), 1)
         return [passage.page for passage in question_writer.passages_of(paper, text)]
 
     assert pages(FUR, DIET, "7. References\n\n" + LENGTH, GAUGE) == [1, 2]

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from folio.answer_types import Citation
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets
 from folio.files import sha256_file
 from folio.ingest import chunking
+from folio.paper_metadata import simple_metadata
 from folio.store.library import Library
-from folio.types import Citation, NewPaper, PageMap, SourceFile
+from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 
 HAIRS = "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin"
@@ -27,7 +29,7 @@ def put(library: Library, path: Path, pages: Sequence[str], starts: Sequence[int
     ends = np.cumsum([len(page) + 2 for page in pages])
     spans = tuple((int(end) - len(page) - 2, int(end) - 2) for end, page in zip(ends, pages, strict=True))
     id = sha256_file(path) if path.exists() else path.name
-    paper = NewPaper(id, path.stem, (), None, text, PageMap(tuple(starts), ("",) * len(starts)), spans)
+    paper = NewPaper(id, simple_metadata(path.stem), text, PageMap(tuple(starts), ("",) * len(starts)), spans)
     ids = [chunking.chunk_id(id, start, end) for start, end in spans]
     library.add(paper, SourceFile(str(path), name or path.name, id), ids, np.eye(len(ids), 4, dtype=np.float32))
     return ids

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folio.answer_types import Evidence
 from folio.grounding.grounder import Finding, Grounder, citations_of
-from folio.types import Evidence
 from tests.grounding.test_sentences import TEXTS, evidence_anywhere
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 

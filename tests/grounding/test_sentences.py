@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folio.answer_types import Evidence
 from folio.grounding.sentences import citation, citations, neighbours, number_sentences
-from folio.types import Evidence, PageMap
+from folio.types import PageMap
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
 

@@ -5,23 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 
-from folio.types import (
-    ANALYSIS,
-    SUMMARY,
-    Answer,
-    Chunk,
-    Citation,
-    Evidence,
-    Hit,
-    PageMap,
-    Paper,
-    RejectedSentence,
-    Section,
-    Sentence,
-)
+from folio.answer_types import ANALYSIS, SUMMARY, Answer, Citation, Evidence, RejectedSentence, Section, Sentence
+from folio.paper_metadata import simple_metadata
+from folio.types import Chunk, Hit, PageMap, Paper
 
 ICE = (
     "The Aletsch glacier has a length of 23 kilometres.\nIt lies in the Bernese Alps.",
@@ -31,7 +21,10 @@ MELT = ("The tongue of the Aletsch glacier\nretreats by 50 metres each year.",)
 QUESTION = "How long is the Aletsch glacier?"
 
 
-def paper_of(file: str, *pages: str, **more: object) -> tuple[Paper, str]:
+_DESCRIBED = {"title", "authors", "year", "arxiv"}
+
+
+def paper_of(file: str, *pages: str, **more: Any) -> tuple[Paper, str]:
     """A paper with these pages, and its text; more: other values of its fields."""
     text, starts = "", []
     for page in pages:
@@ -40,14 +33,12 @@ def paper_of(file: str, *pages: str, **more: object) -> tuple[Paper, str]:
     paper = Paper(
         id=hashlib.sha256(file.encode()).hexdigest(),
         file=file,
-        title="",
-        authors=(),
-        year=None,
+        metadata=simple_metadata(**{name: more.pop(name) for name in _DESCRIBED & more.keys()}),
         pages=PageMap(tuple(starts), ("",) * len(pages)),
         length=len(text),
         chunks=1,
     )
-    return replace(paper, **more), text  # type: ignore[arg-type]
+    return replace(paper, **more), text
 
 
 def evidence_of(number: int, paper: Paper, text: str, score: float = 0.5) -> Evidence:

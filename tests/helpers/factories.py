@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from config import Settings
+from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
 from folio.ingest import chunking
+from folio.paper_metadata import simple_metadata
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
 from folio.text import tokenize
-from folio.types import Answer, Chunk, Evidence, Hit, NewPaper, PageMap, Paper, Sentence, SourceFile
+from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 from tests.helpers.paths import models_folder
 from tests.helpers.pdfs import save
@@ -58,7 +60,7 @@ def hits_on(*pages: str, file: str = "paper.pdf", title: str = "A Paper", size: 
     for page in pages:
         starts.append(at)
         at += len(page) + 2
-    paper = Paper(file, file, title, (), None, PageMap(tuple(starts), ("",) * len(pages)), len(text), 1)
+    paper = Paper(file, file, simple_metadata(title), PageMap(tuple(starts), ("",) * len(pages)), len(text), 1)
     size = size or len(text)
     return [
         Hit(Chunk(start + 1, file, start, min(start + size, len(text))), paper, text[start : start + size], 0.5)
@@ -129,7 +131,7 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     for name, title, pages in (("otters.pdf", "On Sea Otters", OTTERS), ("glaciers.pdf", "Ice of the Alps", GLACIERS)):
         (hit,) = hits_on(*pages, file=name)
         spans = chunking.split(hit.text, app.reading.chunk_size, app.reading.chunk_overlap)
-        paper = NewPaper(name, title, (), None, hit.text, hit.paper.pages, spans)
+        paper = NewPaper(name, simple_metadata(title), hit.text, hit.paper.pages, spans)
         ids = [chunking.chunk_id(name, start, end) for start, end in spans]
         vectors = embedder.embed_passages([hit.text[start:end] for start, end in spans])
         library.add(paper, SourceFile(str(folder / name), name, name), ids, vectors)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from folio.answer_types import Evidence
 from folio.evaluate import grounding_runner
 from folio.evaluate.grounding_runner import GroundingRun
 from folio.evaluate.labelled_answers import LabelledAnswer
 from folio.evaluate.statement_check import Statement, StatementOutcome
-from folio.types import Evidence
 
 LEFT_OUT = StatementOutcome("left out", "support")
 

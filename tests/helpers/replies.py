@@ -9,10 +9,10 @@ from typing import Any
 
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.layout import AnswerFormat
+from folio.answer_types import REFUSAL, Checking, Evidence, RejectedSentence, Sentence, Style
 from folio.errors import ModelFailed
 from folio.grounding.sentences import number_sentences
 from folio.protocols import Claim, Entailment, PromptStart
-from folio.types import REFUSAL, Checking, Evidence, RejectedSentence, Sentence, Style
 from tests.helpers.factories import evidence_on
 from tests.helpers.ollama_server import OllamaStandIn
 

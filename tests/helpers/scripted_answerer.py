@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from folio.answer_types import Answer, Checking, Citation, Evidence, RejectedSentence, Sentence, Style
 from folio.model_choice import ModelChoice
-from folio.types import Answer, Checking, Citation, Evidence, RejectedSentence, Sentence, Style
 
 Part = Sentence | RejectedSentence | Checking
 Script = Callable[[Sequence[Evidence]], Iterator[Part]]

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from folio.ingest.chunking import chunk_id, split
+from folio.paper_metadata import simple_metadata
 from folio.store.indexes import LIBRARY, Engine, update_indexes, writing
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap, SourceFile
@@ -36,7 +37,7 @@ class Store:
     def add(self, name: str, text: str, title: str = "") -> None:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         spans = split(text, 80, 20)
-        paper = NewPaper(sha256, title or name.title(), (), None, text, PageMap((0,), ("",)), spans)
+        paper = NewPaper(sha256, simple_metadata(title or name.title()), text, PageMap((0,), ("",)), spans)
         ids = [chunk_id(sha256, start, end) for start, end in spans]
         vectors = self.embedder.embed_passages([text[start:end] for start, end in spans])
         self.library.add(paper, SourceFile(f"/papers/{name}.pdf", f"{name}.pdf", sha256), ids, vectors)

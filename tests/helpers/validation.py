@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.validation import ValidationResult, Validator, parts_of
-from folio.types import Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style
 
 
 def check(

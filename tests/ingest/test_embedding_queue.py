@@ -15,6 +15,7 @@ import pytest
 from folio.errors import ModelError, PaperError
 from folio.ingest import embedding_queue
 from folio.ingest.embedding_queue import Added, EmbeddingQueue, PaperFile, embed_and_add
+from folio.paper_metadata import simple_metadata
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
@@ -34,7 +35,7 @@ def paper(name: str, *passages: str) -> PaperFile:
     for passage in passages:
         spans.append((len(text), len(text) + len(passage)))
         text += passage + " "
-    new = NewPaper(name, name, (), None, text, PageMap((0,), ("",)), tuple(spans))
+    new = NewPaper(name, simple_metadata(name), text, PageMap((0,), ("",)), tuple(spans))
     return SourceFile(f"/{name}.pdf", f"{name}.pdf", name), new
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from config import load_settings
+from folio.answer_types import REFUSAL
 from folio.errors import FolioError
 from folio.models.ollama import OllamaServer, server_url
-from folio.types import REFUSAL
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.paths import SAMPLE

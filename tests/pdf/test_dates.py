@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from folio.paper_metadata import Field
 from folio.pdf.dates import find_year
-from folio.pdf.front_matter import Field
 
 
 @pytest.mark.parametrize(

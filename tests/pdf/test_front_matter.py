@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 
 from benchmarks.front_matter import Verdict, compare
-from folio.pdf.front_matter import Field, FrontMatter, PersonName
+from folio.paper_metadata import Field, Metadata, PersonName
 from folio.pdf.front_text import find_abstract, find_venue
 from folio.pdf.identifiers import find_doi
 from folio.pdf.reader import read_pdf
@@ -29,8 +29,8 @@ XMP = (
 )
 
 
-def _read(path: Path, lines: list[Set], metadata: dict[str, str] | None = None) -> FrontMatter:
-    return read_pdf(front(path / "a.pdf", [lines], metadata)).front
+def _read(path: Path, lines: list[Set], metadata: dict[str, str] | None = None) -> Metadata:
+    return read_pdf(front(path / "a.pdf", [lines], metadata)).metadata
 
 
 def test_everything_from_the_page(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_metadata_that_names_a_line_of_the_page(tmp_path: Path) -> None:
 
 
 def test_nothing_is_found_on_an_empty_page(tmp_path: Path) -> None:
-    found = read_pdf(front(tmp_path / "a.pdf", [[Set(400, "12", 9)], body(60)])).front
+    found = read_pdf(front(tmp_path / "a.pdf", [[Set(400, "12", 9)], body(60)])).metadata
     assert (found.title, found.authors, found.doi, found.venue) == (Field(""), Field(()), Field(""), Field(""))
 
 
@@ -76,7 +76,7 @@ def test_an_xmp_packet(tmp_path: Path) -> None:
     document = pymupdf.open(tmp_path / "a.pdf")
     document.set_xml_metadata(XMP.format(title=TITLE))
     document.save(tmp_path / "b.pdf")
-    found = read_pdf(tmp_path / "b.pdf").front
+    found = read_pdf(tmp_path / "b.pdf").metadata
     assert found.title == Field(TITLE, "pdf metadata", False)
     assert [str(name) for name in found.authors.value] == ["Ada Lovelace", "Charles Babbage"]
     assert found.doi == Field("10.1234/looms.5", "pdf metadata", True)

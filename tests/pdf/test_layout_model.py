@@ -12,6 +12,7 @@ import pytest
 from folio import workers
 from folio.answer.evidence import gather
 from folio.errors import StoreMismatch
+from folio.paper_metadata import NO_METADATA
 from folio.pdf import layout_model
 from folio.pdf.layout_model import Letter, Region, page_text_by_region
 from folio.pdf.reader import read_pdf
@@ -161,7 +162,7 @@ def test_items_of_a_list_stay_together() -> None:
 
 def test_table_rows_are_recognised_when_evidence_grows() -> None:
     text = f"Before it.\n\nTable 1: Waders.\n\n{TABLE}\n\nAfter it there is more."
-    paper = Paper("p", "p.pdf", "", (), None, PageMap((0,), ("",)), len(text), 1)
+    paper = Paper("p", "p.pdf", NO_METADATA, PageMap((0,), ("",)), len(text), 1)
     at = text.index("|  Snipe")
     hit = Hit(Chunk(1, "p", at, at + 20), paper, text[at : at + 20], 1.0)
     [evidence] = gather([hit], lambda _, start, end: text[start:end], 1000).evidence

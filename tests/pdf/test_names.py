@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.pdf.front_matter import PersonName
+from folio.paper_metadata import PersonName
 from folio.pdf.names import MARK, clean_name, compose_accents, join_lines, names_in, split_name
 
 

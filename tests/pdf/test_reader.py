@@ -274,7 +274,7 @@ def test_front_matter_from_metadata_where_the_page_has_none(tmp_path: Path) -> N
     metadata = {"title": "Notes on the Engine", "author": "Lovelace, Ada and Menabrea, Luigi"}
     parsed = read_pdf(save(tmp_path / "a.pdf", [column(72, 72, "body", 30)], metadata=metadata))
     assert (parsed.title, parsed.authors) == ("Notes on the Engine", ("Ada Lovelace", "Luigi Menabrea"))
-    assert (parsed.front.title.origin, parsed.front.title.sure) == ("pdf metadata", False)
+    assert (parsed.metadata.title.origin, parsed.metadata.title.sure) == ("pdf metadata", False)
 
 
 def test_the_page_counts_for_more_than_metadata(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_the_page_counts_for_more_than_metadata(tmp_path: Path) -> None:
     parsed = read_pdf(_paper(tmp_path / "a.pdf", metadata))
     assert parsed.title == "On Engines That Weave Algebraic Patterns"
     assert parsed.authors == ("Ada Lovelace", "Charles Babbage")
-    assert (parsed.front.title.sure, parsed.front.authors.sure) == (False, False)
+    assert (parsed.metadata.title.sure, parsed.metadata.authors.sure) == (False, False)
 
 
 def test_an_affiliation_in_the_line_of_a_name(tmp_path: Path) -> None:

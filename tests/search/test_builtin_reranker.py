@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from folio.models.minilm import BuiltinEmbedder
+from folio.paper_metadata import simple_metadata
 from folio.protocols import Reranker
 from folio.search.builtin_reranker import LATE_INTERACTION_TOP_N, BuiltinReranker
 from folio.search.retriever import reranked
@@ -55,7 +56,7 @@ def test_a_rare_word_counts_for_more_than_common_ones() -> None:
 
 def test_the_title_is_read_with_the_passage() -> None:
     (hit,) = one_page_hits("Urchins are what they eat.")
-    hits = [hit, replace(hit, paper=replace(hit.paper, title="On Sea otters"))]
+    hits = [hit, replace(hit, paper=replace(hit.paper, metadata=simple_metadata("On Sea otters")))]
     weights = even_weights(QUESTION)
     assert builtin().scores(QUESTION, hits, weights) == [
         pytest.approx((20 / 3 + 1 / 3) / 23, abs=1e-6),

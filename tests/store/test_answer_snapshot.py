@@ -14,24 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio import workers
+from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence, Style
 from folio.store.answer_snapshot import restore, snapshot_of
 from folio.store.library import Library
-from folio.types import (
-    Answer,
-    Chunk,
-    Citation,
-    Evidence,
-    Hit,
-    NewPaper,
-    PageMap,
-    Paper,
-    RejectedSentence,
-    Section,
-    Sentence,
-    SourceFile,
-    Style,
-    Vectors,
-)
+from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile, Vectors
 from tests.helpers.answers import ANSWER, ICE_PAPER, ICE_TEXT, MELT_PAPER, MELT_TEXT, REFUSED, REPORT
 from tests.helpers.fakes import hashing_app, make_pdf, read_here
 
@@ -41,9 +27,7 @@ PAPERS = (ICE_PAPER, MELT_PAPER)
 
 def land(library: Library, paper: Paper, text: str) -> None:
     """A paper as one passage."""
-    new = NewPaper(
-        paper.id, paper.title, paper.authors, paper.year, text, paper.pages, ((0, len(text)),), arxiv=paper.arxiv
-    )
+    new = NewPaper(paper.id, paper.metadata, text, paper.pages, ((0, len(text)),))
     vector: Vectors = np.zeros((1, 4), dtype=np.float32)
     library.add(new, SourceFile(f"/papers/{paper.file}", paper.file, paper.id), [PAPERS.index(paper) + 1], vector)
 
@@ -207,7 +191,7 @@ def test_an_answer_is_not_restored_if_a_page_now_ends_in_its_quote(other: Librar
     other.drop(f"/papers/{ICE_PAPER.file}")
     again = replace(ICE_PAPER, pages=PageMap((0, 10), ("", "")))
     vector: Vectors = np.zeros((1, 4), dtype=np.float32)
-    new = NewPaper(again.id, again.title, again.authors, again.year, ICE_TEXT, again.pages, ((0, len(ICE_TEXT)),))
+    new = NewPaper(again.id, again.metadata, ICE_TEXT, again.pages, ((0, len(ICE_TEXT)),))
     other.add(new, SourceFile("/papers/again.pdf", "again.pdf", again.id), [1], vector)
     land(other, MELT_PAPER, MELT_TEXT)
     assert restore(snapshot_of(ANSWER), other) is None

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from folio import workers
+from folio.answer_types import Answer
 from folio.errors import NotKnown, StoreBusy, StoreMissing
 from folio.store.conversations import Conversations, Turn
 from folio.store.database import Database
 from folio.store.library import Library
 from folio.store.migrations import STEPS
 from folio.store.query_log import LogEntry, QueryLog
-from folio.types import Answer
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 

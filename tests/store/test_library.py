@@ -17,6 +17,7 @@ import pytest
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
+from folio.paper_metadata import simple_metadata
 from folio.sections import PaperSection, SectionMap
 from folio.store.digests import text_hash
 from folio.store.library import Library
@@ -39,10 +40,9 @@ SECTIONS = (
 
 def _paper(letter: str, text: str = TEXT, spans: Sequence[tuple[int, int]] = SPANS) -> NewPaper:
     pages = PageMap((0, 17, 45), ("i", "", "3"))
-    people = ("A. Uthor", "B. Writer")
-    about = f"Title {letter}", people, 2024
+    about = simple_metadata(f"Title {letter}", ("A. Uthor", "B. Writer"), 2024, "2301.01234v2")
     sections = SECTIONS if text.startswith(TEXT) else ()
-    return NewPaper(letter * 64, *about, text, pages, tuple(spans), ("odd",), "2301.01234v2", sections)
+    return NewPaper(letter * 64, about, text, pages, tuple(spans), ("odd",), sections)
 
 
 def _file(name: str, letter: str) -> SourceFile:

@@ -15,11 +15,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
+from folio.answer_types import REFUSAL
 from folio.store.bm25_index import TantivyIndex
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, QueryLog
-from folio.types import REFUSAL
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
 from tests.helpers import fakes

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from folio.answer_types import SUMMARY, Answer, Section, Sentence
 from folio.schema import answer_json
 from folio.shown_text import one_line, statement_lines
-from folio.types import SUMMARY, Answer, Section, Sentence
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
     ANSWER,

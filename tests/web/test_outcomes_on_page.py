@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Browser, expect
 
-from folio.types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence
+from folio.answer_types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence
 from tests.helpers.browser import PHONE, Tab, chromium
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app

@@ -1,0 +1,206 @@
+"""The frozen dataclasses of an answer: evidence, citations, sentences. Each checks its own contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from folio.shown_text import citation_mark, page_words
+from folio.types import Hit, Paper, require
+
+REFUSAL = "Not found in the provided papers."
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The span [start, end) of a paper's text that an answer may cite as [number]: hits, joined and widened."""
+
+    number: int  # from 1
+    paper: Paper
+    start: int
+    end: int
+    text: str
+    hits: tuple[Hit, ...]  # the hits it was built from, best first; never empty
+
+    def __post_init__(self) -> None:
+        require(self.number >= 1, "evidence is numbered from 1")
+        require(0 <= self.start < self.end <= self.paper.length, "evidence lies in its paper's text")
+        require(len(self.text) == self.end - self.start, "evidence has the text of its span")
+        require(bool(self.hits), "evidence comes from a hit")
+
+    @property
+    def score(self) -> float:
+        return self.hits[0].score
+
+    @property
+    def pages(self) -> tuple[int, int]:
+        """First and last physical page."""
+        return self.paper.pages.pages_of(self.start, self.end)
+
+    @property
+    def where(self) -> str:
+        """Its pages in words: "p. 3" or "pp. 3–4"."""
+        return page_words(self.pages)
+
+    @property
+    def section(self) -> str:
+        return self.paper.sections.shown(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A verbatim quote and its page: the span [start, end) of the paper's text.
+
+    The page is computed from the span, so the two cannot disagree.
+    """
+
+    paper: Paper
+    start: int
+    end: int
+    quote: str
+    evidence: int  # number of the evidence that contains it
+    support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
+
+    def __post_init__(self) -> None:
+        require(0 <= self.start < self.end <= self.paper.length, "a quote lies in its paper's text")
+        require(len(self.quote) == self.end - self.start, "a quote has the length of its span")
+        require(self.quote == self.quote.strip(), "a quote has no space around it")
+        first, last = self.paper.pages.pages_of(self.start, self.end)
+        require(first == last, "a quote stands on one page")
+        require(0 < self.support <= 1, "support is above 0 and at most 1")
+
+    @property
+    def page(self) -> int:
+        """Physical, from 1."""
+        return self.paper.pages.page_at(self.start)
+
+    @property
+    def label(self) -> str:
+        """The label printed on the page, or its number if the file states none."""
+        return self.paper.pages.label(self.page)
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Start and end of the quote in the text of its page, in characters."""
+        begins, _ = self.paper.pages.bounds(self.page, self.paper.length)
+        return self.start - begins, self.end - begins
+
+    @property
+    def section(self) -> str:
+        return self.paper.sections.shown(self.start, self.end)
+
+    @property
+    def shown(self) -> str:
+        """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
+        return citation_mark(self.paper.key, self.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Where a sentence of a report belongs. A sentence of a plain answer has neither heading nor subheading.
+
+    Written as one string, in JSON and in the library: "Summary", "Analysis", "Analysis/Melt", "".
+    """
+
+    heading: Literal["", "Summary", "Analysis"] = ""
+    subheading: str = ""
+
+    def __post_init__(self) -> None:
+        require(self.heading in ("", "Summary", "Analysis"), "a section is of the summary or of the analysis")
+        require(bool(self.heading) or not self.subheading, "a subheading belongs to a heading")
+
+    @classmethod
+    def parse(cls, written: str) -> Section:
+        """The section written as this string. Raises ValueError for an unknown heading."""
+        heading, _, subheading = written.partition("/")
+        return cls(cast(Literal["", "Summary", "Analysis"], heading), subheading)
+
+    def __str__(self) -> str:
+        return f"{self.heading}/{self.subheading}" if self.subheading else self.heading
+
+
+SUMMARY, ANALYSIS = Section("Summary"), Section("Analysis")
+
+
+# quoted: the paper's words, or nearly. reworded: a model's words, to be shown with a mark and beside their quote.
+Outcome = Literal["quoted", "reworded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One statement of an answer with its citations; it may be a list or lines of code."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    against: tuple[Citation, ...] = ()  # quotes from other papers that disagree with it
+    section: Section = Section()  # of a report
+    outcome: Outcome = "quoted"
+    verified_by: str = ""  # the verifier that agreed with a reworded statement; "" if none ran
+    instead_of: str = ""  # a model's statement that was left out, and whose place this quote takes
+
+    def __post_init__(self) -> None:
+        require(bool(self.text.strip()), "a sentence has words")
+        require(bool(self.citations), "a sentence has a citation")
+        require(
+            self.outcome == "quoted" or all(citation.support < 1 for citation in self.citations),
+            "only a quoted sentence has support 1",
+        )
+        require(self.outcome == "quoted" or not self.instead_of, "what takes the place of a statement is a quote")
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedSentence:
+    """A statement that a model wrote and that is left out, because the evidence does not support it."""
+
+    text: str
+    reason: str  # in words; sent to the model, which gets one retry
+    rule: str = ""  # the name of the rule that it fell to
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """So many statements are waiting for their verifier; those that pass are shown when they are through."""
+
+    count: int
+
+
+Style = Literal["plain", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer as shown: sentences that each cite a page of the evidence, or a refusal without any."""
+
+    question: str
+    standalone_question: str  # the follow-up, rewritten so that it stands alone
+    sentences: tuple[Sentence, ...]
+    evidence: tuple[Evidence, ...] = ()  # the evidence given to the answerer
+    dropped: int = 0  # sentences of the model that no evidence supports
+    notice: str = ""  # a remark to show with it, such as that it was cut short
+    style: Style = "plain"
+    left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in dropped; () for an answer of an older Folio
+    model_failed: bool = False  # the model's server failed; what is shown is what there was before, or quotes
+
+    def __post_init__(self) -> None:
+        require(len(self.left_out) in (0, self.dropped), "dropped counts the statements that are left out")
+        numbers = [evidence.number for evidence in self.evidence]
+        require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
+        for citation in self.citations:
+            require(1 <= citation.evidence <= len(numbers), "a citation is of evidence that there is")
+            source = self.evidence[citation.evidence - 1]
+            at = citation.start - source.start
+            require(source.paper == citation.paper, "a citation is of its evidence's paper")
+            require(at >= 0 and source.text.startswith(citation.quote, at), "a quote stands in its evidence")
+
+    @property
+    def refused(self) -> bool:
+        return not self.sentences
+
+    @property
+    def text(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences) or REFUSAL
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """Every citation once, in the order of the answer, including those that disagree."""
+        return tuple(dict.fromkeys(c for sentence in self.sentences for c in (*sentence.citations, *sentence.against)))

@@ -1,0 +1,155 @@
+"""What is known about a paper: title, authors, year, venue, identifiers; each field with its origin. Pure.
+
+Several sources may speak of one paper: its own PDF, a bibliography, Zotero, a person. Each is kept as it is, as a
+layer; what is shown takes every field from the first source of SOURCES that has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+ValueT = TypeVar("ValueT")
+
+# Who says so, the most trusted first
+Source = Literal["person", "zotero", "bibliography", "pdf"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+# Where a field was read. Of a PDF: on the first pages, in its metadata (Info and XMP), in an identifier (an arXiv id
+# has the year), in the dates of the cited works and of the file, in the file's name. "" is a field that was not found.
+Origin = Literal[
+    "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
+    "bibliography", "zotero", "person",
+]  # fmt: skip
+_ORIGINS: tuple[str, ...] = get_args(Origin)
+_VERSION = re.compile(r"v\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Generic[ValueT]):
+    """A value, where it was read, and whether it can be cited without a person looking at it.
+
+    An empty value with an origin is one that a person has emptied.
+    """
+
+    value: ValueT
+    origin: Origin = ""
+    sure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PersonName:
+    """A name in two parts. An organisation, or a person with one name, has only a family name."""
+
+    family: str
+    given: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.given} {self.family}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The fields of a paper. A field that is not known is "", () or None, and is not sure."""
+
+    title: Field[str] = Field("")
+    authors: Field[tuple[PersonName, ...]] = Field(())
+    year: Field[int | None] = Field(None)
+    venue: Field[str] = Field("")  # the journal, the conference, the university
+    doi: Field[str] = Field("")  # without a resolver's address: "10.21105/jose.00013"
+    arxiv: Field[str] = Field("")  # with its version if known: "2301.01234v2"
+    abstract: Field[str] = Field("")
+    kind: Field[str] = Field("")  # a CSL type: "article-journal", "paper-conference", "thesis"
+    volume: Field[str] = Field("")
+    issue: Field[str] = Field("")
+    pages: Field[str] = Field("")  # in its venue: "137–150"
+    publisher: Field[str] = Field("")
+    url: Field[str] = Field("")
+    citation_key: Field[str] = Field("")  # as a person's own bibliography calls it: "ongaro2014"
+    tags: Field[tuple[str, ...]] = Field(())
+    collections: Field[tuple[str, ...]] = Field(())  # with the collections above each: "Systems/Consensus"
+    # Its attachment in Zotero: "library/items/KEY", "groups/12/items/KEY"
+    zotero: Field[str] = Field("")
+
+    @property
+    def printed_year(self) -> int | None:
+        """The year, unless it is only guessed from the works that the paper cites."""
+        return None if self.year.origin == "cited works" else self.year.value
+
+    def known(self) -> dict[str, Field[Any]]:
+        """The fields that were found, by name."""
+        return {name: field for name in FIELDS if (field := getattr(self, name)).origin}
+
+
+FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Metadata))
+NO_METADATA = Metadata()
+
+
+def merged(layers: Mapping[Source, Metadata]) -> Metadata:
+    """Every field from the most trusted source that has it."""
+    found: dict[str, Field[Any]] = {}
+    for source in reversed(SOURCES):
+        found |= layers.get(source, NO_METADATA).known()
+    return Metadata(**found)
+
+
+def simple_metadata(
+    title: str = "", authors: Sequence[str] = (), year: int | None = None, arxiv: str = "", origin: Origin = "page"
+) -> Metadata:
+    """Metadata of these values, none of them sure; the last word of a name is taken for the family's."""
+    names = [author.rpartition(" ") for author in authors]
+    people = tuple(PersonName(family, given) for given, _, family in names)
+    given_values: dict[str, Any] = {"title": title, "authors": people, "year": year, "arxiv": arxiv}
+    return Metadata(**{name: Field(value, origin) for name, value in given_values.items() if value})
+
+
+def without_version(arxiv: str) -> str:
+    """An arXiv identifier without its version: "2301.01234"."""
+    return _VERSION.sub("", arxiv)
+
+
+def to_json(metadata: Metadata) -> dict[str, dict[str, Any]]:
+    """The known fields as JSON values: {"year": {"value": 2014, "origin": "page", "sure": true}}."""
+    return {
+        name: {"value": _plain(field.value), "origin": field.origin, "sure": field.sure}
+        for name, field in metadata.known().items()
+    }
+
+
+def from_json(written: Mapping[str, Any]) -> Metadata:
+    """What `to_json` wrote. Raises ValueError, TypeError, KeyError for anything else."""
+    return Metadata(**{name: _field(name, **written[name]) for name in written})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [[each.family, each.given] if isinstance(each, PersonName) else each for each in value]
+    return value
+
+
+def _field(name: str, *, value: Any, origin: Any, sure: Any) -> Field[Any]:
+    if name not in FIELDS or origin not in _ORIGINS or not origin or type(sure) is not bool:
+        raise ValueError("a field of a paper's metadata cannot be read")
+    default = getattr(NO_METADATA, name).value
+    if name == "authors":
+        value = tuple(PersonName(*(_text(part) for part in parts)) for parts in value)
+    elif isinstance(default, tuple):
+        value = tuple(map(_text, value))
+    elif name == "year":
+        if value is not None and type(value) is not int:
+            raise ValueError("a year cannot be read")
+    else:
+        value = _text(value)
+    return Field(value, origin, sure)
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError("a field of a paper's metadata is no text")
+    return value
+
+
+def with_origin(metadata: Metadata, origin: Origin) -> Metadata:
+    """The same values as this source says them: sure, and also the empty ones if they were known."""
+    return replace(metadata, **{name: Field(field.value, origin, True) for name, field in metadata.known().items()})

@@ -1,0 +1,50 @@
+"""Writes a paper into the tables of the library, each row with its digest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, astuple
+from datetime import UTC, datetime
+
+from folio.store import metadata_layers, rows
+from folio.store.database import Database
+from folio.store.digests import row_digest, text_crc
+from folio.types import NewPaper
+
+# Columns of papers that the table metadata has taken over
+_IN_METADATA = {"title": "", "authors": "[]", "year": None}
+
+
+def insert(database: Database, paper: NewPaper, generation: int) -> None:
+    """Insert a paper with its text, sections and metadata; the caller adds its file, chunks and vectors."""
+    about = {
+        "id": paper.id,
+        **_IN_METADATA,
+        "starts": json.dumps(paper.pages.starts),
+        "labels": json.dumps(paper.pages.labels),
+        "length": len(paper.text),
+        "problems": json.dumps(paper.problems),
+        "arxiv": "",
+        "added": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    database.execute(
+        "INSERT INTO papers VALUES (:id, :title, :authors, :year, :text, :length, :starts, :labels, :problems,"
+        " :added, :generation, :arxiv)",
+        **about,
+        text=paper.text,
+        generation=generation,
+    )
+    crc = text_crc(paper.text)
+    database.execute(
+        "INSERT INTO paper_digests VALUES (:paper, :text, :about, :sections)",
+        paper=paper.id,
+        text=crc,
+        about=row_digest("papers", *about.values(), len(paper.spans), crc),
+        sections=rows.sections_digest(paper.id, crc, map(astuple, paper.sections)),
+    )
+    metadata_layers.write(database, paper.id, "pdf", paper.metadata)
+    rows.require_tree(paper.sections, len(paper.text), "the list of sections")
+    database.execute_many(
+        "INSERT INTO sections VALUES (:paper, :start, :end, :level, :number, :title, :kind)",
+        [{"paper": paper.id, **asdict(section)} for section in paper.sections],
+    )
