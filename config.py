@@ -86,6 +86,12 @@ class Settings(BaseSettings):
     checkout's `.env`."""
     EMBED_MODEL: str = "nomic-embed-text"
     """The embedding model on Ollama."""
+    EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
+    """What EMBED_MODEL reads before a question. `auto` takes what its makers say, for the models that Folio knows, and
+    nothing for others; `none` is nothing; anything else is used to the letter, in quotes if it ends in a space:
+    `"query: "`."""
+    EMBED_PASSAGE_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
+    """The same before a passage. Another one needs a new index."""
     LLM_MODEL: str = "llama3.1:8b"
     """The chat model on Ollama."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"

@@ -54,9 +54,10 @@ class App:
         return ModelChoice(self.settings, self.notice)
 
     def at_a_glance(self) -> App:
-        """The same app with a short time limit for Ollama, to see what is ready."""
+        """The same app with a short time limit for Ollama, to see what is ready. It gives no notices."""
         patience = min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)
-        return replace(self, settings=self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": patience}))
+        settings = self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": patience})
+        return replace(self, settings=settings, notice=lambda text: None)
 
     def over(self, papers: Path, store: Path) -> App:
         """The same app over another folder of papers, with another store."""

@@ -121,8 +121,6 @@ class ModelChoice:
 
         Raises ModelError when the embedder that the settings name cannot be used.
         """
-        from folio.models.ollama_embedder import OllamaEmbedder
-
         choice = self.settings.EMBEDDER
         if choice == "auto":
             choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
@@ -130,8 +128,33 @@ class ModelChoice:
                 pull = f"run `ollama pull {self.settings.EMBED_MODEL}`"
                 self._stand_ins["the embedder"] = f"{pull} and `python ingest.py --rebuild`"
         if choice == "ollama":
-            return OllamaEmbedder(self.server, self.settings.EMBED_MODEL, self.settings.EMBED_BATCH)
+            return self._ollama_embedder()
         return self.meaning
+
+    def _ollama_embedder(self) -> Embedder:
+        """Raises ModelError."""
+        from folio.models.ollama_embedder import OllamaEmbedder
+
+        settings = self.settings
+        found = OllamaEmbedder(
+            self.server,
+            settings.EMBED_MODEL,
+            settings.EMBED_BATCH,
+            query_prefix=_prefix(settings.EMBED_QUERY_PREFIX),
+            passage_prefix=_prefix(settings.EMBED_PASSAGE_PREFIX),
+        )
+        if found.prefixes_unknown and settings.EMBED_MODEL not in self._noted:
+            self._noted.add(settings.EMBED_MODEL)
+            self.notice(
+                f"Folio does not know what {settings.EMBED_MODEL} reads before a question and a passage. If its card"
+                " names prefixes, set EMBED_QUERY_PREFIX and EMBED_PASSAGE_PREFIX; if it needs none, set one to none."
+            )
+        return found
+
+    @cached_property
+    def _noted(self) -> set[str]:
+        """The embedding models about which the notice was given."""
+        return set()
 
     def _ollama_embeds(self) -> bool:
         """Whether a new store can be made with Ollama."""
@@ -280,6 +303,11 @@ class ModelChoice:
     def _nli_verifiers(self) -> dict[Path, NliVerifier]:
         """By folder. They are kept: loading one takes seconds."""
         return {}
+
+
+def _prefix(chosen: str) -> str | None:
+    """A prefix as a setting gives it; None for the model's own."""
+    return {"auto": None, "none": ""}.get(chosen.strip().casefold(), chosen)
 
 
 def _no_files(name: str, otherwise: str) -> ModelMissing:

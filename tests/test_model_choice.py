@@ -16,7 +16,7 @@ from folio.models.nli_cross_encoder import NliVerifier
 from folio.protocols import Claim, PromptStart, Verifier
 from folio.search.builtin_reranker import BuiltinReranker
 from tests.helpers.cross_encoders import save_cross_encoder
-from tests.helpers.ollama_models import LLAMA
+from tests.helpers.ollama_models import LLAMA, NOMIC
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 
@@ -44,6 +44,29 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
     (notice,) = notices
     assert "reranker" in notice
     assert "run `make models`" in notice
+
+
+def test_an_embedder_with_unknown_prefixes_is_noted_once(tmp_path: Path) -> None:
+    notices: list[str] = []
+
+    def chosen(url: str, model: str, **more: str) -> ModelChoice:
+        found = settings(tmp_path, OLLAMA_HOST=url, EMBEDDER="ollama", EMBED_MODEL=model, **more)
+        return ModelChoice(found, notices.append)
+
+    with OllamaStandIn() as server:
+        for model in ("odd/model:latest", "all-minilm:latest"):
+            server.models[model] = replace(NOMIC, name=model)
+        chosen(server.url, "nomic-embed-text").embedder("")
+        chosen(server.url, "all-minilm").embedder("")
+        for prefix in ("none", "query: "):
+            chosen(server.url, "odd/model", EMBED_QUERY_PREFIX=prefix).embedder("").embed_query("ice")
+        assert notices == []
+        assert server.embedded() == ["ice", "query: ice"]
+        odd = chosen(server.url, "odd/model")
+        assert odd.embedder("").identity() == odd.embedder("ollama").identity()
+    (notice,) = notices
+    assert notice.startswith("Folio does not know what odd/model reads before a question and a passage.")
+    assert "EMBED_QUERY_PREFIX and EMBED_PASSAGE_PREFIX" in notice
 
 
 NLI = "nobody/nli-model"

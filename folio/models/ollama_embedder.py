@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.errors import ContextTooSmall, OllamaError
+from folio.models.embedding_prefixes import NONE, known_prefixes
 from folio.models.ollama import ModelInfo, OllamaServer, client_kwargs
 from folio.models.ollama_errors import is_transient, translate
 from folio.types import Vectors
@@ -18,14 +19,12 @@ from folio.types import Vectors
 if TYPE_CHECKING:
     from ollama import Client
 
-# nomic-embed-text is trained with these prefixes and ranks worse without them (see its model card).
-NOMIC_PREFIXES = ("search_document: ", "search_query: ")
-
 # Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no text is sent that
 # could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
 MAX_WINDOW = 2048  # tokens: the limit of nomic-embed-text, and enough for any passage
 UNKNOWN_WINDOW = 512  # tokens, for a model that does not state its context length: BERT's limit
-RESERVE = 48  # tokens kept free for the prefix and the special tokens at both ends
+RESERVE = 48  # tokens kept free for the prefix and the special tokens at both ends; more for a long prefix
+SPECIAL = 8  # tokens at both ends, at most
 MAX_WAIT_S = 8.0
 
 
@@ -38,22 +37,35 @@ class OllamaEmbedder:
     """
 
     def __init__(
-        self, server: OllamaServer, model: str, batch: int, retries: int = 4, first_wait_s: float = 0.5
+        self,
+        server: OllamaServer,
+        model: str,
+        batch: int,
+        retries: int = 4,
+        first_wait_s: float = 0.5,
+        *,
+        query_prefix: str | None = None,
+        passage_prefix: str | None = None,
     ) -> None:
         """Asks the server about the model. Raises as OllamaServer.require_local does, and ContextTooSmall.
 
         batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
-        before the first retry; each further wait is twice as long, up to MAX_WAIT_S.
+        before the first retry; each further wait is twice as long, up to MAX_WAIT_S. query_prefix, passage_prefix: put
+        before each text; None takes what the model was trained with (embedding_prefixes.py).
         """
         self._server = server
         self._batch = batch
         self._retries = retries
         self._first_wait_s = first_wait_s
         self._model = server.require_local(model, "embedding")
+        known = known_prefixes(self._model.name)
+        # Whether nothing says what the model is to read before a text.
+        self.prefixes_unknown = known is None and query_prefix is None and passage_prefix is None
+        self._query_prefix = (known or NONE).query if query_prefix is None else query_prefix
+        self._passage_prefix = (known or NONE).passage if passage_prefix is None else passage_prefix
         self._window = _window(self._model)
-        self._part_bytes = self._window - RESERVE
-        is_nomic = self._model.name.rpartition("/")[2].startswith("nomic-embed")
-        self._passage_prefix, self._query_prefix = NOMIC_PREFIXES if is_nomic else ("", "")
+        self._part_bytes = self._room(self._passage_prefix)
+        self._query_bytes = self._room(self._query_prefix)
         self.name = f"{self._model.name} (Ollama)"
 
     @cached_property
@@ -82,17 +94,27 @@ class OllamaEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
-        return self._embed(texts, self._passage_prefix)
+        return self._embed(texts, self._passage_prefix, self._part_bytes)
 
     def embed_query(self, text: str) -> Vectors:
         """Shape (dimension,), of unit length. Raises ModelError."""
-        row: Vectors = self._embed([text], self._query_prefix)[0]
+        row: Vectors = self._embed([text], self._query_prefix, self._query_bytes)[0]
         return row
 
-    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+    def _room(self, prefix: str) -> int:
+        """The bytes of a text that certainly fit into the window after a prefix. Raises ContextTooSmall."""
+        room = self._window - max(RESERVE, len(prefix.encode(errors="replace")) + SPECIAL)
+        if room <= 0:
+            raise ContextTooSmall(
+                f"{self._model.name} reads {self._window} tokens, which a prefix of {len(prefix)} characters fills.",
+                "Make EMBED_QUERY_PREFIX and EMBED_PASSAGE_PREFIX shorter, or choose another EMBED_MODEL.",
+            )
+        return room
+
+    def _embed(self, texts: Sequence[str], prefix: str, part_bytes: int) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        parts_by_text = [list(_parts(text, self._part_bytes)) for text in texts]
+        parts_by_text = [list(_parts(text, part_bytes)) for text in texts]
         parts = [part for of_text in parts_by_text for part in of_text]
         rows = np.concatenate(
             [

@@ -57,6 +57,56 @@ def test_other_models_have_no_prefix(ollama_server: OllamaStandIn, make: Make) -
     assert make("me/nomic-embed-text-v2-moe").identity()["query_prefix"] == "search_query: "
 
 
+@pytest.mark.parametrize(
+    ("model", "passage", "query"),
+    [
+        ("mxbai-embed-large", "one", "Represent this sentence for searching relevant passages: two"),
+        ("embeddinggemma:300m", "title: none | text: one", "task: search result | query: two"),
+        ("me/multilingual-e5-base", "passage: one", "query: two"),
+        (
+            "hf.co/Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0",
+            "one",
+            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:two",
+        ),
+        ("somebody/embedder", "one", "two"),
+    ],
+)
+def test_a_model_reads_what_its_makers_say(
+    ollama_server: OllamaStandIn, make: Make, model: str, passage: str, query: str
+) -> None:
+    tagged = model if ":" in model else f"{model}:latest"
+    ollama_server.models[tagged] = replace(NOMIC, name=tagged)
+    embedder = make(model)
+    embedder.embed_passages(["one"])
+    embedder.embed_query("two")
+    assert ollama_server.embedded() == [passage, query]
+    assert embedder.prefixes_unknown == (model == "somebody/embedder")
+    identity = embedder.identity()
+    assert identity["passage_prefix"] == passage.removesuffix("one")
+    assert identity["query_prefix"] == query.removesuffix("two")
+
+
+def test_given_prefixes_are_used_to_the_letter(ollama_server: OllamaStandIn, make: Make) -> None:
+    for given in ({"query_prefix": "Q>"}, {"passage_prefix": "P> "}, {"query_prefix": "", "passage_prefix": ""}):
+        embedder = make(**given)
+        embedder.embed_passages(["one"])
+        embedder.embed_query("two")
+        assert not embedder.prefixes_unknown
+    assert ollama_server.embedded() == ["search_document: one", "Q>two", "P> one", "search_query: two", "one", "two"]
+
+
+def test_a_long_prefix_fits_with_its_text(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.count_tokens = lambda text: len(text.encode()) + 2  # the worst that a tokenizer can do
+    ollama_server.models["qwen3-embedding:latest"] = replace(NOMIC, name="qwen3-embedding:latest", context_length=512)
+    embedder = make("qwen3-embedding")
+    embedder.embed_query("ice " * 130)
+    embedder.embed_passages(["ice " * 130])
+    assert ollama_server.cut == []
+    assert embedder.identity()["part_bytes"] == "464"  # nothing is put before a passage
+    with pytest.raises(ContextTooSmall, match="which a prefix of 600 characters fills"):
+        make("qwen3-embedding", passage_prefix="x" * 600)
+
+
 def test_identity(ollama_server: OllamaStandIn, make: Make) -> None:
     embedder = make()
     assert embedder.name == "nomic-embed-text:latest (Ollama)"

@@ -20,6 +20,8 @@ OLD = {name: value for name, value in MADE.items() if name != "weights"}  # by a
         (MADE, MADE | {"weights": "a+b", "digest": "manifest 2"}, ["weights"]),  # with an adapter
         (MADE, MADE | {"part_bytes": "976", "digest": "manifest 2"}, ["part_bytes"]),  # the parameter num_ctx
         (MADE, MADE | {"model": "n:latest"}, ["model"]),
+        (MADE | {"passage_prefix": ""}, MADE | {"passage_prefix": "passage: "}, ["passage_prefix"]),
+        (MADE | {"query_prefix": ""}, MADE | {"query_prefix": "query: "}, []),  # the store holds no question
         (OLD, MADE, []),
         (OLD, MADE | {"digest": "manifest 2"}, ["digest"]),  # nothing tells whether the weights are the same
         (OLD, OLD, []),
