@@ -1,6 +1,7 @@
 """Ask the papers.
 
 python query.py "What is a zero trust architecture?"     one question
+python query.py what is zero trust                       the same, typed in a hurry
 python query.py                                          a chat with follow-ups
 python query.py --verify "What is zero trust?"           and open the cited pages
 python query.py --style report "What is zero trust?"     a summary, an analysis, the papers cited

@@ -20,6 +20,7 @@ from folio.models.onnx_cache import GRAPHS
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder, Verifier
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.retriever import Retriever
+from folio.store.daily_notice import is_first_today
 from folio.types import Notice
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class ModelChoice:
 
     @cached_property
     def _stand_ins(self) -> dict[str, str]:
-        """Built-in model in use -> how to get a better one."""
+        """Built-in model in use -> how to get a better one, as a clause."""
         return {}
 
     @property
@@ -71,12 +72,14 @@ class ModelChoice:
         return [with_commands(text) for text in dict.fromkeys(self._stand_ins.values())]
 
     def announce(self) -> None:
-        """Print once, in one line, which built-in models are in use and how to get better ones."""
-        if self._stand_ins:
-            self.notice(
-                f"Using built-in models: {', '.join(self._stand_ins)}. For better answers: {'; '.join(self.better)}."
-            )
-            self._stand_ins.clear()
+        """Say once a day for each index, in one line, that built-in models are in use and how to get better ones."""
+        ways = self.better
+        self._stand_ins.clear()
+        if not ways or not is_first_today(self.settings.VECTORSTORE_DIR):
+            return
+        way = "start Ollama" if any(way.startswith("start Ollama") for way in ways) else "; ".join(ways)
+        doctor = with_commands("`python query.py --doctor`")
+        self.notice(f"Using built-in models. For better answers, {way} ({doctor} shows how).")
 
     # Ollama's models
 

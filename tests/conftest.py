@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from folio.store import indexes
+from folio.store import daily_notice, indexes
 from folio.store.library import Library
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
@@ -96,4 +96,7 @@ def two_papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def ready(two_papers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
     """A desk with two papers in its index, to ask and not to change."""
-    return CliRunner(two_papers, monkeypatch, capsys)
+    desk = CliRunner(two_papers, monkeypatch, capsys)
+    for mark in desk.store.glob(f"{daily_notice.PREFIX}*"):
+        mark.unlink()  # as on a new day
+    return desk

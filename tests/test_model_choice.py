@@ -29,7 +29,8 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
     notices: list[str] = []
 
     def app(choice: str) -> ModelChoice:
-        return ModelChoice(settings(tmp_path, RERANKER=choice, CROSS_ENCODER="nobody/has-this"), notices.append)
+        chosen = settings(tmp_path, RERANKER=choice, CROSS_ENCODER="nobody/has-this", VECTORSTORE_DIR=str(tmp_path))
+        return ModelChoice(chosen, notices.append)
 
     assert app("none").reranker() is None
     assert isinstance(app("builtin").reranker(), BuiltinReranker)
@@ -41,9 +42,28 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
     automatic = app("auto")
     assert isinstance(automatic.reranker(), BuiltinReranker)
     automatic.announce()
-    (notice,) = notices
-    assert "reranker" in notice
-    assert "run `make models`" in notice
+    told = "Using built-in models. For better answers, run `make models` (`python query.py --doctor` shows how)."
+    assert notices == [told]
+    automatic.reranker()
+    automatic.announce()
+    again = app("auto")  # in another process, say
+    again.reranker()
+    assert again.better == ["run `make models`"]
+    again.announce()
+    assert notices == [told]
+
+
+def test_without_a_server_the_notice_says_to_start_one(tmp_path: Path) -> None:
+    notices: list[str] = []
+    store = str(tmp_path / "not made yet")
+    chosen = settings(tmp_path, OLLAMA_HOST=closed_url(), CROSS_ENCODER="nobody/has-this", VECTORSTORE_DIR=store)
+    models = ModelChoice(chosen, notices.append)
+    models.reranker()
+    models.embedder("")
+    models.announce()
+    told = "Using built-in models. For better answers, start Ollama (`python query.py --doctor` shows how)."
+    assert notices == [told]
+    assert models.better == []
 
 
 def test_an_embedder_with_unknown_prefixes_is_noted_once(tmp_path: Path) -> None:

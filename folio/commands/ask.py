@@ -32,7 +32,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         description="Ask the papers in the index. Without a question, a chat begins.",
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
-    found.add_argument("question", nargs="?", help="what you want to know")
+    found.add_argument("question", nargs="*", help="what you want to know; it needs no quotes")
     found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
     found.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
     found.add_argument(
@@ -62,7 +62,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
-    arguments = parser(prog).parse_args(argv)
+    arguments = parser(prog).parse_intermixed_args(argv)  # options may stand between the question's words
+    arguments.question = " ".join(arguments.question) if arguments.question else None
     from folio.cli.command import command
 
     return command(lambda app: _run(app, arguments))

@@ -16,7 +16,7 @@ from pathlib import Path
 # What Folio writes into the folder of a store
 NAMES = (
     *("library.*", "rebuild.*", "vectors*", "lexical*"),
-    *("evaluations", "chat_history", "writer.lock"),
+    *("evaluations", "chat_history", "writer.lock", "announced-*"),
 )
 
 
