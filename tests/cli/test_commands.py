@@ -74,7 +74,6 @@ def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner
     assert table(first) == {"added": [3, 10, 12], "replaced": [0, 0, 0], "skipped": [0], "failed": [0]}
     assert str(desk.folder / "ingested.json") in first.out
     assert first.err == BUILT_IN
-    assert "`ollama pull nomic-embed-text`" in first.err
     record = {paper["file"]: paper for paper in desk.record()}
     assert list(record) == ["alps/glaciers.pdf", "folio-sample.pdf", "otters.pdf"]
     assert [record[file]["pages"] for file in record] == [3, 5, 2]
