@@ -327,7 +327,7 @@ class App:
         reranker = self.models.reranker()
         if embedder is self.models.meaning or isinstance(reranker, BuiltinReranker):
             self.models.meaning.load_in_background()  # while the indexes are opened and BM25 looks
-        return Retriever(library, open_indexes, embedder, reranker, fusion)
+        return Retriever(library, open_indexes, embedder, reranker, fusion, self.models.meaning.is_word)
 
     # Answering
 

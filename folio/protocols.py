@@ -43,6 +43,10 @@ class TokenEmbedder(Embedder, Protocol):
         """Start loading the model in a thread; the first call waits for it and raises its errors."""
         ...
 
+    def is_word(self, word: str) -> bool:
+        """Whether this word, in small letters, is one that the model knows whole. Raises ModelError."""
+        ...
+
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """The token embeddings of each text, in order. Raises ModelError."""
         ...
@@ -57,6 +61,18 @@ class LexicalIndex(Protocol):
 
     def rarity(self, token: str) -> float:
         """The weight of a token: its inverse document frequency, 0 or more."""
+        ...
+
+    def passages_with(self, token: str) -> int:
+        """How many passages have a token."""
+        ...
+
+    def passages_of(self, token: str, k: int) -> list[int]:
+        """At most k chunk ids of passages that have a token, by BM25 score, best first."""
+        ...
+
+    def vocabulary(self) -> Mapping[str, int]:
+        """Word, as a token -> how many passages have it. Only the most frequent words, of letters, in two or more."""
         ...
 
 

@@ -78,6 +78,7 @@ class Chat:
         self._rerank = rerank
         self._turns = list(turns)
         self._on_hits: OnHits = _ignore
+        self._typed = self._spelt = ""  # a question as it was typed, if it was misspelt, and as it is searched
         self._found = SearchResult((), {}, {})
         self._prefetched: str | None = None  # the question whose hits _found has before the chain searches
         self._clock = Stopwatch()
@@ -106,6 +107,9 @@ class Chat:
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
         self._clock, self._on_hits = Stopwatch(), on_hits
+        typed, spelt = question, self._retriever.respelled(question)
+        self._typed, question = (typed, spelt.question) if spelt.typed else ("", question)
+        self._spelt = spelt.question
         chain = self._chain
         if chain is None and not self._turns:  # search while LangChain is being imported
             self._search(question)
@@ -116,7 +120,8 @@ class Chat:
         inputs = {"question": question, "chat_history": history, "on_sentence": on_sentence, "on_checking": on_checking}
         output = (chain or self._loaded_chain()).invoke(inputs)
         self._clock.lap("answer")
-        answer: Answer = replace(output["answer"], question=question)
+        notice = " ".join(filter(None, [spelt.note, output["answer"].notice]))
+        answer: Answer = replace(output["answer"], question=typed, notice=notice)
         self._turns.append(answer)
         stages = self._clock.laps  # "retrieve" is the sum of the retriever's own stages
         total = round(sum(stages.values()), 2)
@@ -144,7 +149,10 @@ class Chat:
         if question == prefetched:
             return self._found.hits
         also = remembered(self._turns)
-        self._found = self._retriever.search(question, self._top_k, self._papers, also, rerank=self._rerank)
+        typed = self._typed if question == self._spelt else ""
+        self._found = self._retriever.search(
+            question, self._top_k, self._papers, also, rerank=self._rerank, typed=typed
+        )
         self._clock.lap("retrieve")
         self._on_hits(self._found.hits)
         return self._found.hits

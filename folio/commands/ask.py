@@ -203,13 +203,16 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
     """Show passages, without an answer."""
     from folio.cli import render
     from folio.cli.session import write_json
-    from folio.console import output
+    from folio.console import output, say
 
     retriever = app.retriever(library)
     app.models.announce()
     papers = retriever.papers_named(arguments.paper) if arguments.paper else None
     for question in questions:
-        found = retriever.search(question, arguments.top_k or app.top_k, papers)
+        spelt = retriever.respelled(question)
+        found = retriever.search(
+            spelt.question, arguments.top_k or app.top_k, papers, typed=question if spelt.typed else ""
+        )
         if arguments.json:
             from folio.schema import passages_json
 
@@ -217,6 +220,8 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
             continue
         if len(questions) > 1:
             render.show_question(output(), question)
+        if spelt.typed:
+            say(spelt.note)
         render.show_hits(output(), found.hits)
         if not found.hits:
             output().print("No passages found.")

@@ -214,6 +214,10 @@ class BuiltinEmbedder:
         (encoded,) = self._encode([text])
         return _pool(encoded.lengths, [states.mean(axis=0) for states in encoded.states])
 
+    def is_word(self, word: str) -> bool:
+        """See protocols.TokenEmbedder. Its 30,000 word pieces have the common English words whole."""
+        return self._model().tokenizer.token_to_id(word) is not None
+
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """See protocols.TokenEmbedder. States have shape (tokens, 384). Raises as embed_passages does."""
         tokens = []

@@ -5,18 +5,26 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import TypeVar
+
+import numpy as np
 
 from folio.errors import IndexDamaged, UsageError
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import fuse
+from folio.search.spelling import Respelling, respelled, surface_of
 from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
+from folio.store.rows import Stamp
 from folio.text import tokenize
 from folio.types import Candidate, Hit, Paper
 
 T = TypeVar("T")
+
+# Passages in which the spelling of a stem is looked up
+SURFACE_PASSAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,10 @@ class Retriever:
         embedder: Embedder,
         reranker: Reranker | None,
         fusion: FusionSettings,
+        is_word: Callable[[str], bool] = lambda word: False,
     ) -> None:
+        """is_word: whether this is an English word, in small letters; one is never taken for a misspelt word."""
+        self._is_word = is_word
         self._library = library
         self._open_indexes = open_indexes
         self._indexes: Indexes | None = None
@@ -57,7 +68,7 @@ class Retriever:
 
     def with_library(self, library: Library, open_indexes: Callable[[], Indexes]) -> Retriever:
         """A retriever with the same models for another thread: a Library can be used by only one at a time."""
-        return Retriever(library, open_indexes, self.embedder, self._reranker, self._fusion)
+        return Retriever(library, open_indexes, self.embedder, self._reranker, self._fusion, self._is_word)
 
     @property
     def models(self) -> dict[str, str]:
@@ -77,25 +88,24 @@ class Retriever:
         also: Sequence[int] = (),
         *,
         rerank: bool = True,
+        typed: str = "",
     ) -> SearchResult:
         """The top_k passages for a question; `papers` restricts the search to these.
 
         The best `candidates` (FusionSettings) of each index are fused (fusion.py) and then reranked.
 
         also: chunk ids to add to the candidates, such as the evidence of earlier turns. rerank: False keeps the order
-        of the fused scores. Raises ModelError and StoreDamaged.
+        of the fused scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
+        Raises ModelError and StoreDamaged.
         """
         clock = Stopwatch()
         reranker = self._reranker if rerank else None
         within = None if papers is None else frozenset(paper.id for paper in papers)
         with self._library.reading() as stamp:
-            if self._indexes is None or self._indexes.stamp != stamp:
-                self._indexes = self._open_indexes()
-            elif self._indexes.found_damaged():
-                self._indexes = self._indexes.reopen("checked")
+            self._open_at(stamp)
             clock.lap("open")
             fused, ranked, added = self._on_indexes(
-                lambda indexes: self._candidates(indexes, question, top_k, within, also, clock)
+                lambda indexes: self._candidates(indexes, (question, typed), top_k, within, also, clock)
             )
             reads = reranker.reads if reranker else 0
             limit = len(fused) if reads is None else max(reads, top_k)
@@ -109,10 +119,36 @@ class Retriever:
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
 
+    def respelled(self, question: str) -> Respelling:
+        """The question with words of the index in place of misspelt ones (spelling.py). Raises StoreDamaged."""
+        with self._library.reading() as stamp:
+            self._open_at(stamp)
+            return self._on_indexes(
+                lambda indexes: respelled(
+                    question,
+                    lambda token: indexes.lexical.passages_with(token) > 0,
+                    self._is_word,
+                    indexes.lexical.vocabulary,
+                    partial(self._surface, indexes),
+                )
+            )
+
+    def _surface(self, indexes: Indexes, stem: str, typed: str) -> str:
+        """The word with this stem in the passages that use it most; see spelling.surface_of."""
+        read = self._library.read_chunks(indexes.lexical.passages_of(stem, SURFACE_PASSAGES))
+        return surface_of(stem, typed, [f"{paper.title}\n{text}" for _, paper, text in read])
+
+    def _open_at(self, stamp: Stamp) -> None:
+        """Have the indexes of this generation. The caller holds its snapshot."""
+        if self._indexes is None or self._indexes.stamp != stamp:
+            self._indexes = self._open_indexes()
+        elif self._indexes.found_damaged():
+            self._indexes = self._indexes.reopen("checked")
+
     def _candidates(
         self,
         indexes: Indexes,
-        question: str,
+        readings: tuple[str, str],
         top_k: int,
         within: frozenset[str] | None,
         also: Sequence[int],
@@ -120,14 +156,20 @@ class Retriever:
     ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int]]:
         """Fused candidates, the ids in each stage's order, and the ids of `also` that may be searched.
 
+        readings: the question, and as it was typed, "" if it is the same.
+
         Raises IndexDamaged if an index fails, or names a chunk that the library does not have in these papers.
         """
         wanted = max(self._fusion.candidates, top_k)
         ids = None if within is None else self._library.chunk_ids_of(within)
-        lexical = indexes.lexical.search(question, wanted, within)
+        question, typed = readings
+        lexical = indexes.lexical.search(f"{question} {typed}", wanted, within)
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
         vector = self.embedder.embed_query(question)
+        if typed:
+            both = vector + self.embedder.embed_query(typed)
+            vector = both / max(float(np.linalg.norm(both)), 1e-6)
         clock.lap("embed")
         dense = indexes.vectors.search(vector, wanted, ids)
         clock.lap("dense")

@@ -48,6 +48,15 @@ CHECKED_BYTES = 8 * 2**20
 _NOT_LISTED = (".lock", ".new")
 
 
+# The most terms that a vocabulary is made of: 12,000 passages have about 60,000.
+MOST_TERMS = 100_000
+
+
+def _vocabulary(terms: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The words among these terms with their document frequencies; see protocols.LexicalIndex."""
+    return {term: count for term, count in terms if count > 1 and 4 <= len(term) <= 40 and term.isalpha()}
+
+
 def _body(passage: Passage) -> list[str]:
     """The indexed tokens, the paper's title included: questions name the paper more often than its paragraphs do."""
     return tokenize(f"{passage.title}\n{passage.text}")
@@ -129,6 +138,7 @@ class TantivyIndex:
         self._index.config_reader(reload_policy="manual")  # a reader keeps the generation that it opened
         self._index.reload()
         self._searcher = index.searcher()
+        self._words: dict[str, int] | None = None
 
     @classmethod
     def create(cls, stamp: Stamp, folder: Path | None = None) -> TantivyIndex:
@@ -183,6 +193,7 @@ class TantivyIndex:
             self._commit(passages)
             self._index.reload()
             self._searcher = self._index.searcher()
+        self._words = None
         self.stamp = stamp
         if self._folder is not None:
             self._write_manifest(self._folder)
@@ -212,12 +223,29 @@ class TantivyIndex:
 
     def rarity(self, token: str) -> float:
         """See protocols.LexicalIndex."""
+        return rarity(self.passages_with(token), len(self))
+
+    def passages_with(self, token: str) -> int:
+        """See protocols.LexicalIndex."""
         with engine_errors(NAME):
-            return rarity(int(self._searcher.doc_freq("body", token)), len(self))
+            return int(self._searcher.doc_freq("body", token))
+
+    def vocabulary(self) -> dict[str, int]:
+        """See protocols.LexicalIndex."""
+        if self._words is None:
+            with engine_errors(NAME):
+                self._words = _vocabulary(self._searcher.terms_with_prefix("body", "", limit=MOST_TERMS))
+        return self._words
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
         """See protocols.LexicalIndex."""
-        tokens = list(dict.fromkeys(tokenize(query)))
+        return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
+
+    def passages_of(self, token: str, k: int) -> list[int]:
+        """See protocols.LexicalIndex."""
+        return [chunk for chunk, _ in self._best([token], k, None)]
+
+    def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> list[tuple[int, float]]:
         if not tokens or k < 1 or len(self) == 0:
             return []
         # Two sums of the same numbers differ by less than this share: a float32 addition is wrong by at most 2^-24.
@@ -289,13 +317,28 @@ class OkapiIndex:
 
     def rarity(self, token: str) -> float:
         """See protocols.LexicalIndex."""
-        return rarity(self._document_frequency[token], len(self))
+        return rarity(self.passages_with(token), len(self))
+
+    def passages_with(self, token: str) -> int:
+        """See protocols.LexicalIndex."""
+        return self._document_frequency[token]
+
+    def vocabulary(self) -> dict[str, int]:
+        """See protocols.LexicalIndex."""
+        terms = sorted(self._document_frequency.items(), key=lambda term: (-term[1], term[0]))
+        return _vocabulary(terms[:MOST_TERMS])
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
         """See protocols.LexicalIndex."""
+        return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
+
+    def passages_of(self, token: str, k: int) -> list[int]:
+        """See protocols.LexicalIndex."""
+        return [chunk for chunk, _ in self._best([token], k, None)]
+
+    def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> list[tuple[int, float]]:
         import numpy as np
 
-        tokens = list(dict.fromkeys(tokenize(query)))
         if self._bm25 is None or not tokens or k < 1:
             return []
         scores = np.asarray(self._bm25.get_scores(tokens), dtype=np.float64)

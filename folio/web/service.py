@@ -190,7 +190,11 @@ class Service:
         began = perf_counter()
         with self._retrievers.acquire() as reader:
             papers = _require_papers(reader.library, request.papers) or None
-            found = reader.retriever.search(request.query, request.top_k, papers, rerank=request.use_reranker)
+            spelt = reader.retriever.respelled(request.query)
+            typed = request.query if spelt.typed else ""
+            found = reader.retriever.search(
+                spelt.question, request.top_k, papers, rerank=request.use_reranker, typed=typed
+            )
             models = reader.retriever.models_in(rerank=request.use_reranker)
             passages = passages_json(request.query, found.hits, models, found.timings_ms)
         return SearchReply(

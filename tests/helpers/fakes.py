@@ -100,6 +100,10 @@ class HashingEmbedder:
     def load_in_background(self) -> None:
         """There is nothing to load."""
 
+    def is_word(self, word: str) -> bool:
+        """It has read no dictionary."""
+        return False
+
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """A word is a token, and its state the vector of the word: alike words match wholly, others hardly."""
         read = [list(re.finditer(r"\w+", text)) for text in texts]
