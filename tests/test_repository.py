@@ -14,6 +14,8 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from folio.files import sha256_file
+from folio.search.sample_paper import SAMPLE_ID
 from scripts import list_licences
 from scripts.list_licences import is_allowed, licence
 from scripts.make_sample import OUTPUT, make_sample
@@ -263,6 +265,10 @@ def test_every_installed_package_has_a_licence_that_is_allowed(capsys: pytest.Ca
 
 def test_sample_paper_comes_out_the_same_every_time() -> None:
     assert make_sample() == make_sample()
+
+
+def test_a_search_knows_the_sample_paper() -> None:
+    assert sha256_file(OUTPUT) == SAMPLE_ID  # if this fails after `make sample`, put the new one there
 
 
 def test_sample_paper_is_the_one_that_its_script_makes() -> None:

@@ -14,6 +14,8 @@ import numpy as np
 from folio.errors import IndexDamaged, UsageError
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import fuse
+from folio.search.paper_names import papers_meant
+from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
@@ -163,7 +165,8 @@ class Retriever:
         wanted = max(self._fusion.candidates, top_k)
         ids = None if within is None else self._library.chunk_ids_of(within)
         question, typed = readings
-        lexical = indexes.lexical.search(f"{question} {typed}", wanted, within)
+        hidden = self._hidden(question) if within is None else frozenset()
+        lexical = _without(hidden, indexes.lexical.search(f"{question} {typed}", wanted + len(hidden), within), wanted)
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
         vector = self.embedder.embed_query(question)
@@ -171,7 +174,7 @@ class Retriever:
             both = vector + self.embedder.embed_query(typed)
             vector = both / max(float(np.linalg.norm(both)), 1e-6)
         clock.lap("embed")
-        dense = indexes.vectors.search(vector, wanted, ids)
+        dense = _without(hidden, indexes.vectors.search(vector, wanted + len(hidden), ids), wanted)
         clock.lap("dense")
         ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
         chunks = self._library.chunks({*ranked["dense"], *ranked["bm25"]})
@@ -188,6 +191,13 @@ class Retriever:
         fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
         ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
         return fused, ranked, added
+
+    def _hidden(self, question: str) -> frozenset[int]:
+        """The sample paper's chunks if there are other papers and the question does not name it; else none."""
+        if names_sample(question):
+            return frozenset()
+        own = frozenset(self._library.chunk_ids_of([SAMPLE_ID]))
+        return own if len(own) < self._library.chunk_count() else frozenset()
 
     def _on_indexes(self, work: Callable[[Indexes], T]) -> T:
         """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.
@@ -214,8 +224,13 @@ class Retriever:
         return self._library.text(paper, start, end)
 
     def papers_named(self, name: str) -> list[Paper]:
-        """The papers whose file name or title contains this name, ignoring case. Raises UsageError if there is none."""
+        """The papers that have this name (paper_names.py), or else those whose file name or title contains it.
+
+        Upper and lower case are the same. Raises UsageError if there is none.
+        """
         papers = self._library.papers()
+        if meant := papers_meant(name, papers):
+            return list(meant)
         wanted = name.casefold()
         files = self._library.files()
         by_file = {file.sha256 for file in files if wanted in file.name.casefold()}
@@ -239,6 +254,11 @@ def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: Te
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
+
+
+def _without(hidden: frozenset[int], scored: list[tuple[int, float]], count: int) -> list[tuple[int, float]]:
+    """The first `count` of these without the hidden ones."""
+    return [each for each in scored if each[0] not in hidden][:count]
 
 
 def _ids(scored: Sequence[tuple[int, float]]) -> tuple[int, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from folio.search.retriever import FusionSettings, Retriever, reranked
 from folio.types import Hit
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
+from tests.helpers.paths import SAMPLE
 
 ICE = "How long is the Aletsch glacier?"
 PASSAGES = {
@@ -171,7 +174,40 @@ def _cosine(make: Make, question: str, text: str) -> float:
     return float(embedder.embed_passages([text])[0] @ embedder.embed_query(question))
 
 
+# The sample paper
+
+
+def test_the_sample_is_searched_while_it_is_the_only_paper_or_when_it_is_named(
+    app: HashingApp, make: Make, tmp_path: Path
+) -> None:
+    shutil.copy(SAMPLE, app.settings.PAPERS_DIR)
+    app.run()
+    assert "folio-sample" not in named(make(candidates=50).search("Which passages are found?", 99).hits)
+    assert "folio-sample" in named(make(candidates=9).search("Which passages does Folio find?", 99).hits)
+    papers = make().papers_named("folio-sample.pdf")
+    assert set(named(make(candidates=9).search("Which passages are found?", 9, papers).hits)) == {"folio-sample"}
+    own = make(candidates=1).search("Which passages and citations float in rafts?", 1).ranked
+    assert len(own["dense"]) == len(own["bm25"]) == 1  # what is left out takes no place
+    alone = hashing_app(tmp_path / "alone")
+    alone.settings.PAPERS_DIR.mkdir(parents=True)
+    shutil.copy(SAMPLE, alone.settings.PAPERS_DIR)
+    alone.run()
+    with closing(alone.open_library()) as library:
+        fusion = FusionSettings(0.7, 0.3, 9)
+        retriever = Retriever(library, lambda: alone.open_indexes(library), alone.hashing, None, fusion)
+        assert set(named(retriever.search("Which passages are found?", 9).hits)) == {"folio-sample"}
+
+
 # Other
+
+
+def test_a_paper_that_has_a_name_goes_before_those_that_contain_it(app: HashingApp, make: Make) -> None:
+    write_pdf(app.settings.PAPERS_DIR / "bert.pdf", ["Masked words are guessed."], "BERT: Guessing Words")
+    write_pdf(app.settings.PAPERS_DIR / "r.pdf", ["More words are guessed."], "RoBERTa: Guessing More Words than BERT")
+    app.run()
+    assert [paper.file for paper in make().papers_named("BERT")] == ["bert.pdf"]
+    assert [paper.file for paper in make().papers_named("roberta")] == ["r.pdf"]
+    assert [paper.file for paper in make().papers_named("guessing")] == ["bert.pdf", "r.pdf"]
 
 
 def test_ties_keep_their_order(make: Make) -> None:

@@ -1,0 +1,134 @@
+"""Which papers a text names: by title, by the short name before its colon, by its acronym, by file name or arXiv id.
+
+Names are whole words: BERT is not RoBERTa, nor Sentence-BERT. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from folio.text import STOP_WORDS
+from folio.types import Paper
+
+# A word with the joiners of names inside it
+_WORD = re.compile(r"\w+(?:[-.‑–/+]\w+)*\+*")
+_NOT_ALNUM = re.compile(r"[\W_]+")
+# What ends the short name at the beginning of a title
+_AFTER_LEAD = re.compile(r":\s|\s[-–—]\s|\?\s")
+MOST_LEAD_WORDS = 4
+MOST_WORDS = 25  # of one name
+MOST_QUESTION_WORDS = 400
+# Words that are file names or beginnings of titles, but no names
+_NO_NAMES = STOP_WORDS | frozenset(
+    "abstract appendix article book chapter copy document draft download file final full introduction main manual"
+    " manuscript new notes original overview paper papers pdf poster preprint print proceedings report review revised"
+    " scan slides study summary supplement supplementary survey text thesis title untitled version".split()
+)
+
+Named = tuple[str, int]  # a name without spaces and signs, and its rank: 0 is the surest
+
+
+def papers_meant(question: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
+    """The papers that a question names, in the order in which it names them; () if it names none.
+
+    A longer name goes before a shorter one inside it ("Sentence-BERT" names no paper called BERT), and a paper whose
+    own name it is before one whose acronym or title merely has it.
+    """
+    names: dict[str, list[tuple[int, Paper]]] = {}
+    for paper in papers:
+        for name, rank in set(_names(paper)):
+            names.setdefault(name, []).append((rank, paper))
+    words = [_plain(match.group()) for match in _WORD.finditer(question)][:MOST_QUESTION_WORDS]
+    found: list[tuple[int, list[Paper]]] = []
+    taken: set[int] = set()
+    for length in range(min(MOST_WORDS, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            place = range(start, start + length)
+            if taken.isdisjoint(place) and (meant := _meant(words[start : start + length], names)):
+                taken.update(place)
+                found.append((start, meant))
+    in_order = (paper for _, meant in sorted(found, key=lambda each: each[0]) for paper in meant)
+    return tuple({paper.id: paper for paper in in_order}.values())
+
+
+def _meant(words: Sequence[str], names: dict[str, list[tuple[int, Paper]]]) -> list[Paper]:
+    """The papers that these words name together, of the surest rank only."""
+    candidates = names.get(_squashed(" ".join(words)), [])
+    if len(words) == 1 and not candidates and words[0].endswith("s"):  # "CRDTs"
+        words = [words[0][:-1]]
+        candidates = names.get(_squashed(words[0]), [])
+    allowed = [(rank, paper) for rank, paper in candidates if rank != _ACRONYM or _is_acronym(words)]
+    best = min((rank for rank, _ in allowed), default=0)
+    return [paper for rank, paper in allowed if rank == best]
+
+
+_OWN, _ACRONYM, _IN_TITLE = range(3)  # ranks
+
+
+def _names(paper: Paper) -> Iterator[Named]:
+    title = " ".join(paper.title.split())
+    stem = PurePath(paper.file).stem
+    for own in (title, stem, paper.file, paper.arxiv, paper.key, *_short_names(title), *_file_names(stem)):
+        words = _WORD.findall(own)
+        if words and len(words) <= MOST_WORDS and not all(_is_common(word) for word in words):
+            yield _squashed(own), _OWN
+    lead, *rest = _AFTER_LEAD.split(title, maxsplit=1)
+    acronym = _acronym(lead)
+    if len(acronym) >= 3:
+        yield acronym, _ACRONYM
+    if not rest:
+        for word in _name_words(title):
+            yield _squashed(word), _IN_TITLE
+
+
+def _short_names(title: str) -> Iterator[str]:
+    """The beginning of a title up to its colon if that is short, a name in brackets, the title without its article."""
+    lead, *rest = _AFTER_LEAD.split(title, maxsplit=1)
+    words = lead.split()
+    if rest and len(words) <= MOST_LEAD_WORDS:
+        yield lead
+    yield from (name for name in re.findall(r"\(([\w-]{2,12})\)", title) if sum(map(str.isupper, name)) > 1)
+    if title[:4].casefold() == "the " and len(title.split()) > 2:
+        yield title[4:]
+
+
+def _file_names(stem: str) -> Iterator[str]:
+    """A file's name without years and versions: "bert-2018_v2" is bert."""
+    words = [word for word in re.split(r"[\s_.-]+", stem) if not re.fullmatch(r"(?:19|20)\d\d|v\d+|\d", word)]
+    if words and not any(word.isdigit() for word in words) and len(words) <= MOST_LEAD_WORDS:
+        yield " ".join(words)
+
+
+def _acronym(title: str) -> str:
+    """The first letters of a title's words, small words left out: "The Google File System" is gfs."""
+    words = [word for word in _WORD.findall(title) if word.casefold() not in STOP_WORDS]
+    return "".join(word[0] for word in words).casefold() if len(words) <= 8 else ""
+
+
+def _name_words(title: str) -> Iterator[str]:
+    """The words of a title that can only be names: PageRank, GPT-3."""
+    for word in _WORD.findall(title):
+        capitals = sum(map(str.isupper, word))
+        if capitals > 1 and not title.isupper() and (not word.isupper() or len(word) > 2):
+            yield word
+
+
+def _is_acronym(words: Sequence[str]) -> bool:
+    """Whether a word is written as an acronym: in capitals, or without a vowel, which no English word is."""
+    (word, *more) = words
+    return not more and (word.rstrip("s").isupper() or not re.search(r"[aeiouy\d]", word, re.I))
+
+
+def _is_common(word: str) -> bool:
+    return word.casefold() in _NO_NAMES or len(word) < 2
+
+
+def _plain(word: str) -> str:
+    """A word of a question without what is added to a name."""
+    return re.sub(r"(?:-based|-like|-style)$", "", word)
+
+
+def _squashed(name: str) -> str:
+    return _NOT_ALNUM.sub("", name).casefold()

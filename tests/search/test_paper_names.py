@@ -1,0 +1,79 @@
+"""Which papers a question names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from folio.paper_metadata import simple_metadata
+from folio.search.paper_names import papers_meant
+from folio.types import Paper
+from tests.helpers.factories import hit_on
+
+
+def paper(file: str, title: str) -> Paper:
+    return replace(hit_on("Text.", file=file).paper, metadata=simple_metadata(title))
+
+
+SHELF = [
+    paper("1810.04805v2.pdf", "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"),
+    paper("roberta.pdf", "RoBERTa: A Robustly Optimized BERT Pretraining Approach"),
+    paper("1908.10084.pdf", "Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks"),
+    paper("systems/gfs.pdf", "The Google File System"),
+    paper("raft-2014.pdf", "In Search of an Understandable Consensus Algorithm (Extended Version)"),
+    paper("crdt_report.pdf", "Conflict-free Replicated Data Types"),
+    paper("pr.pdf", "The PageRank Citation Ranking"),
+    paper("gpt3.pdf", "Language Models are Few-Shot Learners"),
+    paper("main.pdf", "Attention Is All You Need"),
+    paper("jose.00013.pdf", "A course on waves"),
+    paper("paper.pdf", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("What is BERT?", ["1810.04805v2.pdf"]),
+        ("what is bert", ["1810.04805v2.pdf"]),
+        ("What are BERT's layers in BERT-based models?", ["1810.04805v2.pdf"]),
+        ("What is RoBERTa trained on?", ["roberta.pdf"]),
+        ("Is RoBERTa better than BERT?", ["roberta.pdf", "1810.04805v2.pdf"]),
+        ("What does Sentence-BERT add?", ["1908.10084.pdf"]),
+        ("What does sentence bert add?", ["1908.10084.pdf"]),
+        ("What is the chunk size of GFS?", ["systems/gfs.pdf"]),
+        ("gfs chunk size", ["systems/gfs.pdf"]),
+        ("Who wrote the Google File System?", ["systems/gfs.pdf"]),
+        ("Summarise google file system", ["systems/gfs.pdf"]),
+        ("How does Raft elect a leader?", ["raft-2014.pdf"]),
+        ("What are CRDTs?", ["crdt_report.pdf"]),
+        ("How is PageRank computed?", ["pr.pdf"]),
+        ("What can GPT-3 do?", ["gpt3.pdf"]),
+        ("what can gpt 3 do", ["gpt3.pdf"]),
+        ("What does 'Attention is all you need' propose?", ["main.pdf"]),
+        ("What is jose.00013 about?", ["jose.00013.pdf"]),
+        ("What is in raft-2014.pdf?", ["raft-2014.pdf"]),
+        ("What is 1908.10084 about?", ["1908.10084.pdf"]),
+        ("Compare Raft with the Google File System", ["raft-2014.pdf", "systems/gfs.pdf"]),
+        ("What is the main point of this paper?", []),
+        ("What do jose and others say about sentences and systems?", []),
+        ("How do ALBERT, BERTology and drafts differ?", []),
+        ("What is attention?", []),
+        ("What is a language model?", []),
+        ("", []),
+        ("\ud800?", []),
+    ],
+)
+def test_papers_meant(question: str, files: list[str]) -> None:
+    assert [paper.file for paper in papers_meant(question, SHELF)] == files
+
+
+def test_an_acronym_is_written_as_one() -> None:
+    sad = [paper("x1.pdf", "Search Across Databases"), paper("x2.pdf", "Systematic Audit of Data")]
+    assert papers_meant("Why is it sad?", sad) == ()
+    assert papers_meant("Why is SAD used?", sad) == tuple(sad)
+
+
+def test_a_long_question_is_bounded() -> None:
+    assert papers_meant("word " * 5_000 + "RoBERTa", SHELF) == ()
+    assert [paper.file for paper in papers_meant("word " * 300 + "RoBERTa", SHELF)] == ["roberta.pdf"]
