@@ -32,7 +32,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
     found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
     zotero = "read the PDFs of a Zotero library where they lie (default: the library that Zotero uses)"
-    found.add_argument("--zotero", nargs="?", type=Path, const="", metavar="DATA_FOLDER", help=zotero)
+    found.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
     collection = "with --zotero: only this collection and those in it, by name or path; repeat it for more"
     found.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
     tag = "with --zotero: only what has this tag; repeat it for more"
