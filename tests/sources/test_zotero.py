@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import pytest
 
@@ -101,7 +103,7 @@ def test_an_item_with_everything(made: MadeZotero) -> None:
     ],
 )  # fmt: skip
 def test_kinds_venues_and_years(
-    made: MadeZotero, kind: str, fields: dict[str, str], expected: tuple[str, str, int | None]
+    made: MadeZotero, kind: str, fields: dict[str, Any], expected: tuple[str, str, int | None]
 ) -> None:
     made.attach(made.item(kind, title="T", **fields))
     found = _read(made).attachments[0].metadata
@@ -312,19 +314,20 @@ def test_a_file_that_changes_while_it_is_copied_is_copied_again(
 ) -> None:
     made.attach(made.item(title="T"))
     made.save()
-    real, copies = zotero_database.shutil.copyfileobj, []
+    real: Callable[[object, object, int], None] = shutil.copyfileobj
+    copies: list[int] = []
 
     def copy_and_touch(source: object, target: object, size: int) -> None:
-        real(source, target, size)  # type: ignore[call-overload]
+        real(source, target, size)
         copies.append(1)
         if len(copies) < 3:
             os.utime(made.database, ns=(1, len(copies)))
 
-    monkeypatch.setattr(zotero_database.shutil, "copyfileobj", copy_and_touch)
+    monkeypatch.setattr(shutil, "copyfileobj", copy_and_touch)
     assert len(read_library(DataFolder(made.folder)).attachments) == 1
     assert len(copies) == 3
     copies.clear()
-    monkeypatch.setattr(zotero_database.shutil, "copyfileobj", lambda *_: os.utime(made.database))
+    monkeypatch.setattr(shutil, "copyfileobj", lambda *_: os.utime(made.database))
     with pytest.raises(UsageError, match=r"is writing to .* all the time"):
         read_library(DataFolder(made.folder))
 
@@ -379,7 +382,12 @@ def test_five_thousand_items_take_seconds(made: MadeZotero) -> None:
     for number in range(5000):
         creators = [("author", "Given", f"Family{number}"), ("author", "Other", "Name")]
         place = collections[number % 50]
-        fields = {"title": f"Title {number}", "date": "2014-01-02 2014", "publicationTitle": "Nature", "volume": "1"}
+        fields: dict[str, Any] = {
+            "title": f"Title {number}",
+            "date": "2014-01-02 2014",
+            "publicationTitle": "Nature",
+            "volume": "1",
+        }
         made.attach(made.item(creators=creators, tags=["a", "b"], collections=[place], **fields))
     made.save()
     began = perf_counter()
