@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from folio.paper_metadata import NO_METADATA, Field, Metadata
 from folio.sources.zotero import Attachment, ZoteroLibrary
+from folio.store import metadata_layers
 from folio.store.library import Library
 from folio.types import Paper, SourceFile
 
@@ -50,7 +51,8 @@ def describe(library: Library, zotero: ZoteroLibrary, files: Sequence[SourceFile
     A file need not be in the library yet: when its paper is added, it is described already. Of several attachments
     with the same content the first counts. The caller holds the writer lock.
     """
-    papers = {file.path: file.sha256 for file in (*library.files(), *files)}
+    indexed = library.files()
+    papers = {file.path: file.sha256 for file in (*indexed, *files)}
     asked = {file.path for file in files}
     known = {paper.id: layer for paper, layer in _from_zotero(library)}
     owners: dict[str, list[Attachment]] = {}
@@ -58,14 +60,17 @@ def describe(library: Library, zotero: ZoteroLibrary, files: Sequence[SourceFile
         paper = papers.get(str(each.path), "")
         if paper and (str(each.path) in asked or known.get(paper, NO_METADATA).zotero.value == each.link):
             owners.setdefault(paper, []).append(each)
-    new = changed = 0
-    for paper, (first, *_) in owners.items():
-        before = known.get(paper) or library.metadata_layers(paper).get("zotero")
-        if before != first.metadata:
-            library.set_metadata(paper, "zotero", first.metadata)
-            new, changed = new + (before is None), changed + (before is not None)
+    told = {paper: known.get(paper) or library.metadata_layers(paper).get("zotero") for paper in owners}
+    stale = {paper: each[0].metadata for paper, each in owners.items() if each[0].metadata != told[paper]}
+    present = {file.sha256 for file in indexed}
+    with library.database.transaction():  # one for all, as none of these has passages that are indexed by title
+        for paper in stale.keys() - present:
+            metadata_layers.write(library.database, paper, "zotero", stale[paper])
+    for paper in stale.keys() & present:
+        library.set_metadata(paper, "zotero", stale[paper])
+    new = sum(told[paper] is None for paper in stale)
     shared = (each[0].path.name for each in owners.values() if len({_of_item(one) for one in each}) > 1)
-    return Described(new, changed, tuple(shared))
+    return Described(new, len(stale) - new, tuple(shared))
 
 
 def _of_item(attachment: Attachment) -> Metadata:
@@ -80,7 +85,6 @@ def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list
     The caller holds the writer lock.
     """
     present = {each.link for each in zotero.attachments} | zotero.unusable.keys()
-    in_use = {str(each.path) for each in zotero.attachments}
     files: dict[str, list[SourceFile]] = {}
     for file in library.files():
         files.setdefault(file.sha256, []).append(file)
@@ -88,25 +92,39 @@ def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list
     stored_elsewhere = {
         paper.id for paper, link in known if any(_is_stored_elsewhere(file, link, zotero) for file in files[paper.id])
     }
+    has_left_zotero = _leavers(zotero, present)
+    trashed = set(map(str, zotero.trashed.values()))
     removed: list[tuple[SourceFile, str]] = []
     for paper, link in known:
-        # A linked file does not show which library it was linked in.
-        is_others = paper.id in stored_elsewhere or (stored_elsewhere and not _is_stored(files[paper.id], link, zotero))
-        if link in present or (is_others and link not in zotero.trashed):
-            continue
-        for file in _zotero_files(files[paper.id], link, zotero):
-            if file.path not in in_use and not Path(file.path).is_relative_to(papers_folder):
+        own = files[paper.id]
+        left = list(filter(has_left_zotero, own))
+        # A linked file that is gone does not show which library it was linked in.
+        is_others = paper.id in stored_elsewhere or (stored_elsewhere and not _is_stored(own, link, zotero))
+        has_left = link not in present and (link in zotero.trashed or not is_others)
+        if has_left and not left and len(own) == 1:
+            left = own
+        for file in left:
+            if not Path(file.path).is_relative_to(papers_folder):
                 library.drop(file.path)
-                removed.append((file, IN_TRASH if link in zotero.trashed else NOT_IN_ZOTERO))
-        library.set_metadata(paper.id, "zotero", NO_METADATA)
+                removed.append((file, IN_TRASH if file.path in trashed else NOT_IN_ZOTERO))
+        if has_left:
+            library.set_metadata(paper.id, "zotero", NO_METADATA)
     return removed
 
 
-def _zotero_files(files: Sequence[SourceFile], link: str, zotero: ZoteroLibrary) -> list[SourceFile]:
-    """Those of a paper's files that are this attachment: where Zotero has or had it, or else the only one."""
-    path = zotero.trashed.get(link)
-    own = [file for file in files if file.path == str(path) or _is_stored([file], link, zotero)]
-    return own or (list(files) if len(files) == 1 else [])
+def _leavers(zotero: ZoteroLibrary, present: Set[str]) -> Callable[[SourceFile], bool]:
+    """Whether a file is an attachment in the trash, or was stored as one that is gone."""
+    in_use = {str(each.path) for each in zotero.attachments}
+    trashed = set(map(str, zotero.trashed.values()))
+    keys = {link[-8:] for link in present}
+    stored = zotero.folder / "storage"
+
+    def has_left(file: SourceFile) -> bool:
+        folder = Path(file.path).parent
+        is_gone = folder.parent == stored and folder.name not in keys
+        return file.path not in in_use and (file.path in trashed or is_gone)
+
+    return has_left
 
 
 def _is_stored(files: Sequence[SourceFile], link: str, zotero: ZoteroLibrary) -> bool:

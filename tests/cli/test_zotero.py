@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from folio.paper_metadata import Metadata
+from folio.sources import zotero_sync
 from folio.store.library import Library
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
@@ -173,6 +174,16 @@ def test_a_moved_data_folder_keeps_its_papers(shelf: Shelf) -> None:
     assert all(path.startswith(str(moved)) for path in paths)
 
 
+def test_a_pdf_that_was_changed_in_place_is_read_again_and_keeps_its_item(shelf: Shelf) -> None:
+    shelf.ingest()
+    stored = shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf"
+    stored.write_bytes(_pdf(shelf.desk.folder, *OTTERS, "A page about the teeth of otters, which are strong."))
+    ran = shelf.ingest()
+    assert "replaced" in ran.out
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    assert "The index is consistent" in shelf.desk.ingest("--verify").out
+
+
 def test_two_zotero_libraries_side_by_side(shelf: Shelf) -> None:
     shelf.ingest()
     other = MadeZotero(shelf.desk.folder / "other")
@@ -214,6 +225,9 @@ def test_the_same_pdf_of_two_items_is_described_by_the_first(shelf: Shelf) -> No
     layer = shelf.layer("A Twin")
     assert layer is not None
     assert layer.zotero.value == f"library/items/{twin}"
+    made.trash(made.id_of(twin))
+    shelf.ingest()
+    assert shelf.titles() == ["Ice of Zotero"]
 
 
 def test_linked_files_leave_too_but_not_those_in_the_papers_folder(shelf: Shelf) -> None:
@@ -229,6 +243,21 @@ def test_linked_files_leave_too_but_not_those_in_the_papers_folder(shelf: Shelf)
     shelf.ingest()
     assert {paper["file"] for paper in shelf.desk.record()} == {"ice.pdf", "otters.pdf", "milk.pdf"}
     assert linked.exists()
+
+
+def test_a_stopped_ingest_continues(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.zotero.save()
+    with monkeypatch.context() as patched:
+        stopped = KeyboardInterrupt()
+        patched.setattr(zotero_sync, "remove", lambda *_: (_ for _ in ()).throw(stopped))
+        assert shelf.desk.ingest("--zotero", str(shelf.zotero.folder)).code == 130
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    assert "Nothing new" in shelf.ingest().out
+
+
+def test_verify_and_repair_take_no_zotero(shelf: Shelf) -> None:
+    assert shelf.ingest("--verify").code == 2
+    assert shelf.ingest("--repair").code == 2
 
 
 def test_a_linked_file_that_is_no_pdf_is_reported_and_not_indexed(shelf: Shelf, tmp_path: Path) -> None:

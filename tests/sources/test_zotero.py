@@ -7,10 +7,10 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -314,10 +314,10 @@ def test_a_file_that_changes_while_it_is_copied_is_copied_again(
 ) -> None:
     made.attach(made.item(title="T"))
     made.save()
-    real: Callable[[object, object, int], None] = shutil.copyfileobj
+    real = shutil.copyfileobj
     copies: list[int] = []
 
-    def copy_and_touch(source: object, target: object, size: int) -> None:
+    def copy_and_touch(source: IO[bytes], target: IO[bytes], size: int) -> None:
         real(source, target, size)
         copies.append(1)
         if len(copies) < 3:
