@@ -101,8 +101,8 @@ def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list
         # A linked file that is gone does not show which library it was linked in.
         is_others = paper.id in stored_elsewhere or (stored_elsewhere and not _is_stored(own, link, zotero))
         has_left = link not in present and (link in zotero.trashed or not is_others)
-        if has_left and not left and len(own) == 1:
-            left = own
+        if has_left and not left and zotero.trashed.get(link) is None and len(own) == 1:
+            left = own  # a linked file
         for file in left:
             if not Path(file.path).is_relative_to(papers_folder):
                 library.drop(file.path)
