@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
 from folio.types import Hit
+from folio.zotero_link import open_page
 
 Count = Annotated[int, Field(ge=0)]
 FromOne = Annotated[int, Field(ge=1)]
@@ -62,6 +63,8 @@ class CitationJson(Strict):
     """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]". No other text is displayed in this form."""
     section: str = ""
     """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
+    zotero: str = ""
+    """The link to its page in Zotero, "zotero://open-pdf/library/items/KEY?page=7"; empty if it is not there."""
 
 
 class SentenceJson(Strict):
@@ -262,6 +265,7 @@ def _citation(citation: Citation) -> CitationJson:
         support=_support(citation.support),
         shown=citation.shown,
         section=citation.section,
+        zotero=open_page(citation.paper.metadata.zotero.value, citation.page),
     )
 
 

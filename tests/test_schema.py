@@ -72,6 +72,7 @@ def test_an_answer_in_json() -> None:
         "support": 1.0,
         "shown": "[alps/ice p.1]",
         "section": "",
+        "zotero": "",
     }
     assert (place["start"], place["end"], place["support"]) == (51, 79, 0.625)
     assert (retreat["page"], retreat["start"], retreat["end"]) == (2, 0, 43)  # offsets are those in its page

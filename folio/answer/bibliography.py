@@ -50,6 +50,7 @@ class CitedPage:
     label: str
     quotes: tuple[tuple[str, float], ...]  # each with its support
     sections: tuple[str, ...] = ()  # of the quotes, in words
+    zotero: str = ""  # the link that opens the page in Zotero, if the paper is there
 
     @property
     def where(self) -> str:

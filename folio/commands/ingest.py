@@ -16,6 +16,7 @@ from folio.errors import with_commands
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.commands.ingest_zotero import ZoteroIngest
     from folio.ingest.progress import Outcome
 
 
@@ -30,6 +31,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
     found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
     found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
+    zotero = "read the PDFs of a Zotero library where they lie (default: the library that Zotero uses)"
+    found.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
+    collection = "with --zotero: only this collection and those in it, by name or path; repeat it for more"
+    found.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
+    tag = "with --zotero: only what has this tag; repeat it for more"
+    found.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
     what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
@@ -49,8 +56,11 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.errors import UsageError
     from folio.store import indexes
 
-    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
-        raise UsageError("--verify and --repair work on the whole index.", "Run them without PATH and --prune.")
+    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune or arguments.zotero is not None):
+        remedy = "Run them without PATH, --prune and --zotero."
+        raise UsageError("--verify and --repair work on the whole index.", remedy)
+    if (arguments.collection or arguments.tag) and arguments.zotero is None:
+        raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
     if arguments.verify or arguments.repair:
         app.open_library().close()  # fails here without a store, before the lock would create its folder
     with indexes.writing(app.store_folder):
@@ -67,12 +77,15 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
     began = perf_counter()
     known = app.known_files(thorough=arguments.rebuild)
-    found = discovery.find_pdfs(arguments.paths or [app.papers_folder])
+    zotero = _zotero(arguments)
+    found = discovery.find_pdfs(arguments.paths or ([] if zotero else [app.papers_folder]))
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     # An empty folder is more likely a mistake than a wish to prune everything.
-    if not found and (len(known) > 1 or not arguments.prune):
+    if not found and not zotero and (len(known) > 1 or not arguments.prune):
         where = ", ".join(map(str, arguments.paths)) or app.papers_folder
         raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
+    if zotero:
+        found = zotero.files | found
     missing = [path for path in known if not path.exists()]
     if arguments.rebuild:
         if missing and not arguments.prune:
@@ -90,9 +103,15 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
         )
         try:
             with _finishing(app):
+                if zotero and not arguments.rebuild:  # a rebuild may be there to mend the library
+                    zotero.describe(app, files)
                 for outcome in work:
                     outcomes.append(outcome)
                     progress.done(outcome)
+                if zotero and arguments.rebuild:
+                    zotero.describe(app, files)
+                if zotero:
+                    outcomes += zotero.remove(app)
                 if arguments.prune:
                     outcomes += app.prune()
         except (KeyboardInterrupt, ModelError) as error:
@@ -107,10 +126,23 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             if any(outcome.status != "unchanged" for outcome in outcomes):
                 _report(app, outcomes, perf_counter() - began, arguments.verbose)
             raise
-    code = _report(app, outcomes, perf_counter() - began, arguments.verbose)
+    code = _report(app, outcomes, perf_counter() - began, arguments.verbose) if outcomes else 0
+    if zotero:
+        zotero.report(verbose=arguments.verbose)
+    pruned = {outcome.file.path for outcome in outcomes if outcome.status == "pruned"}
+    missing = [path for path in missing if str(path) not in pruned]
     if missing and not arguments.prune:
         say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
+
+
+def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
+    """The Zotero library that is asked for. Raises UsageError."""
+    if arguments.zotero is None:
+        return None
+    from folio.commands.ingest_zotero import ZoteroIngest
+
+    return ZoteroIngest(arguments.zotero or None, arguments.collection, arguments.tag)
 
 
 @contextmanager

@@ -202,6 +202,17 @@ def _conversation_routes(service: Service) -> APIRouter:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/markdown", headers=headers)
 
+    @routes.get(
+        "/conversations/{conversation}/zotero-note",
+        response_class=PlainTextResponse,
+        responses=_content("text/plain", "The HTML of the note, as text."),
+    )
+    def export_zotero_note(
+        conversation: ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> Response:
+        """A conversation, or one answer of it, as the HTML of a Zotero note with links to the cited pages."""
+        return PlainTextResponse(service.zotero_note(conversation, turn))
+
     return routes
 
 

@@ -16,6 +16,7 @@ from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
 from folio.answer_types import SUMMARY, Section
 from folio.outcome_text import IN_PLACE, LEFT_OUT, legend
 from folio.shown_text import REWORDED_SIGN, citation_mark, name_line, one_line, statement_lines
+from folio.zotero_link import checked
 
 _ACTIVE = re.compile(
     r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere
@@ -139,7 +140,8 @@ def _source_item(number: int, source: CitedPage) -> Iterator[str]:
     title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
     item = f"{number}. "
     place = ", ".join((source.where, *source.sections))
-    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}"
+    zotero = f" [Open in Zotero]({source.zotero})" if source.zotero else ""
+    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{zotero}"
     for quote, support in source.quotes:
         support_note = f" (support {support:.2f})" if support < 1 else ""
         yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
@@ -165,6 +167,7 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
         citation["label"],
         quotes,
         tuple(filter(None, [citation.get("section", "")])),  # an older Folio kept none
+        checked(citation.get("zotero", "")),
     )
 
 

@@ -24,6 +24,7 @@ from folio.schema import (
 )
 from folio.store.query_log import Feedback
 from folio.types import Paper
+from folio.zotero_link import open_pdf
 
 MAX_PASSAGES = 50
 ConversationId = Annotated[
@@ -169,6 +170,8 @@ class PaperDetails(PaperJson):
     """The printed label of each page; empty if the file does not give one."""
     bibtex: str
     reference: str
+    zotero: str
+    """The link that opens it in Zotero, to which "?page=7" may be added; empty if it is not there."""
 
 
 class FailureJson(Strict):
@@ -248,7 +251,8 @@ def paper_json(paper: Paper, added: str) -> PaperJson:
 def paper_details(paper: Paper, added: str) -> PaperDetails:
     """paper_json with page labels, a reference and BibTeX."""
     fields = paper_json(paper, added).model_dump()
-    return PaperDetails(**fields, labels=list(paper.pages.labels), bibtex=bibtex(paper), reference=reference(paper, ()))
+    labels, link = list(paper.pages.labels), open_pdf(paper.metadata.zotero.value)
+    return PaperDetails(**fields, labels=labels, bibtex=bibtex(paper), reference=reference(paper, ()), zotero=link)
 
 
 def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:

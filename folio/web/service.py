@@ -49,6 +49,7 @@ from folio.web.schema import (
     paper_details,
     paper_json,
 )
+from folio.web.zotero_note import zotero_note
 
 DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
@@ -311,6 +312,14 @@ class Service:
         title = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title, found.updated[:10]]))
         return markdown(found.title, [turn.reply for turn in self._conversations.turns(conversation)]), f"{name}.md"
+
+    def zotero_note(self, conversation: str, turn: int | None) -> str:
+        """A conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
+        found = self._conversations.require(conversation)
+        replies = [one.reply for one in self._conversations.turns(conversation) if turn in (None, one.place)]
+        if not replies:
+            raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
+        return zotero_note(found.title if turn is None else replies[0]["message"], replies)
 
     @contextmanager
     def _lock_conversation(self, conversation: str) -> Iterator[None]:

@@ -349,6 +349,11 @@ def test_conversations_are_listed_shown_exported_and_deleted(opened: Open, tmp_p
     assert exported.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert LENGTH in exported.text
     assert IS_LONG in exported.text
+    note = client.get(f"{path}/zotero-note", params={"turn": 1})
+    assert note.headers["content-type"] == "text/plain; charset=utf-8"
+    assert note.text.startswith(f'<div data-schema-version="9"><h1>{LENGTH}</h1>')
+    assert f"<h2>{THICK}</h2>" in client.get(f"{path}/zotero-note").text
+    refusal(client.get(f"{path}/zotero-note", params={"turn": 3}), 404)
     assert client.delete(path).status_code == 204
     for gone in (client.get(path), client.delete(path), client.get(f"{path}/markdown")):
         refusal(gone, 404)

@@ -6,6 +6,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
+from folio.paper_metadata import Field, Metadata
 from folio.pdf.render import Rect, quote_boxes
 from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, chromium, drop, yellow
 from tests.helpers.factories import small_papers
@@ -568,3 +570,37 @@ def test_the_empty_library_is_accessible_and_fits(opened: Open, tmp_path: Path, 
             expect(tab.find(f"#view-{place[1:]}").get_by_text(text)).to_be_visible()
             assert tab.scrolls_sideways() == []
             assert tab.inaccessible() == []
+
+
+def test_a_paper_in_zotero_opens_there_and_its_answer_is_copied_as_a_note(
+    browser: Browser, opened: Open, tmp_path: Path
+) -> None:
+    app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
+    with closing(app.open_library()) as library:
+        for paper in library.papers():
+            if paper.title == "On Sea Otters":
+                item = Field("library/items/ABCD2345", "zotero", True)
+                library.set_metadata(paper.id, "zotero", Metadata(zotero=item))
+    link = "zotero://open-pdf/library/items/ABCD2345?page="
+    with Live(app) as live:
+        tab = opened(live)
+        answer = tab.ask(SLEEP)
+        expect(answer.locator(".sources").get_by_role("link", name="Open in Zotero").first).to_have_attribute(
+            "href", f"{link}1"
+        )
+        answer.get_by_role("button", name="Copy Zotero note").click()
+        expect(tab.find("#toast")).to_have_text("Zotero note copied.")
+        read = "navigator.clipboard.read().then(([item]) => item.getType('text/html')).then((blob) => blob.text())"
+        assert f'<a href="{link}1">' in tab.page.evaluate(read)
+        assert "rafts of kelp" in tab.page.evaluate("navigator.clipboard.readText()")
+        answer.locator(".chip").first.click()
+        viewer_shows(tab, 1)
+        in_zotero = tab.find("#open-zotero")
+        expect(in_zotero).to_have_attribute("href", f"{link}1")
+        tab.page.get_by_role("button", name="Next page").click()
+        expect(in_zotero).to_have_attribute("href", f"{link}2")
+        other = tab.ask("How long is the Aletsch glacier?")
+        expect(other.get_by_role("button", name="Copy Zotero note")).to_have_count(0)
+        other.locator(".chip").first.click()
+        viewer_shows(tab, 1)
+        expect(in_zotero).to_be_hidden()

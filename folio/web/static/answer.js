@@ -6,7 +6,7 @@ import { isolate, keepTogether, makeButton, makeIcon, renderProblem, showToast }
 import { getTitle, shared } from "./shared.js";
 import { formatLegend, formatStatement, groupByPage, makePageOpener } from "./statement.js";
 import { renderLeftOut, renderLegend, renderStatement } from "./statement.js";
-import { joinLines, shorten } from "./text.js";
+import { checkZoteroLink, joinLines, shorten } from "./text.js";
 import { openPassage } from "./viewer.js";
 
 const CLOSEST = 4; // passages shown with a refusal
@@ -152,6 +152,7 @@ function renderSources(citations, open) {
       makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
       cited.sections.length ? el("span", { class: "file" }, isolate(joinLines(cited.sections.join("; ")))) : null,
       cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
+      checkZoteroLink(cited.zotero) ? el("a", { class: "file", href: cited.zotero }, "Open in Zotero") : null,
     );
     for (const { text, support } of cited.quotes) {
       const match = support === 1 ? "word for word" : `support ${support.toFixed(2)}`;
@@ -195,10 +196,22 @@ function renderActions(reply) {
   const row = el("div", { class: "actions" });
   const copyAnswer = () => copyText(formatAnswer(reply), "Answer");
   if (!reply.refused) row.append(makeButton("button quiet", copyAnswer, makeIcon("copy"), "Copy"));
+  if (reply.citations.some((cited) => checkZoteroLink(cited.zotero))) {
+    row.append(makeButton("button quiet", () => copyZoteroNote(reply), makeIcon("copy"), "Copy Zotero note"));
+  }
   row.append(renderFeedbackButton(reply, "good", row), renderFeedbackButton(reply, "bad", row));
   const made = [formatDuration(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
   row.append(el("span", { class: "made" }, made));
   return row;
+}
+
+async function copyZoteroNote(reply) {
+  try {
+    await copyText(formatAnswer(reply), "Zotero note", await api.getZoteroNote(reply.conversation, reply.turn));
+  } catch (thrown) {
+    const error = api.toApiError(thrown);
+    showToast(`${error.error} ${error.remedy}`);
+  }
 }
 
 function renderFeedbackButton(reply, feedback, row) {

@@ -96,6 +96,8 @@ export const listConversations = () => getJson("/conversations");
 export const getConversation = (id) => getJson(`/conversations/${id}`);
 export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
 export const markdownUrl = (id) => `/conversations/${id}/markdown`;
+export const getZoteroNote = async (id, turn) =>
+  (await request(`/conversations/${id}/zotero-note?turn=${turn}`)).text();
 
 export const listPapers = () => getJson("/papers");
 export const getPaper = (id) => getJson(`/papers/${id}`);

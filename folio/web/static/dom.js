@@ -94,13 +94,22 @@ export function showToast(text) {
 }
 
 /** Copies text to the clipboard and confirms it. `what` names it in the message. */
-export async function copyText(text, what) {
+export async function copyText(text, what, html = "") {
   try {
-    await navigator.clipboard.writeText(text);
+    if (html) {
+      const forms = { "text/plain": text, "text/html": html };
+      const blobs = Object.entries(forms).map(([type, content]) => [type, new Blob([content], { type })]);
+      await navigator.clipboard.write([new ClipboardItem(Object.fromEntries(blobs))]);
+    } else await navigator.clipboard.writeText(text);
   } catch {
     // Browsers allow the clipboard API only on this computer or over HTTPS.
     const area = el("textarea", { class: "unseen" });
     area.value = text;
+    area.addEventListener("copy", (event) => {
+      event.clipboardData.setData("text/plain", text);
+      if (html) event.clipboardData.setData("text/html", html);
+      event.preventDefault();
+    });
     const before = document.activeElement;
     (document.querySelector("dialog:modal") ?? document.body).append(area);
     area.select();

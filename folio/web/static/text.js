@@ -1,5 +1,10 @@
 // Text of papers and models as it is shown and copied, like folio/shown_text.py: it cannot pass for a citation.
 
+const ZOTERO_LINK = /^zotero:\/\/open-pdf\/(library|groups\/[1-9]\d{0,9})\/items\/[A-Z0-9]{8}\?page=[1-9]\d{0,6}$/;
+
+/** The link if it opens a page in Zotero, else "". */
+export const checkZoteroLink = (link) => (ZOTERO_LINK.test(link ?? "") ? link : "");
+
 export const REWORDED_SIGN = "≈"; // before a statement in a model's own words
 const TAB = 4; // columns
 const OPENING = "[［〔【〖〘〚❲⟦⟬⁅﹝⦋⦍⦏";

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, copyText, el, isolate, makeButton, makeIcon, renderProblem } from "./dom.js";
-import { joinLines } from "./text.js";
+import { checkZoteroLink, joinLines } from "./text.js";
 
 const dialog = byId("viewer");
 const narrow = matchMedia("(max-width: 859px)");
@@ -78,6 +78,9 @@ function renderPageBar() {
   byId("page-previous").disabled = page <= 1;
   byId("page-next").disabled = details !== null && page >= details.pages;
   byId("open-pdf").href = api.pdfUrl(open.paper, page);
+  const zotero = details?.zotero ? checkZoteroLink(`${details.zotero}?page=${page}`) : "";
+  byId("open-zotero").hidden = !zotero;
+  if (zotero) byId("open-zotero").href = zotero;
   byId("copy-text").disabled = byId("copy-bibtex").disabled = details === null;
 }
 

@@ -1,0 +1,270 @@
+"""`ingest.py --zotero`: what is read, described, changed and removed, and that Zotero's folder stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from folio.paper_metadata import Metadata
+from folio.sources import zotero_sync
+from folio.store.library import Library
+from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.zotero_library import MadeZotero, state_of
+
+
+def _pdf(folder: Path, *pages: str) -> bytes:
+    return write_pdf(folder / "made.pdf", pages).read_bytes()
+
+
+class Shelf:
+    """A desk with a Zotero library of two papers."""
+
+    def __init__(self, desk: CliRunner, folder: Path) -> None:
+        self.desk = desk
+        desk.settings |= {"EMBEDDER": "builtin"}
+        self.zotero = MadeZotero(folder / "home" / "Zotero")
+        made = self.zotero
+        alps = made.collection("Places")
+        self.ice = made.collection("Ice", alps)
+        self.otters = made.item(
+            title="Otters of Zotero", date="2001", creators=[("author", "Ann", "Ott")], tags=["sea"]
+        )
+        self.otters_key = made.attach(self.otters, "storage:otters.pdf", _pdf(folder, *OTTERS))
+        self.glaciers = made.item(title="Ice of Zotero", tags=["cold"], collections=[self.ice])
+        self.glaciers_key = made.attach(self.glaciers, "storage:ice.pdf", _pdf(folder, *GLACIERS))
+
+    def ingest(self, *arguments: str, data_folder: bool = True) -> CliResult:
+        """Ingest; nothing in Zotero's folder may change."""
+        self.zotero.save()
+        before = state_of(self.zotero.folder)
+        ran = self.desk.ingest("--zotero", *([str(self.zotero.folder)] if data_folder else []), *arguments)
+        assert state_of(self.zotero.folder) == before
+        return ran
+
+    def titles(self) -> list[str]:
+        return [str(paper["title"]) for paper in self.desk.record() if "title" in paper]
+
+    def layer(self, title: str) -> Metadata | None:
+        library = Library(self.desk.store / "library.sqlite")
+        try:
+            (paper,) = [paper for paper in library.papers() if paper.title == title]
+            return library.metadata_layers(paper.id).get("zotero")
+        finally:
+            library.close()
+
+
+@pytest.fixture
+def shelf(desk: CliRunner, tmp_path: Path) -> Iterator[Shelf]:
+    made = Shelf(desk, desk.folder)
+    yield made
+    made.zotero.sqlite.close()
+
+
+def test_papers_are_read_where_they_lie_and_described_by_zotero(shelf: Shelf) -> None:
+    ran = shelf.ingest()
+    assert (ran.code, ran.err.splitlines()) == (
+        0, [f"Zotero: 2 PDFs of {shelf.zotero.folder}; metadata of 2 papers new, of 0 changed."]
+    )  # fmt: skip
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    layer = shelf.layer("Ice of Zotero")
+    assert layer is not None
+    assert (layer.collections.value, layer.tags.value) == (("Places/Ice",), ("cold",))
+    assert layer.zotero.value == f"library/items/{shelf.glaciers_key}"
+    paths = [path for paper in shelf.desk.record() for path in paper["paths"]]
+    assert str(shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf") in paths
+    found = shelf.desk.query("--json", "How long is the Aletsch glacier?").object
+    assert found["citations"][0]["title"] == "Ice of Zotero"
+    again = shelf.ingest()
+    assert "Nothing new: all 2 papers" in again.out
+    assert "metadata of 0 papers new, of 0 changed" in again.err
+
+
+def test_the_data_folder_is_found(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(shelf.zotero.folder.parent))
+    assert shelf.ingest(data_folder=False).code == 0
+    assert len(shelf.titles()) == 2
+
+
+def test_the_next_run_takes_what_changed_without_reading_a_pdf(shelf: Shelf) -> None:
+    shelf.ingest()
+    shelf.zotero.set_field(shelf.glaciers, "title", "Another Title")
+    shelf.zotero.put(shelf.otters, shelf.ice)
+    ran = shelf.ingest()
+    assert "Nothing new" in ran.out
+    assert "metadata of 0 papers new, of 2 changed" in ran.err
+    assert sorted(shelf.titles()) == ["Another Title", "Otters of Zotero"]
+    assert "The index is consistent" in shelf.desk.ingest("--verify").out
+
+
+@pytest.mark.parametrize("how", ["item trashed", "attachment trashed", "erased"])
+def test_what_left_zotero_leaves_the_index(shelf: Shelf, how: str) -> None:
+    shelf.ingest()
+    if how == "erased":
+        shelf.zotero.erase(shelf.otters_key)
+    else:
+        shelf.zotero.trash(shelf.otters if how == "item trashed" else shelf.zotero.id_of(shelf.otters_key))
+    ran = shelf.ingest()
+    assert shelf.titles() == ["Ice of Zotero"]
+    where = "no longer in Zotero" if how == "erased" else "in Zotero's trash"
+    assert f"otters.pdf Removed from the index, because it is {where}." in " ".join(ran.out.split())
+    assert "The index is consistent" in shelf.desk.ingest("--verify").out
+
+
+def test_papers_of_other_folders_are_left_alone(shelf: Shelf, tmp_path: Path) -> None:
+    write_pdf(shelf.desk.papers / "own.pdf", ["Own paper about tea. Tea is made of leaves and hot water."], "Tea")
+    copy = shelf.desk.papers / "copy.pdf"
+    copy.write_bytes((shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf").read_bytes())
+    assert shelf.desk.ingest().code == 0
+    shelf.ingest()
+    assert len(shelf.titles()) == 3
+    assert shelf.desk.ingest().code == 0  # papers/ alone: Zotero's stay
+    assert len(shelf.titles()) == 3
+    shelf.zotero.trash(shelf.otters)
+    shelf.ingest()
+    library = Library(shelf.desk.store / "library.sqlite")
+    files = {file.name for file in library.files()}
+    described = [paper.metadata.zotero.value for paper in library.papers() if paper.metadata.zotero.value]
+    library.close()
+    assert files == {"own.pdf", "copy.pdf", "ice.pdf"}
+    assert described == [f"library/items/{shelf.glaciers_key}"]
+
+
+def test_prune_and_rebuild_know_zoteros_papers(shelf: Shelf) -> None:
+    shelf.ingest()
+    ran = shelf.desk.ingest("--rebuild", str(shelf.zotero.folder / "storage" / shelf.otters_key))
+    assert ran.code == 0
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    assert shelf.ingest("--rebuild").code == 0
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    (shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf").unlink()
+    kept = shelf.ingest()
+    assert len(shelf.titles()) == 2
+    assert "PDFs that Zotero has no file of on this computer: 1, otters.pdf." in kept.err
+    shelf.ingest("--prune")
+    assert shelf.titles() == ["Ice of Zotero"]
+
+
+def test_a_missing_data_folder_or_an_empty_library_removes_nothing(shelf: Shelf) -> None:
+    shelf.ingest()
+    shelf.zotero.save()
+    moved = shelf.zotero.folder.rename(shelf.zotero.folder.with_name("away"))
+    gone = shelf.desk.ingest("--zotero", str(shelf.zotero.folder))
+    assert (gone.code, gone.err.splitlines()[0]) == (
+        2, f"There is no Zotero library in {shelf.zotero.folder}: it has no zotero.sqlite."
+    )  # fmt: skip
+    MadeZotero(shelf.zotero.folder).close()
+    empty = shelf.desk.ingest("--zotero", str(shelf.zotero.folder))
+    assert empty.code == 2
+    assert empty.err.startswith("There are no PDFs in the Zotero library")
+    assert len(shelf.titles()) == 2
+    assert moved.exists()
+
+
+def test_a_moved_data_folder_keeps_its_papers(shelf: Shelf) -> None:
+    shelf.ingest()
+    shelf.zotero.save()
+    moved = shelf.zotero.folder.rename(shelf.zotero.folder.with_name("moved"))
+    ran = shelf.desk.ingest("--zotero", str(moved))
+    assert ran.code == 0
+    assert len(shelf.titles()) == 2
+    paths = [path for paper in shelf.desk.record() for path in paper["paths"]]
+    assert all(path.startswith(str(moved)) for path in paths)
+
+
+def test_a_pdf_that_was_changed_in_place_is_read_again_and_keeps_its_item(shelf: Shelf) -> None:
+    shelf.ingest()
+    stored = shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf"
+    stored.write_bytes(_pdf(shelf.desk.folder, *OTTERS, "A page about the teeth of otters, which are strong."))
+    ran = shelf.ingest()
+    assert "replaced" in ran.out
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    assert "The index is consistent" in shelf.desk.ingest("--verify").out
+
+
+def test_two_zotero_libraries_side_by_side(shelf: Shelf) -> None:
+    shelf.ingest()
+    other = MadeZotero(shelf.desk.folder / "other")
+    other._last = 1000
+    tea = _pdf(shelf.desk.folder, "Own paper about tea. Tea is made of leaves and hot water.")
+    other.attach(other.item(title="Tea"), "storage:tea.pdf", tea)
+    other.close()
+    assert shelf.desk.ingest("--zotero", str(other.folder)).code == 0
+    assert len(shelf.titles()) == 3
+    shelf.ingest()
+    assert len(shelf.titles()) == 3
+
+
+def test_filters_by_collection_and_tag(shelf: Shelf) -> None:
+    shelf.ingest("--collection", "places")
+    assert shelf.titles() == ["Ice of Zotero"]
+    shelf.ingest("--tag", "Sea")  # what was read before stays
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    unknown = shelf.ingest("--collection", "Plants")
+    assert unknown.code == 2
+    assert unknown.err.splitlines() == [
+        "No PDF in Zotero is in a collection or has a tag of this name: Plants.", "Collections there: Places/Ice."
+    ]  # fmt: skip
+    assert shelf.ingest("--tag", "sea", "--collection", "Ice").code == 0
+    without = shelf.desk.ingest("--tag", "sea")
+    assert (without.code, without.err.splitlines()[1]) == (2, "Add --zotero.")
+
+
+def test_the_same_pdf_of_two_items_is_described_by_the_first(shelf: Shelf) -> None:
+    made = shelf.zotero
+    content = (made.folder / "storage" / shelf.otters_key / "otters.pdf").read_bytes()
+    twin = made.attach(made.item(title="A Twin"), "storage:twin.pdf", content)
+    ran = shelf.ingest()
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    assert "PDFs of several items in Zotero, described by the first: 1, otters.pdf." in ran.err
+    made.trash(shelf.otters)
+    shelf.ingest()
+    assert sorted(shelf.titles()) == ["A Twin", "Ice of Zotero"]
+    layer = shelf.layer("A Twin")
+    assert layer is not None
+    assert layer.zotero.value == f"library/items/{twin}"
+    made.trash(made.id_of(twin))
+    shelf.ingest()
+    assert shelf.titles() == ["Ice of Zotero"]
+
+
+def test_linked_files_leave_too_but_not_those_in_the_papers_folder(shelf: Shelf) -> None:
+    made = shelf.zotero
+    linked = write_pdf(shelf.desk.folder / "linked" / "tea.pdf", ["Tea is made of leaves and of hot water."])
+    inside = write_pdf(shelf.desk.papers / "milk.pdf", ["Milk is what calves drink, and some people in their tea."])
+    tea = made.attach(made.item(title="Tea"), str(linked), link_mode=2)
+    milk = made.attach(made.item(title="Milk"), str(inside), link_mode=2)
+    shelf.ingest()
+    assert len(shelf.titles()) == 4
+    made.erase(tea)
+    made.erase(milk)
+    shelf.ingest()
+    assert {paper["file"] for paper in shelf.desk.record()} == {"ice.pdf", "otters.pdf", "milk.pdf"}
+    assert linked.exists()
+
+
+def test_a_stopped_ingest_continues(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.zotero.save()
+    with monkeypatch.context() as patched:
+        stopped = KeyboardInterrupt()
+        patched.setattr(zotero_sync, "remove", lambda *_: (_ for _ in ()).throw(stopped))
+        assert shelf.desk.ingest("--zotero", str(shelf.zotero.folder)).code == 130
+    assert sorted(shelf.titles()) == ["Ice of Zotero", "Otters of Zotero"]
+    assert "Nothing new" in shelf.ingest().out
+
+
+def test_verify_and_repair_take_no_zotero(shelf: Shelf) -> None:
+    assert shelf.ingest("--verify").code == 2
+    assert shelf.ingest("--repair").code == 2
+
+
+def test_a_linked_file_that_is_no_pdf_is_reported_and_not_indexed(shelf: Shelf, tmp_path: Path) -> None:
+    secret = shelf.desk.folder / "secret"
+    secret.write_text("The password is Aletsch. " * 50, encoding="utf-8")
+    shelf.zotero.attach(shelf.zotero.item(title="Secret"), str(secret), link_mode=2)
+    ran = shelf.ingest()
+    assert ran.code == 1
+    assert len(shelf.titles()) == 2
+    assert b"password" not in (shelf.desk.store / "library.sqlite").read_bytes()

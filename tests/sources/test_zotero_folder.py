@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from folio.errors import UsageError
+from folio.sources.zotero_folder import Computer, DataFolder, find_data_folder, read_preferences
+
+
+def _library(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "zotero.sqlite").touch()
+    return folder
+
+
+def _profile(folder: Path, **preferences: str) -> None:
+    folder.mkdir(parents=True)
+    lines = [f'user_pref("extensions.zotero.{name}", {value});' for name, value in preferences.items()]
+    (folder / "prefs.js").write_text("// Mozilla User Preferences\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("system", "profile"),
+    [
+        ("linux", ".zotero/zotero/ab12.default"),
+        ("darwin", "Library/Application Support/Zotero/Profiles/ab12.default"),
+        ("win32", "AppData/Roaming/Zotero/Zotero/Profiles/ab12.default"),
+    ],
+)
+def test_the_folder_is_the_one_that_the_profile_names(tmp_path: Path, system: str, profile: str) -> None:
+    _library(tmp_path / "Zotero")
+    chosen = _library(tmp_path / "Mine")
+    assert find_data_folder(None, Computer(tmp_path, system)).path == tmp_path / "Zotero"
+    _profile(tmp_path / profile, dataDir=f'"{chosen}"', baseAttachmentPath='"/data/papers"')
+    assert find_data_folder(None, Computer(tmp_path, system)) == DataFolder(chosen, Path("/data/papers"))
+
+
+def test_app_data_says_where_windows_keeps_profiles(tmp_path: Path) -> None:
+    chosen = _library(tmp_path / "Mine")
+    _profile(tmp_path / "Roaming" / "Zotero" / "Zotero" / "Profiles" / "x", dataDir=f'"{chosen}"')
+    computer = Computer(tmp_path / "home", "win32", tmp_path / "Roaming")
+    assert find_data_folder(None, computer).path == chosen
+
+
+def test_a_given_folder_has_the_base_folder_of_the_profile_that_uses_it(tmp_path: Path) -> None:
+    default, other = _library(tmp_path / "Zotero"), _library(tmp_path / "Other")
+    profiles = tmp_path / ".zotero" / "zotero"
+    _profile(profiles / "a", baseAttachmentPath='"/of/default"')
+    _profile(profiles / "b", dataDir=f'"{other}"', useDataDir="true", baseAttachmentPath='"/of/other"')
+    computer = Computer(tmp_path, "linux")
+    assert find_data_folder(default, computer).attachments == Path("/of/default")
+    assert find_data_folder(other, computer).attachments == Path("/of/other")
+
+
+def test_a_folder_that_is_switched_off_or_relative_is_not_used(tmp_path: Path) -> None:
+    default, off = _library(tmp_path / "Zotero"), _library(tmp_path / "Off")
+    profiles = tmp_path / ".zotero" / "zotero"
+    _profile(profiles / "a", dataDir=f'"{off}"', useDataDir="false")
+    _profile(profiles / "b", dataDir='"Off"', baseAttachmentPath='"papers"')
+    assert find_data_folder(None, Computer(tmp_path, "linux")) == DataFolder(default)
+
+
+def test_no_library_is_one_sentence_and_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No Zotero library was found in") as found:
+        find_data_folder(None, Computer(tmp_path, "linux"))
+    assert "--zotero FOLDER" in found.value.remedy
+    with pytest.raises(UsageError, match=r"it has no zotero\.sqlite"):
+        find_data_folder(tmp_path, Computer(tmp_path, "linux"))
+
+
+def test_strings_of_preferences_are_javascript() -> None:
+    text = r"""user_pref("extensions.zotero.dataDir", "C:\\Users\\J\u00f6rg \"x\"\x41\ud83d\ude00\\Zotero");
+user_pref("extensions.zotero.useDataDir", true);
+user_pref("other.dataDir", "no");
+user_pref("extensions.zotero.lone", "\ud800");"""
+    assert read_preferences(text) == {
+        "dataDir": 'C:\\Users\\Jörg "x"A😀\\Zotero',
+        "useDataDir": "true",
+        "lone": "\ufffd",
+    }
