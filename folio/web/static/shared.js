@@ -11,11 +11,19 @@ export const shared = {
 
 export const options = {
   papers: new Set(), // ids; empty: all papers
+  filters: {}, // year, author, venue, section as typed; a missing one fits everything
   topK: null, // null: the server's setting
   reranker: true,
   style: "plain",
   model: null, // null: the server's setting
 };
+
+/** The options that say what is searched, as the server expects them. */
+export function buildFilter() {
+  const filters = Object.entries(options.filters).map(([name, typed]) => [name, typed.split(";")]);
+  const values = filters.map(([name, parts]) => [name, parts.map((part) => part.trim()).filter(Boolean)]);
+  return { papers: [...options.papers], ...Object.fromEntries(values) };
+}
 
 const events = new EventTarget();
 
