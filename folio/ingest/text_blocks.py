@@ -38,7 +38,7 @@ _FORM = re.compile(
     r"|(?:the )?authors? (?:have )?declared? (?:that )?(?:no\b|they have no|there (?:is|are) no|that no)"
     r"|(?:competing|conflicts? of|declaration of (?:competing )?)\s*interests?(?: statement)?\s*[:.\n—–-]"
     r"|author(?:s|’s|'s|s’|s')? contributions?\s*[:.\n—–-]"
-    r"|(?:\W{0,2}\s*)?correspond(?:ing author|ence)\b[^.\n]{0,40}[:@])",
+    r"|(?:\W{0,2}\s*)?correspond(?:ing author|ence)\b(?: should be (?:addressed|sent) to\b|[^.\n]{0,40}[:@]))",
     re.I,
 )
 _FORM_CHARACTERS = 1500
@@ -62,7 +62,7 @@ _INSTITUTION = re.compile(
 _EMAIL = re.compile(r"[\w.}+-]+[ ]?@[ ]?[\w-]+(?:\.[\w-]+)+")
 _MARKED = re.compile(r"[ ]*(?:\d{1,2}|[*∗†‡§¶a-h](?=[ ]?[A-Z]))[ ]?(?=[A-Z])")
 _SAYS = re.compile(
-    r"\b(?:is|are|was|were|be|been|has|have|had|we|our|it|this|that|these|which|can|will|would|should|may|they|not"
+    r"\b(?:is|are|was|were|be|been|has|have|had|we|our|it|this|that|these|which|can|will|would|should|they|not"
     r"|provides?|presents?|shows?|describes?|propose[sd]?|using|used)\b",
     re.I,
 )

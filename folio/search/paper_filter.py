@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
-from folio.errors import UsageError
+from folio.errors import NotKnown, UsageError
 from folio.paper_metadata import PersonName
 from folio.search.candidate_filter import SectionFilter, kind_named
 from folio.sections import KINDS, SectionMap
@@ -42,7 +42,7 @@ class YearRange(NamedTuple):
         if not found["to"]:
             last = first
         if first is not None and last is not None and first > last:
-            raise UsageError(f"{written!r} ends before it begins.", f"Write {last}-{first}.")
+            first, last = last, first
         return cls(first, last)
 
     def holds(self, year: int | None) -> bool:
@@ -78,24 +78,24 @@ class PaperFilter:
         sections: Iterable[str] = (),
         tests: Iterable[PaperTest] = (),
     ) -> PaperFilter:
-        """From what was written; "2014, 2016-" is two years. Raises UsageError."""
+        """From what was written; "2014, 2016-" is two years. Raises UsageError, NotKnown."""
         ranges = tuple(YearRange.parse(year) for written in years for year in written.split(","))
         words = (("paper", papers), ("author", authors), ("venue", venues), ("section", sections))
         return cls(years=ranges, tests=tuple(tests), **{f"{name}s": _named(name, given) for name, given in words})
 
     def select(self, papers: Sequence[Paper], files: Sequence[SourceFile]) -> Selection:
-        """The papers and sections that fit. files: of the papers. Raises UsageError if none does."""
+        """The papers and sections that fit. files: of the papers. Raises NotKnown if none does."""
         chosen = list(papers)
         if self.papers:
             names = _file_names(files)
             ids = {paper.id for name in self.papers for paper in _named_so(name, papers, names)}
             chosen = [paper for paper in chosen if paper.id in ids]
         for test in self._tests():
-            chosen = [paper for paper in chosen if test.holds(paper)]
+            before, chosen = chosen, [paper for paper in chosen if test.holds(paper)]
             if not chosen:
-                raise UsageError(
-                    f"No paper fits {test.name}.{self._near(test.name, papers)}", "Change it or leave it out."
-                )
+                rest = "" if len(before) == len(papers) else ", of those that fit the rest"
+                near = self._near(test.name, before)
+                raise NotKnown(f"No paper fits {test.name}{rest}.{near}", "Change it, or leave it out.")
         sections = SectionFilter(self.sections) if self.sections else None
         if sections:
             with_section = [paper for paper in chosen if paper.sections.spans(sections.chooses)]
@@ -139,10 +139,10 @@ EVERYTHING = Selection(None, None)
 
 
 def _named(field: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The values of a field, each once. Raises UsageError for one without a letter or a digit."""
+    """The values of a field, each once. Raises NotKnown for one without a letter or a digit."""
     values = tuple(dict.fromkeys(value.strip() for value in given))
     if empty := [value for value in values if not plain_words(value)]:
-        raise UsageError(f"{empty[0]!r} is no {field}.", f"Give the name of a {field}, or leave it out.")
+        raise NotKnown(f"{empty[0]!r} is no {field}.", f"Give the name of a {field}, or leave it out.")
     return values
 
 
@@ -157,7 +157,7 @@ def _file_names(files: Iterable[SourceFile]) -> dict[str, list[str]]:
 def _named_so(name: str, papers: Sequence[Paper], files: dict[str, list[str]]) -> list[Paper]:
     """The papers that are called exactly this, otherwise those whose file name or title has its words.
 
-    Raises UsageError if there is none.
+    Raises NotKnown if there is none.
     """
     wanted = plain_words(name)
     exact = [paper for paper in papers if wanted in map(plain_words, _exact_names(paper, files.get(paper.id, [])))]
@@ -170,7 +170,7 @@ def _named_so(name: str, papers: Sequence[Paper], files: dict[str, list[str]]) -
     ]
     if not found:
         known = {each for paper in papers for each in (*files.get(paper.id, [paper.file]), paper.title) if each}
-        raise UsageError(
+        raise NotKnown(
             f"No paper in the index is called {name}.{_similar([name], known)}", "Give part of a file name or title."
         )
     return found
@@ -215,11 +215,11 @@ def _venue(paper: Paper) -> set[str]:
     return set(plain_words(paper.metadata.venue.value))
 
 
-def _no_section(wanted: Sequence[str], maps: Sequence[SectionMap]) -> UsageError:
+def _no_section(wanted: Sequence[str], maps: Sequence[SectionMap]) -> NotKnown:
     titles = {section.title for map_ in maps for section in map_.sections if section.level}
     kinds = {section.kind for map_ in maps for section in map_.sections}
     near = "" if all(map(kind_named, wanted)) else _similar(wanted, titles)
-    return UsageError(
+    return NotKnown(
         f"No section fits {' or '.join(wanted)}.{near}",
         f"Give words of a section's title, or a kind: {', '.join(kind for kind in KINDS if kind in kinds)}."
         if kinds

@@ -37,6 +37,7 @@ Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
 FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=200)]
 FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
+Years = Annotated[str, Field(pattern=r"^(?:[0-9]{4}|[0-9]{4}-(?:[0-9]{4})?|-[0-9]{4})$")]
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
 
 
@@ -56,7 +57,7 @@ class FilterRequest(Strict):
     """What to ask. A paper must fit every field that is given, and of a field one of its values."""
 
     papers: PaperIds = Field(default_factory=list)
-    year: FilterValues = Field(default_factory=list)
+    year: Annotated[list[Years], Field(max_length=50)] = Field(default_factory=list)
     """Years and ranges of years: "2014", "2010-2015", "2020-", "-1999"."""
     author: FilterValues = Field(default_factory=list)
     """Family names or full names."""

@@ -188,7 +188,7 @@ class Service:
     # Questions
 
     def search(self, request: SearchRequest) -> SearchReply:
-        """Passages without an answer. Raises NotKnown, UsageError, StoreMissing, StoreMismatch, ModelError."""
+        """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
@@ -337,7 +337,7 @@ def _require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
 
 
 def _select(library: Library, request: FilterRequest) -> Selection:
-    """The papers and sections to search. Raises NotKnown, UsageError."""
+    """The papers and sections to search. Raises NotKnown."""
     papers = _require_papers(library, request.papers)
     wanted = PaperFilter.parse(
         years=request.year, authors=request.author, venues=request.venue, sections=request.section

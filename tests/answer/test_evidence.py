@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather
 from folio.answer_types import Evidence
 from folio.paper_metadata import NO_METADATA
+from folio.sections import PaperSection, SectionMap
 from folio.text import estimate_tokens
 from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
@@ -402,3 +403,20 @@ def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
 def test_a_hit_of_white_space_is_no_evidence() -> None:
     (blank,) = hits_on("", "", "")
     assert gather([blank], lambda paper, start, end: "    "[start:end], 1000).evidence == ()
+
+
+# --- Apart -----------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_grows_into_no_references() -> None:
+    text = Text("Otters sleep on kelp. They eat\n\n[1] A. Otter. Urchins and crabs, 2014.\n\nof the sea, and clams.")
+    start, end = text.texts["p1"].index("[1]"), text.texts["p1"].index("of the")
+    hit = text.hit("sleep", "They")
+    assert "Urchins" in text.whole("sleep", "They")
+    for kind in ("references", "boilerplate", "acknowledgements"):
+        sections = SectionMap((PaperSection(start, end, 0, "", "", kind),))  # type: ignore[arg-type]
+        (evidence,) = gather([replace(hit, paper=replace(hit.paper, sections=sections))], text.read, PLENTY).evidence
+        assert evidence.text == "Otters sleep on kelp. They eat"
+    inside = text.hit("Otter. Urchins", "crabs")
+    (evidence,) = gather([replace(inside, paper=replace(inside.paper, sections=sections))], text.read, PLENTY).evidence
+    assert evidence.text.startswith("[1] A. Otter. Urchins and crabs, 2014.")

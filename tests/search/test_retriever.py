@@ -10,8 +10,9 @@ import pytest
 from folio import workers
 from folio.errors import UsageError
 from folio.protocols import Reranker, TermWeights
+from folio.search.paper_filter import PaperFilter
 from folio.search.retriever import FusionSettings, Retriever, reranked
-from folio.types import Hit
+from folio.types import Hit, Paper
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 
@@ -150,7 +151,7 @@ def test_an_earlier_passage_that_is_gone_is_left_out(make: Make) -> None:
 
 
 def test_an_earlier_passage_of_a_paper_outside_the_filter_is_left_out(make: Make) -> None:
-    papers = [*make().papers_named("glacier.pdf"), *make().papers_named("thickness.pdf")]
+    papers = named_so(make, "glacier.pdf", "thickness.pdf")
     for reranker in (None, PrefersWord("warden", None)):
         found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
         assert sorted(named(found)) == ["glacier", "thickness"]
@@ -179,8 +180,16 @@ def test_ties_keep_their_order(make: Make) -> None:
     assert [hit.chunk for hit in reranked(PrefersWord("nothing", None), ICE, hits, {})] == [hit.chunk for hit in hits]
 
 
+def named_so(make: Make, *names: str) -> list[Paper]:
+    papers = make().select(PaperFilter.parse(names)).papers
+    assert papers is not None
+    return papers
+
+
 def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
-    assert [paper.file for paper in make().papers_named("ON GLA")] == ["glacier.pdf"]
-    assert [paper.file for paper in make().papers_named("warden.p")] == ["warden.pdf"]
+    assert [paper.file for paper in named_so(make, "ON GLA")] == ["glacier.pdf"]
+    assert [paper.file for paper in named_so(make, "warden.p")] == ["warden.pdf"]
+    assert [paper.file for paper in named_so(make, "warden", "glacier")] == ["glacier.pdf", "warden.pdf"]
+    assert make().select(PaperFilter()).papers is None
     with pytest.raises(UsageError, match=r"is called glaciers\.pdf\. Similar names: glacier\.pdf"):
-        make().papers_named("glaciers.pdf")
+        named_so(make, "glaciers.pdf")

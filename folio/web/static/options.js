@@ -62,12 +62,20 @@ function renderPanel() {
     onchange: () => update(() => (options.reranker = reranker.checked)),
   });
   return [
-    el("fieldset", { class: "paper-choice" }, el("legend", {}, "Ask only these papers"), filter, list),
+    el(
+      "div",
+      {},
+      el("fieldset", { class: "paper-choice" }, el("legend", {}, "Ask only these papers"), filter, list),
+      el(
+        "div",
+        { class: "fields filters" },
+        ...FILTERS.map(([name, label, example]) => renderField(label, renderFilter(name, example))),
+        el("datalist", { id: "section-kinds" }, SECTIONS.map((kind) => el("option", { value: kind }))),
+      ),
+    ),
     el(
       "div",
       { class: "fields" },
-      ...FILTERS.map(([name, label, example]) => renderField(label, renderFilter(name, example))),
-      el("datalist", { id: "section-kinds" }, SECTIONS.map((kind) => el("option", { value: kind }))),
       renderField("Style", style),
       renderField("Model", model),
       renderField("Passages to use", topK),

@@ -18,10 +18,15 @@ export const options = {
   model: null, // null: the server's setting
 };
 
+/** Several values are separated by ";", years by "," too; a range of years has no spaces. */
+function splitValues(name, typed) {
+  const parts = name === "year" ? typed.replace(/\s*[-–—]\s*/g, "-").split(/[;,]/) : typed.split(";");
+  return parts.map((part) => part.trim()).filter(Boolean);
+}
+
 /** The options that say what is searched, as the server expects them. */
 export function buildFilter() {
-  const filters = Object.entries(options.filters).map(([name, typed]) => [name, typed.split(";")]);
-  const values = filters.map(([name, parts]) => [name, parts.map((part) => part.trim()).filter(Boolean)]);
+  const values = Object.entries(options.filters).map(([name, typed]) => [name, splitValues(name, typed)]);
   return { papers: [...options.papers], ...Object.fromEntries(values) };
 }
 
