@@ -409,14 +409,12 @@ def test_a_hit_of_white_space_is_no_evidence() -> None:
 
 
 def test_evidence_grows_into_no_references() -> None:
-    text = Text("Otters sleep on kelp. They eat\n\n[1] A. Otter. Urchins and crabs, 2014.\n\nof the sea, and clams.")
-    start, end = text.texts["p1"].index("[1]"), text.texts["p1"].index("of the")
-    hit = text.hit("sleep", "They")
-    assert "Urchins" in text.whole("sleep", "They")
+    text = Text("Otters sleep on kelp. They eat\nA Otter, Urchins and crabs, 2014\nof the sea, and clams.")
+    start, end = text.texts["p1"].index("A Otter"), text.texts["p1"].index("of the")
+    hit, inside = text.hit("sleep", "They"), text.hit("Urchins", "crabs")
+    assert text.whole("sleep", "They").endswith("and clams.")
     for kind in ("references", "boilerplate", "acknowledgements"):
         sections = SectionMap((PaperSection(start, end, 0, "", "", kind),))  # type: ignore[arg-type]
-        (evidence,) = gather([replace(hit, paper=replace(hit.paper, sections=sections))], text.read, PLENTY).evidence
-        assert evidence.text == "Otters sleep on kelp. They eat"
-    inside = text.hit("Otter. Urchins", "crabs")
-    (evidence,) = gather([replace(inside, paper=replace(inside.paper, sections=sections))], text.read, PLENTY).evidence
-    assert evidence.text.startswith("[1] A. Otter. Urchins and crabs, 2014.")
+        paper = replace(hit.paper, sections=sections)
+        grown = [gather([replace(one, paper=paper)], text.read, PLENTY).evidence[0].text for one in (hit, inside)]
+        assert grown == ["Otters sleep on kelp. They eat", text.texts["p1"][22:]]
