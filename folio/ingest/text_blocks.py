@@ -42,9 +42,9 @@ _FORM = re.compile(
     re.I,
 )
 _FORM_CHARACTERS = 1500
-# A statement in such a paragraph that tells something about the work
+# A statement in such a paragraph that tells something about the work; some PDFs have no spaces between its words
 _CONTENT = re.compile(
-    r"[ ]*(?:code|data|open peer review|the (?:code|data|source)\b|software)\b[^.\n]{0,40}\b(?:is|are)\b", re.I
+    r"[ ]*(?:the[ ]?)?(?:code|data|open[ ]?peer[ ]?review|source|software)[^.\n]{0,40}(?:is|are)", re.I
 )
 _DATED = re.compile(
     r"[ ]*\W{0,2}[ ]*(?:manuscript )?"

@@ -116,7 +116,8 @@ def test_what_is_said_about_licences_and_universities_is_kept(written: str) -> N
 
 def test_where_the_code_is_stays_outside_of_the_form_around_it() -> None:
     form = "Copyright © 2020 A. Otter, released under a licence.\nThe authors have declared that no interests exist."
-    assert told(f"{form}\nCode is available at https://example.org.") == [("boilerplate", "", form)]
+    for code in ("Code is available at https://example.org.", "Codeisavailableathttps://example.org."):
+        assert told(f"{form}\n{code}") == [("boilerplate", "", form)]
 
 
 def test_an_affiliation_after_the_first_page_is_text() -> None:
