@@ -414,7 +414,7 @@ def test_evidence_grows_into_no_references() -> None:
     hit, inside = text.hit("sleep", "They"), text.hit("Urchins", "crabs")
     assert text.whole("sleep", "They").endswith("and clams.")
     for kind in ("references", "boilerplate", "acknowledgements"):
-        sections = SectionMap((PaperSection(start, end, 0, "", "", kind),))  # type: ignore[arg-type]
+        sections = SectionMap((PaperSection(start, end, 0, "", "", kind),))
         paper = replace(hit.paper, sections=sections)
         grown = [gather([replace(one, paper=paper)], text.read, PLENTY).evidence[0].text for one in (hit, inside)]
         assert grown == ["Otters sleep on kelp. They eat", text.texts["p1"][22:]]
