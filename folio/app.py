@@ -18,6 +18,7 @@ from folio.model_choice import ModelChoice
 from folio.offline import go_offline
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
+from folio.search.paper_filter import PaperFilter
 from folio.search.retriever import FusionSettings, Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
@@ -38,6 +39,7 @@ else:
     except ModuleNotFoundError:
         from config import Settings, SettingsError, load_settings, personal_file
 
+EVERY_PAPER = PaperFilter()
 # Seconds that Ollama may take when the question is only what is ready
 _GLANCE_S = 2.0
 
@@ -331,16 +333,16 @@ class App:
 
     # Answering
 
-    def chat(self, library: Library, *, top_k: int, paper: str | None, style: Style = "plain") -> Chat:
-        """A conversation with the papers. paper: ask only papers whose file name or title contains it."""
+    def chat(self, library: Library, *, top_k: int, wanted: PaperFilter = EVERY_PAPER, style: Style = "plain") -> Chat:
+        """A conversation with the papers. wanted: ask only these papers and sections. Raises UsageError for none."""
         from folio.answer.chat import Chat, warm_up
 
         warm_up()
         retriever = self.retriever(library)
-        papers = retriever.papers_named(paper) if paper else None
+        chosen = retriever.select(wanted)
         answerer = self.models.answerer(retriever)
         self.models.announce()
-        return Chat(retriever, answerer, top_k=top_k, papers=papers, style=style)
+        return Chat(retriever, answerer, top_k=top_k, papers=chosen.papers, sections=chosen.sections, style=style)
 
     # For LangChain programs
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -9,7 +11,9 @@ Kind = Literal[
     "abstract", "introduction", "methods", "results", "discussion", "conclusion", "limitations", "references",
     "acknowledgements", "appendix", "caption", "footnote", "boilerplate", "other",
 ]  # fmt: skip
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+# What is no evidence unless a question asks for it
+APART: frozenset[Kind] = frozenset({"references", "acknowledgements", "boilerplate"})
 
 
 class Style(NamedTuple):
@@ -34,6 +38,14 @@ class HeadingLine:
 
 
 @dataclass(frozen=True, slots=True)
+class FootnoteLines:
+    """A footnote, or several that follow each other at the foot of a column: its lines as they stand on the page."""
+
+    page: int  # physical, from 1
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OutlineEntry:
     """An entry of the file's outline (its bookmarks). Nothing in it can be trusted."""
 
@@ -50,6 +62,7 @@ class HeadingLines:
     body_size: float = 0.0  # of ordinary text, in points
     body_font: str = ""
     body_share: float = 1.0  # the share of the text that is of this size
+    footnotes: tuple[FootnoteLines, ...] = ()
 
 
 NO_HEADINGS = HeadingLines()
@@ -57,11 +70,15 @@ NO_HEADINGS = HeadingLines()
 
 @dataclass(frozen=True, slots=True)
 class PaperSection:
-    """The span [start, end) of a paper's text that a heading stands over, the heading and its subsections included."""
+    """The span [start, end) of a paper's text that a heading stands over, the heading and its subsections included.
+
+    Level 0 is a block that has no heading: a caption, a footnote, a licence line. It lies within a section or before
+    the first one, and nothing lies within it.
+    """
 
     start: int
     end: int
-    level: int  # from 1
+    level: int  # from 1; 0 for a block
     number: str  # "5.2", "IV", "A"; "" for none
     title: str
     kind: Kind
@@ -72,6 +89,10 @@ class PaperSection:
         return f"§{self.number} {self.title}" if self.number else self.title
 
 
+# Spans [start, end) of a text, in order, none overlapping another
+Spans = tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class SectionMap:
     """The sections of a paper, ordered by their start. Each lies within the one above it, or beside it."""
@@ -79,11 +100,16 @@ class SectionMap:
     sections: tuple[PaperSection, ...] = ()
 
     def of(self, start: int, end: int) -> tuple[PaperSection, ...]:
-        """The innermost section of each part of the text [start, end), in order; parts before any heading have none."""
+        """The innermost section of each part of the text [start, end), in order; parts before any heading have none.
+
+        Blocks are left out: a caption stands in the section around it.
+        """
         found: list[PaperSection] = []
         for section in self.sections:
             if section.start >= end:
                 break
+            if not section.level:
+                continue
             if section.start <= start:
                 # One within the others: the last that still holds the start is the innermost there.
                 found = [section] if start < section.end else found
@@ -92,11 +118,60 @@ class SectionMap:
         return tuple(found)
 
     def shown(self, start: int, end: int) -> str:
-        """The section of the text [start, end) in words; "§5.2 Log – §6 Clients" for several, "" for none."""
+        """The section of the text [start, end) in words; "§5.2 Log – §6 Clients" for several, "" for none.
+
+        A text within a caption is named after it too: "Figure 3 in §5.2 Log".
+        """
         found = self.of(start, end)
-        if not found:
-            return ""
-        return found[0].shown if len(found) == 1 else f"{found[0].shown} – {found[-1].shown}"
+        place = f"{found[0].shown} – {found[-1].shown}" if len(found) > 1 else "".join(one.shown for one in found)
+        caption = next((one for one in self.sections if one.kind == "caption" and one.start <= start < one.end), None)
+        if caption is None or caption.level or caption.end < end:
+            return place
+        return f"{caption.title} in {place}" if place else caption.title
+
+    def spans(self, chosen: Callable[[PaperSection], bool]) -> Spans:
+        """The text of the sections and blocks that are chosen, with all that lies in them."""
+        found: list[tuple[int, int]] = []
+        for section in self.sections:
+            if chosen(section) and not (found and section.start < found[-1][1]):
+                found.append((section.start, section.end))
+        return tuple(found)
+
+    def apart(self, kinds: frozenset[Kind] = APART) -> Spans:
+        """The text whose innermost section or block is of these kinds: a caption among the references is none."""
+        found: list[tuple[int, int]] = []
+        open_: list[PaperSection] = []  # the sections that have not ended, outermost first
+        at = 0
+        for section in (*self.sections, None):
+            while open_ and (section is None or open_[-1].end <= section.start):
+                innermost = open_.pop()
+                if innermost.kind in kinds:
+                    _add(found, at, innermost.end)
+                at = innermost.end
+            if section is not None:
+                if open_ and open_[-1].kind in kinds:
+                    _add(found, at, section.start)
+                at = section.start
+                open_.append(section)
+        return tuple(found)
+
+
+def _add(found: list[tuple[int, int]], start: int, end: int) -> None:
+    """Adds a span, joined to the last one if they touch."""
+    if start < end:
+        joined = found.pop()[0] if found and found[-1][1] == start else start
+        found.append((joined, end))
+
+
+def overlap(spans: Spans, start: int, end: int) -> int:
+    """How many characters of [start, end) lie in the spans."""
+    first = bisect_right(spans, start, key=lambda span: span[1])
+    count = 0
+    for low, high in spans[first:]:
+        if low >= end:
+            break
+        count += min(high, end) - max(low, start)
+    return count
 
 
 NO_SECTIONS = SectionMap()

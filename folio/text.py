@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
@@ -82,6 +83,12 @@ def _stemmer() -> Any:
 
 def _stem(word: str) -> str:
     return str(_stemmer().stemWord(word)) if word.isalpha() else word
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of a text as they are typed where there are no accents: "Jürgen O'Neil" -> jurgen, o, neil."""
+    letters = unicodedata.normalize("NFKD", text).casefold()
+    return re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter)))
 
 
 def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:

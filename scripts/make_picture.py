@@ -26,9 +26,7 @@ def main() -> int:
     app = from_environment(lambda text: None)
     library = app.open_library()
     console.print(f'[bold]$ python query.py "{QUESTION}"[/bold]')
-    reply = app.chat(library, top_k=app.settings.TOP_K, paper=None).ask(
-        QUESTION, lambda sentence: show_sentence(console, sentence)
-    )
+    reply = app.chat(library, top_k=app.settings.TOP_K).ask(QUESTION, lambda sentence: show_sentence(console, sentence))
     show_sources(console, reply.answer.citations)
     library.close()
     svg = console.export_svg(title="Folio")

@@ -13,6 +13,7 @@ from folio.answer_types import Answer, Sentence, Style
 from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
+from folio.search.candidate_filter import SectionFilter
 from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.types import Hit, Paper
@@ -65,15 +66,17 @@ class Chat:
         *,
         top_k: int,
         papers: Sequence[Paper] | None = None,
+        sections: SectionFilter | None = None,
         style: Style = "plain",
         rerank: bool = True,
         turns: Sequence[Answer] = (),
     ) -> None:
-        """top_k: passages for an answer. papers: search only these. turns: of the conversation to continue."""
+        """top_k: passages for an answer. papers, sections: search only these. turns: of an earlier conversation."""
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
         self._papers = papers
+        self._sections = sections
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
@@ -151,7 +154,7 @@ class Chat:
         also = remembered(self._turns)
         typed = self._typed if question == self._spelt else ""
         self._found = self._retriever.search(
-            question, self._top_k, self._papers, also, rerank=self._rerank, typed=typed
+            question, self._top_k, self._papers, also, sections=self._sections, rerank=self._rerank, typed=typed
         )
         self._clock.lap("retrieve")
         self._on_hits(self._found.hits)

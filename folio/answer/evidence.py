@@ -130,12 +130,13 @@ def _best_first(hits: tuple[Hit, ...], others: tuple[Hit, ...]) -> tuple[Hit, ..
 
 def _extended(span: _Span, read: ReadText) -> _Span:
     """The span, extended to complete the sentence, list or table at each end."""
-    low, high = max(0, span.start - MAX_GROWTH), min(span.paper.length, span.end + MAX_GROWTH)
+    low, high = _room(span)
     around = read(span.paper.id, low, high)
     start, end = span.start - low, span.end - low
     if around[start:end] != span.text:  # the paper was replaced in the meantime
         return span
-    units = list(_lists_and_tables(around, low == 0, high == span.paper.length))
+    begins, ends = low == 0 or span.start - low < MAX_GROWTH, high == span.paper.length or high - span.end < MAX_GROWTH
+    units = list(_lists_and_tables(around, begins, ends))
     for unit in units:
         if unit.begins and unit.start < start < unit.end:
             start = unit.start
@@ -148,6 +149,17 @@ def _extended(span: _Span, read: ReadText) -> _Span:
             end = last if first < end < last and not at_unit_end else end
     start, end = stripped(around, start, end)
     return replace(span, start=low + start, end=low + end, text=around[start:end])
+
+
+def _room(span: _Span) -> tuple[int, int]:
+    """The text that a span may grow into: neither references nor a licence, unless it begins or ends in one."""
+    low, high = max(0, span.start - MAX_GROWTH), min(span.paper.length, span.end + MAX_GROWTH)
+    for start, end in span.paper.sections.apart():
+        if end <= span.start:
+            low = max(low, end)
+        elif start >= span.end:
+            high = min(high, start)
+    return low, high
 
 
 def _lists_and_tables(text: str, begins: bool, ends: bool) -> Iterator[_Unit]:

@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from folio.answer.chat import Chat
     from folio.app import App
     from folio.cli.session import ChatSession
+    from folio.search.paper_filter import PaperFilter
     from folio.store.library import Library
 
+# What to ask; each may be given several times, and then one must fit
+FILTERS = ("paper", "year", "author", "venue", "section")
 # Option -> the options that it can be combined with. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
     "forget": (),
     "feedback": (),
     "stats": ("json",),
-    "sources": ("question", "batch", "top_k", "paper", "json", "no_log"),
-    "verify": ("question", "style", "show_evidence", "show_dropped", "top_k", "paper", "no_log"),
-    "batch": ("style", "show_evidence", "show_dropped", "sources", "top_k", "paper", "json", "no_log"),
+    "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
+    "verify": ("question", "style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log"),
+    "batch": ("style", "show_evidence", "show_dropped", "sources", "top_k", *FILTERS, "json", "no_log"),
 }
 
 
@@ -47,7 +50,14 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument(
         "--top-k", type=positive_int, metavar="K", help="number of passages to find and answer from (default: TOP_K)"
     )
-    found.add_argument("--paper", metavar="NAME", help="ask only papers whose file name or title contains NAME")
+    for name, metavar, text in (
+        ("paper", "NAME", "ask only the paper of this name, or papers whose file name or title has these words"),
+        ("year", "YEARS", "ask only papers of these years: 2014, 2010-2015, 2020-, -1999"),
+        ("author", "NAME", "ask only papers by this author: a family name, or a full name"),
+        ("venue", "WORDS", "ask only papers of this journal or conference"),
+        ("section", "WORDS", "ask only sections of this kind, such as methods, or with these words in their title"),
+    ):
+        found.add_argument(f"--{name}", action="append", metavar=metavar, help=text)
     found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
     found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
     found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
@@ -146,6 +156,15 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
     return [arguments.question.strip()]
 
 
+def _wanted(arguments: argparse.Namespace) -> PaperFilter:
+    """The papers and sections to ask. Raises UsageError."""
+    from folio.search.paper_filter import PaperFilter
+
+    given = (getattr(arguments, name) or () for name in FILTERS)
+    papers, years, authors, venues, sections = given
+    return PaperFilter.parse(papers, years, authors, venues, sections)
+
+
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
     """Answer one question or several, or start a chat."""
     from folio.cli.session import ChatSession
@@ -153,7 +172,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
     chat = app.chat(
         library,
         top_k=arguments.top_k or app.top_k,
-        paper=arguments.paper,
+        wanted=_wanted(arguments),
         style=arguments.style or "plain",
     )
     session = ChatSession(
@@ -207,11 +226,15 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
 
     retriever = app.retriever(library)
     app.models.announce()
-    papers = retriever.papers_named(arguments.paper) if arguments.paper else None
+    chosen = retriever.select(_wanted(arguments))
     for question in questions:
         spelt = retriever.respelled(question)
         found = retriever.search(
-            spelt.question, arguments.top_k or app.top_k, papers, typed=question if spelt.typed else ""
+            spelt.question,
+            arguments.top_k or app.top_k,
+            chosen.papers,
+            sections=chosen.sections,
+            typed=question if spelt.typed else "",
         )
         if arguments.json:
             from folio.schema import passages_json

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import groupby
 
 from folio.ingest.cleaning import normalize_characters
 from folio.ingest.headings import Heading, find_headings, one_line
-from folio.sections import HeadingLines, Kind, PaperSection
+from folio.ingest.text_blocks import blocks
+from folio.sections import FootnoteLines, HeadingLines, Kind, PaperSection
 from folio.types import PageMap
 
 # Titles that say what a section is. The first that matches counts.
@@ -20,8 +22,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         ("acknowledgements", r"acknowledge?ments?\b|funding\b"),
         ("appendix", r"appendi(?:x|ces)\b|supplement"),
         ("boilerplate", r"(?:categories and subject|general terms|keywords?\b|index terms|copyright|licen[cs]e"
-         r"|authors?.? (?:contributions?|addresses)|(?:competing|conflicts?) (?:of )?interests?|availability of data"
-         r"|data availability|publisher.?s note|contents$|table of contents|list of (?:figures|tables))"),
+         r"|authors?.? (?:contributions?|addresses)|(?:competing|conflicts?) (?:of )?interests?"
+         r"|publisher.?s note|contents$|table of contents|list of (?:figures|tables))"),
         ("limitations", r".*\b(?:limitations?|threats to validity)\b"),
         ("introduction", r"introduction\b|(?:background|motivation)\b|statement of need"),
         ("discussion", r"(?:general )?discussion\b"),
@@ -34,8 +36,23 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
 
 
 def sections(headings: HeadingLines, text: str, pages: PageMap) -> tuple[PaperSection, ...]:
-    """The sections of a paper, ordered by their start. text: cleaned; pages: where each page begins in it."""
-    return _tree(_placed(find_headings(headings), text, pages), len(text))
+    """The sections and blocks of a paper, ordered by their start. text: cleaned; pages: where each begins in it."""
+    tree = _tree(_placed(find_headings(headings), text, pages), len(text))
+    found = blocks(text, pages, tree, _footnotes(headings.footnotes, text, pages))
+    return tuple(sorted((*tree, *found), key=lambda section: section.start))
+
+
+def _footnotes(footnotes: Sequence[FootnoteLines], text: str, pages: PageMap) -> list[tuple[int, int]]:
+    """The spans of the footnotes that stand in the text."""
+    found: list[tuple[int, int]] = []
+    for page, group in groupby(footnotes, key=lambda footnote: footnote.page):
+        start, end = pages.bounds(page, len(text))
+        lines = _PageLines(text[start:end])
+        for footnote in group:
+            spans = lines.span(footnote.lines)
+            if spans is not None:
+                found.append((start + spans[0], start + spans[1]))
+    return found
 
 
 def _placed(found: Sequence[Heading], text: str, pages: PageMap) -> list[tuple[int, Heading]]:
@@ -76,6 +93,21 @@ class _PageLines:
             at = self._letters.find(wanted, at + 1)
         self._searched[wanted] = len(self._letters)
         return None
+
+    def span(self, lines: Sequence[str]) -> tuple[int, int] | None:
+        """Where lines stand that follow each other, as many of them as do; None if the first begins no line."""
+        start = self.find(lines[0], whole=False)
+        if start is None:
+            return None
+        at = bisect_left(self._places, start)
+        for line in lines:
+            wanted = _lower("".join(filter(str.isalnum, normalize_characters(line))))
+            if not self._letters.startswith(wanted, at):
+                break
+            at += len(wanted)
+        end = self._places[at - 1] + 1
+        newline = self._text.find("\n", end)
+        return start, newline if newline >= 0 else len(self._text)
 
     def _between(self, index: int) -> tuple[int, int]:
         """The span after a letter up to the next one."""

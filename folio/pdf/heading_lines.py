@@ -1,4 +1,4 @@
-"""Collects the lines of a PDF that may be headings, with how they are set, and the file's outline.
+"""Collects the lines of a PDF that may be headings, with how they are set, its footnotes and the file's outline.
 
 Which of them are headings is decided later, from all pages together (ingest/headings.py). Everything is bounded
 (limits.py): an outline can name a million entries or refer to itself.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from folio.pdf import limits
 from folio.pdf.mupdf import pymupdf
-from folio.sections import HeadingLine, HeadingLines, OutlineEntry, Style
+from folio.sections import FootnoteLines, HeadingLine, HeadingLines, OutlineEntry, Style
 
 # A heading has at most this many characters and lines.
 MAX_CHARACTERS, MAX_LINES = 160, 3
@@ -36,6 +36,13 @@ _NUMBER = re.compile(r"(?:(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,4}|[IVXL]{1,6})[.)]?(
 _BOLD = re.compile(r"bold|black|heavy|medi(?!um.?cond)|demi|cmbx|cmssbx|bx\d|sfbx", re.I)
 _ITALIC = re.compile(r"ital|obli|cmti|cmsl|slant", re.I)
 _MONO = re.compile(r"mono|cour|cmtt|cmsltt|typew|consol|inconsol|menlo", re.I)
+# The mark of a footnote, and how much smaller than ordinary text it is at least, in points
+_MARK = re.compile(r"\s*(?:\d{1,2}|[*∗†‡§¶]{1,2})\s?(?=[\"“‘(]?[^\W\d_]{2}|[\"“‘(]?[A-Z]\b)")
+_SMALLER = 0.7
+# The most lines of a page that are tried as footnotes; at most this many characters stand in a line at its foot.
+_TRIED, _FOOT_LINE = 40, 60
+# A footnote has at least this many characters.
+_NOTE_CHARACTERS = 15
 # A heading in the line of its text
 _RUN_IN = re.compile(
     r"(?:abstract|summary|acknowledge?ments?)(?=\s*[—–:.]|\s+-)"
@@ -63,6 +70,7 @@ class HeadingCollector:
 
     def __init__(self) -> None:
         self._lines: list[HeadingLine] = []
+        self._footnotes: list[FootnoteLines] = []
         self._characters: Counter[tuple[float, str]] = Counter()
 
     def add_page(self, number: int, blocks: Sequence[Mapping[str, Any]]) -> None:
@@ -76,6 +84,8 @@ class HeadingCollector:
             usual = max(sizes, key=sizes.__getitem__)
             room = limits.HEADINGS - len(self._lines)
             self._lines += islice(_candidates(number, rows, usual), room)
+            room = limits.HEADINGS - len(self._footnotes)
+            self._footnotes += islice(_footnotes(number, rows, usual[0]), room)
 
     def collected(self, document: Any) -> HeadingLines:
         """What was collected, with the outline of the document."""
@@ -84,7 +94,7 @@ class HeadingCollector:
             sizes[size] += characters
         size, font = max(self._characters, key=self._characters.__getitem__, default=(0.0, ""))
         share = sizes[size] / max(1, sizes.total())
-        return HeadingLines(tuple(self._lines), tuple(_outline(document)), size, font, share)
+        return HeadingLines(tuple(self._lines), tuple(_outline(document)), size, font, share, tuple(self._footnotes))
 
 
 def _outline(document: Any) -> Iterator[OutlineEntry]:
@@ -210,6 +220,27 @@ def _candidates(number: int, rows: Sequence[_Line], usual: tuple[float, str]) ->
         elif is_short and is_uniform and is_apart and not _MONO.search(row.style.font) and _has_word(text):
             yield HeadingLine(number, " ".join(text.split()), row.style, _introduces(rows, end))
         index = end
+
+
+def _footnotes(number: int, rows: Sequence[_Line], usual: float) -> Iterator[FootnoteLines]:
+    """The footnotes of a page: small lines from one with a mark to the foot of its column. usual: the size of text."""
+    middle = (min(row.y0 for row in rows) + max(row.y1 for row in rows)) / 2
+    marked = [row for row in rows if row.y0 > middle and row.style.size <= usual - _SMALLER and _MARK.match(row.text)]
+    taken: set[int] = set()
+    for row in islice(sorted(marked, key=lambda row: row.y0), _TRIED):
+        if id(row) in taken:
+            continue
+        column = [other for other in rows if other.x0 < row.x1 and row.x0 < other.x1]
+        if not any(other.y1 <= row.y0 + 1 and other.style.size > usual - _SMALLER for other in column):
+            continue
+        below = [other for other in column if other.y0 >= row.y0 - 1]
+        large = [other for other in below if other.style.size > usual - _SMALLER]
+        foot = max(below, key=lambda other: other.y0)
+        if all(other is foot and len(other.text) <= _FOOT_LINE for other in large):
+            notes = [other for other in below if other not in large]
+            taken.update(map(id, notes))
+            if sum(map(len, (other.text for other in notes))) >= _NOTE_CHARACTERS:
+                yield FootnoteLines(number, tuple(" ".join(other.text.split()) for other in notes))
 
 
 def _run_in(row: _Line) -> str:

@@ -36,10 +36,7 @@ def papers_meant(question: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
     A longer name goes before a shorter one inside it ("Sentence-BERT" names no paper called BERT), and a paper whose
     own name it is before one whose acronym or title merely has it.
     """
-    names: dict[str, list[tuple[int, Paper]]] = {}
-    for paper in papers:
-        for name, rank in set(_names(paper)):
-            names.setdefault(name, []).append((rank, paper))
+    names = _by_name(papers)
     words = [_plain(match.group()) for match in _WORD.finditer(question)][:MOST_QUESTION_WORDS]
     found: list[tuple[int, list[Paper]]] = []
     taken: set[int] = set()
@@ -51,6 +48,20 @@ def papers_meant(question: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
                 found.append((start, meant))
     in_order = (paper for _, meant in sorted(found, key=lambda each: each[0]) for paper in meant)
     return tuple({paper.id: paper for paper in in_order}.values())
+
+
+def papers_called(name: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
+    """The papers that have this whole name, of the surest rank only; () if there is none."""
+    words = [match.group() for match in _WORD.finditer(name)]
+    return tuple(_meant(words, _by_name(papers))) if words else ()
+
+
+def _by_name(papers: Sequence[Paper]) -> dict[str, list[tuple[int, Paper]]]:
+    names: dict[str, list[tuple[int, Paper]]] = {}
+    for paper in papers:
+        for name, rank in set(_names(paper)):
+            names.setdefault(name, []).append((rank, paper))
+    return names
 
 
 def _meant(words: Sequence[str], names: dict[str, list[tuple[int, Paper]]]) -> list[Paper]:

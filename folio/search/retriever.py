@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,10 +10,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from folio.errors import IndexDamaged, UsageError
+from folio.errors import IndexDamaged
 from folio.protocols import Embedder, Reranker, TermWeights
+from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough
 from folio.search.fusion import fuse
-from folio.search.paper_names import papers_meant
+from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.store.indexes import Indexes, Trust
@@ -89,12 +89,14 @@ class Retriever:
         papers: Sequence[Paper] | None = None,
         also: Sequence[int] = (),
         *,
+        sections: SectionFilter | None = None,
         rerank: bool = True,
         typed: str = "",
     ) -> SearchResult:
-        """The top_k passages for a question; `papers` restricts the search to these.
+        """The top_k passages for a question; `papers` and `sections` restrict the search to these.
 
-        The best `candidates` (FusionSettings) of each index are fused (fusion.py) and then reranked.
+        The best `candidates` (FusionSettings) of each index that may be found (candidate_filter.py) are fused
+        (fusion.py) and then reranked.
 
         also: chunk ids to add to the candidates, such as the evidence of earlier turns. rerank: False keeps the order
         of the fused scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
@@ -106,8 +108,10 @@ class Retriever:
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
+            hidden = self._hidden(question) if within is None else frozenset[str]()
+            candidates = CandidateFilter.of(self._library, question, sections, hidden)
             fused, ranked, added = self._on_indexes(
-                lambda indexes: self._candidates(indexes, (question, typed), top_k, within, also, clock)
+                lambda indexes: self._candidates(indexes, (question, typed), top_k, within, also, candidates, clock)
             )
             reads = reranker.reads if reranker else 0
             limit = len(fused) if reads is None else max(reads, top_k)
@@ -154,6 +158,7 @@ class Retriever:
         top_k: int,
         within: frozenset[str] | None,
         also: Sequence[int],
+        candidates: CandidateFilter,
         clock: Stopwatch,
     ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int]]:
         """Fused candidates, the ids in each stage's order, and the ids of `also` that may be searched.
@@ -165,8 +170,9 @@ class Retriever:
         wanted = max(self._fusion.candidates, top_k)
         ids = None if within is None else self._library.chunk_ids_of(within)
         question, typed = readings
-        hidden = self._hidden(question) if within is None else frozenset()
-        lexical = _without(hidden, indexes.lexical.search(f"{question} {typed}", wanted + len(hidden), within), wanted)
+        lexical = deep_enough(
+            lambda depth: indexes.lexical.search(f"{question} {typed}", depth, within), wanted, candidates
+        )
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
         vector = self.embedder.embed_query(question)
@@ -174,30 +180,34 @@ class Retriever:
             both = vector + self.embedder.embed_query(typed)
             vector = both / max(float(np.linalg.norm(both)), 1e-6)
         clock.lap("embed")
-        dense = _without(hidden, indexes.vectors.search(vector, wanted + len(hidden), ids), wanted)
+        dense = deep_enough(lambda depth: indexes.vectors.search(vector, depth, ids), wanted, candidates)
+        if len(dense) < wanted < len(indexes.vectors) and ids is None:
+            # A large index reads only some of its vectors, but all of them if it is given ids.
+            dense = indexes.vectors.search(vector, wanted, sorted(candidates.allowed(indexes.vectors.ids())))
         clock.lap("dense")
         ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
-        chunks = self._library.chunks({*ranked["dense"], *ranked["bm25"]})
-        if any(chunk not in chunks for found in ranked.values() for chunk in found):
+        chunks = candidates.chunks
+        found = {*ranked["dense"], *ranked["bm25"]}
+        if not found <= chunks.keys():
             raise IndexDamaged("an index names a chunk that is not in the library")
-        if within is not None and any(chunk.paper_id not in within for chunk in chunks.values()):
+        if within is not None and any(chunks[chunk].paper_id not in within for chunk in found):
             raise IndexDamaged("an index names a chunk of another paper")
         # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
         in_dense = {chunk for chunk, _ in dense}
         others = [chunk for chunk, _ in lexical if chunk not in in_dense]
-        added = {id for id, chunk in self._library.chunks(also).items() if within is None or chunk.paper_id in within}
+        known = candidates.allowed(also) & chunks.keys()
+        added = {id for id in known if within is None or chunks[id].paper_id in within}
         others += sorted(added.difference(in_dense, others))
         dense += zip(others, indexes.vectors.cosines(others, vector), strict=True)
         fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
         ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
         return fused, ranked, added
 
-    def _hidden(self, question: str) -> frozenset[int]:
-        """The sample paper's chunks if there are other papers and the question does not name it; else none."""
-        if names_sample(question):
+    def _hidden(self, question: str) -> frozenset[str]:
+        """The sample paper if there are other papers and the question does not name it; else none."""
+        if names_sample(question) or len(self._library.chunk_ids_of([SAMPLE_ID])) == self._library.chunk_count():
             return frozenset()
-        own = frozenset(self._library.chunk_ids_of([SAMPLE_ID]))
-        return own if len(own) < self._library.chunk_count() else frozenset()
+        return frozenset([SAMPLE_ID])
 
     def _on_indexes(self, work: Callable[[Indexes], T]) -> T:
         """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.
@@ -223,23 +233,11 @@ class Retriever:
         """The characters [start, end) of a paper's text; paper is its id."""
         return self._library.text(paper, start, end)
 
-    def papers_named(self, name: str) -> list[Paper]:
-        """The papers that have this name (paper_names.py), or else those whose file name or title contains it.
-
-        Upper and lower case are the same. Raises UsageError if there is none.
-        """
-        papers = self._library.papers()
-        if meant := papers_meant(name, papers):
-            return list(meant)
-        wanted = name.casefold()
-        files = self._library.files()
-        by_file = {file.sha256 for file in files if wanted in file.name.casefold()}
-        found = [paper for paper in papers if paper.id in by_file or wanted in paper.title.casefold()]
-        if not found:
-            close = difflib.get_close_matches(name, [file.name for file in files], 3, 0.4)
-            known = f" Similar names: {', '.join(close)}." if close else ""
-            raise UsageError(f"No paper in the index is called {name}.{known}", "Give part of a file name or title.")
-        return found
+    def select(self, wanted: PaperFilter) -> Selection:
+        """The papers and sections to search. Raises UsageError if none is as wanted."""
+        if wanted == PaperFilter():
+            return EVERYTHING
+        return wanted.select(self._library.papers(), self._library.files())
 
     def _read(self, candidates: Sequence[Candidate]) -> list[Hit]:
         found = self._library.read_chunks([candidate.chunk_id for candidate in candidates])
@@ -254,11 +252,6 @@ def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: Te
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
-
-
-def _without(hidden: frozenset[int], scored: list[tuple[int, float]], count: int) -> list[tuple[int, float]]:
-    """The first `count` of these without the hidden ones."""
-    return [each for each in scored if each[0] not in hidden][:count]
 
 
 def _ids(scored: Sequence[tuple[int, float]]) -> tuple[int, ...]:

@@ -11,8 +11,8 @@ from typing import Literal
 
 from folio.protocols import Embedder
 
-# Increment when reader.py, cleaning.py or layout_model.py gives different output for the same file.
-PARSER, CLEANER, LAYOUT = 3, 3, 1
+# Increment when reader.py, section_tree.py, cleaning.py or layout_model.py gives different output for the same file.
+PARSER, CLEANER, LAYOUT = 4, 3, 1
 
 Parser = Literal["fast", "layout"]
 

@@ -36,6 +36,9 @@ TurnNumber = Annotated[int, Field(ge=1, le=10**6, description="The number of an 
 NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
 Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
+FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=200)]
+FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
+Years = Annotated[str, Field(pattern=r"^(?:[0-9]{4}|[0-9]{4}-(?:[0-9]{4})?|-[0-9]{4})$")]
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
 
 
@@ -51,14 +54,28 @@ class ErrorBody(Strict):
 # Requests
 
 
-class SearchRequest(Strict):
+class FilterRequest(Strict):
+    """What to ask. A paper must fit every field that is given, and of a field one of its values."""
+
+    papers: PaperIds = Field(default_factory=list)
+    year: Annotated[list[Years], Field(max_length=50)] = Field(default_factory=list)
+    """Years and ranges of years: "2014", "2010-2015", "2020-", "-1999"."""
+    author: FilterValues = Field(default_factory=list)
+    """Family names or full names."""
+    venue: FilterValues = Field(default_factory=list)
+    """Words of the name of a journal or a conference."""
+    section: FilterValues = Field(default_factory=list)
+    """Kinds of sections, such as "methods", or words of their titles. References and licences are only searched if
+    they are named here, or asked for."""
+
+
+class SearchRequest(FilterRequest):
     query: Text
     top_k: PassageCount = 10
-    papers: PaperIds = Field(default_factory=list)
     use_reranker: bool = True
 
 
-class ChatRequest(Strict):
+class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
@@ -67,7 +84,6 @@ class ChatRequest(Strict):
     use_reranker: bool = True
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """A model that Ollama serves, or "builtin"; null for the model in the settings."""
-    papers: PaperIds = Field(default_factory=list)
     style: Style = "plain"
 
 

@@ -20,6 +20,7 @@ from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageEr
 from folio.files import unusable
 from folio.pdf.render import PagePicture
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
+from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store import indexes
 from folio.store.conversations import Conversations
@@ -37,6 +38,7 @@ from folio.web.schema import (
     ConversationList,
     ConversationSummary,
     FailureJson,
+    FilterRequest,
     Health,
     PaperDetails,
     PaperJson,
@@ -190,11 +192,15 @@ class Service:
         """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
         with self._retrievers.acquire() as reader:
-            papers = _require_papers(reader.library, request.papers) or None
+            chosen = _select(reader.library, request)
             spelt = reader.retriever.respelled(request.query)
-            typed = request.query if spelt.typed else ""
             found = reader.retriever.search(
-                spelt.question, request.top_k, papers, rerank=request.use_reranker, typed=typed
+                spelt.question,
+                request.top_k,
+                chosen.papers,
+                sections=chosen.sections,
+                rerank=request.use_reranker,
+                typed=request.query if spelt.typed else "",
             )
             models = reader.retriever.models_in(rerank=request.use_reranker)
             passages = passages_json(request.query, found.hits, models, found.timings_ms)
@@ -207,7 +213,7 @@ class Service:
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _require_papers(library, question.papers)
+            _select(library, question)
         if question.conversation is not None:
             with self._lock:
                 if question.conversation in self._answering:
@@ -254,14 +260,15 @@ class Service:
             return web_reply
 
     def _chat(self, reader: Reader, question: ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]) -> Chat:
-        papers = _require_papers(reader.library, question.papers) or None
+        chosen = _select(reader.library, question)
         return Chat(
             reader.retriever,
             self._app.models.answerer(
                 reader.retriever, model=question.model, check_cancelled=callbacks.check_cancelled
             ),
             top_k=question.top_k or self._app.top_k,
-            papers=papers,
+            papers=chosen.papers,
+            sections=chosen.sections,
             style=question.style,
             rerank=question.use_reranker,
             turns=turns,
@@ -342,6 +349,18 @@ def _require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
     if len(papers) < len(wanted):
         raise unknown_paper()
     return papers
+
+
+def _select(library: Library, request: FilterRequest) -> Selection:
+    """The papers and sections to search. Raises NotKnown."""
+    papers = _require_papers(library, request.papers)
+    wanted = PaperFilter.parse(
+        years=request.year, authors=request.author, venues=request.venue, sections=request.section
+    )
+    if wanted == PaperFilter():
+        return Selection(papers or None, None)
+    chosen = wanted.select(papers or library.papers(), library.files())
+    return chosen._replace(papers=chosen.papers or papers or None)
 
 
 def _busy() -> Busy:

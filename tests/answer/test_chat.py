@@ -16,6 +16,7 @@ from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
 from folio.answer_types import REFUSAL, Evidence, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.models.ollama_chat import TRIES
+from folio.search.paper_filter import PaperFilter
 from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
 from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
@@ -38,7 +39,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def chat(*, top_k: int = 3, paper: str | None = None, style: Style = "plain", **settings: str) -> Chat:
         app = shelf(tmp_path, **settings)
         opened.append(app.open_library())
-        return app.chat(opened[-1], top_k=top_k, paper=paper, style=style)
+        return app.chat(opened[-1], top_k=top_k, wanted=PaperFilter.parse([paper] if paper else []), style=style)
 
     yield chat
     for library in opened:
@@ -338,7 +339,7 @@ def decoys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: Ollam
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
     app.run()
     library = app.open_library()
-    yield app.chat(library, top_k=2, paper=None)
+    yield app.chat(library, top_k=2)
     library.close()
 
 

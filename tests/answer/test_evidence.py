@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather
 from folio.answer_types import Evidence
 from folio.paper_metadata import NO_METADATA
+from folio.sections import PaperSection, SectionMap
 from folio.text import estimate_tokens
 from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
@@ -402,3 +403,18 @@ def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
 def test_a_hit_of_white_space_is_no_evidence() -> None:
     (blank,) = hits_on("", "", "")
     assert gather([blank], lambda paper, start, end: "    "[start:end], 1000).evidence == ()
+
+
+# --- Apart -----------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_grows_into_no_references() -> None:
+    text = Text("Otters sleep on kelp. They eat\nA Otter, Urchins and crabs, 2014\nof the sea, and clams.")
+    start, end = text.texts["p1"].index("A Otter"), text.texts["p1"].index("of the")
+    hit, inside = text.hit("sleep", "They"), text.hit("Urchins", "crabs")
+    assert text.whole("sleep", "They").endswith("and clams.")
+    for kind in ("references", "boilerplate", "acknowledgements"):
+        sections = SectionMap((PaperSection(start, end, 0, "", "", kind),))
+        paper = replace(hit.paper, sections=sections)
+        grown = [gather([replace(one, paper=paper)], text.read, PLENTY).evidence[0].text for one in (hit, inside)]
+        assert grown == ["Otters sleep on kelp. They eat", text.texts["p1"][22:]]

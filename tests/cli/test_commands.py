@@ -318,6 +318,25 @@ def test_top_k_and_paper(ready: CliRunner) -> None:
         assert [hit["file"] for hit in found["hits"]] == ["otters.pdf"]
     by_title = ready.query("--json", "--sources", "--paper", "aletsch glacier", "What do otters eat?").object
     assert [hit["file"] for hit in by_title["hits"]] == ["alps/glaciers.pdf"]
+    both = ready.query("--json", "--sources", "--paper", "aletsch", "--paper", "otters.pdf", LENGTH).object
+    assert {hit["file"] for hit in both["hits"]} == {"alps/glaciers.pdf", "otters.pdf"}
+
+
+@pytest.mark.parametrize(
+    ("given", "happened"),
+    [
+        (["--year", "20"], "'20' is no year and no range of years."),
+        (["--year", "1800-1801"], "No paper fits the year."),
+        (["--author", "Darwin"], "No paper fits the author."),
+        (["--venue", "Nature"], "No paper fits the venue."),
+        (["--section", "methods"], "No section fits methods."),
+    ],
+)
+def test_filters_that_nothing_fits_are_told(ready: CliRunner, given: list[str], happened: str) -> None:
+    for more in ([], ["--sources"], ["--json"]):
+        ran = ready.query(*more, *given, LENGTH)
+        assert (ran.code, ran.out) == (2, "")
+        assert happened in ran.err
 
 
 @pytest.mark.parametrize("more", [[], ["--sources"], ["--json"]])
@@ -645,6 +664,7 @@ def test_help_is_there_at_once_and_names_every_option(desk: CliRunner) -> None:
             "query.py",
             [
                 *("--style", "--show-evidence", "--verify", "--sources", "--top-k", "--paper", "--batch", "--json"),
+                *("--year", "--author", "--venue", "--section"),
                 *("--no-log", "--feedback", "--forget", "--stats", "--doctor"),
             ],
         ),

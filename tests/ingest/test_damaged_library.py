@@ -46,7 +46,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         app = hashing_app(folder, LLM="builtin")
         app.run()
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        chat = app.chat(library, top_k=2, paper=None)
+        chat = app.chat(library, top_k=2)
         log = QueryLog(library.database)
         for number in range(15):
             log.add(replace(ENTRY, question=f"Question {number}?"))
@@ -74,7 +74,7 @@ class Desk:
 
     def answers(self) -> Any:
         with closing(self.app.open_library()) as library:
-            chat = self.app.chat(library, top_k=2, paper=None)
+            chat = self.app.chat(library, top_k=2)
             return [
                 [(cited.shown, cited.quote) for cited in chat.ask(question).answer.citations] for question in QUESTIONS
             ]

@@ -12,8 +12,9 @@ import pytest
 from folio import workers
 from folio.errors import UsageError
 from folio.protocols import Reranker, TermWeights
+from folio.search.paper_filter import PaperFilter
 from folio.search.retriever import FusionSettings, Retriever, reranked
-from folio.types import Hit
+from folio.types import Hit, Paper
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.paths import SAMPLE
@@ -153,7 +154,7 @@ def test_an_earlier_passage_that_is_gone_is_left_out(make: Make) -> None:
 
 
 def test_an_earlier_passage_of_a_paper_outside_the_filter_is_left_out(make: Make) -> None:
-    papers = [*make().papers_named("glacier.pdf"), *make().papers_named("thickness.pdf")]
+    papers = named_so(make, "glacier.pdf", "thickness.pdf")
     for reranker in (None, PrefersWord("warden", None)):
         found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
         assert sorted(named(found)) == ["glacier", "thickness"]
@@ -184,7 +185,7 @@ def test_the_sample_is_searched_while_it_is_the_only_paper_or_when_it_is_named(
     app.run()
     assert "folio-sample" not in named(make(candidates=50).search("Which passages are found?", 99).hits)
     assert "folio-sample" in named(make(candidates=9).search("Which passages does Folio find?", 99).hits)
-    papers = make().papers_named("folio-sample.pdf")
+    papers = make().select(PaperFilter.parse(["folio-sample.pdf"])).papers
     assert set(named(make(candidates=9).search("Which passages are found?", 9, papers).hits)) == {"folio-sample"}
     own = make(candidates=1).search("Which passages and citations float in rafts?", 1).ranked
     assert len(own["dense"]) == len(own["bm25"]) == 1  # what is left out takes no place
@@ -205,9 +206,12 @@ def test_a_paper_that_has_a_name_goes_before_those_that_contain_it(app: HashingA
     write_pdf(app.settings.PAPERS_DIR / "bert.pdf", ["Masked words are guessed."], "BERT: Guessing Words")
     write_pdf(app.settings.PAPERS_DIR / "r.pdf", ["More words are guessed."], "RoBERTa: Guessing More Words than BERT")
     app.run()
-    assert [paper.file for paper in make().papers_named("BERT")] == ["bert.pdf"]
-    assert [paper.file for paper in make().papers_named("roberta")] == ["r.pdf"]
-    assert [paper.file for paper in make().papers_named("guessing")] == ["bert.pdf", "r.pdf"]
+    assert [paper.file for paper in (make().select(PaperFilter.parse(["BERT"])).papers or [])] == ["bert.pdf"]
+    assert [paper.file for paper in (make().select(PaperFilter.parse(["roberta"])).papers or [])] == ["r.pdf"]
+    assert [paper.file for paper in (make().select(PaperFilter.parse(["guessing"])).papers or [])] == [
+        "bert.pdf",
+        "r.pdf",
+    ]
 
 
 def test_ties_keep_their_order(make: Make) -> None:
@@ -215,8 +219,16 @@ def test_ties_keep_their_order(make: Make) -> None:
     assert [hit.chunk for hit in reranked(PrefersWord("nothing", None), ICE, hits, {})] == [hit.chunk for hit in hits]
 
 
+def named_so(make: Make, *names: str) -> list[Paper]:
+    papers = make().select(PaperFilter.parse(names)).papers
+    assert papers is not None
+    return papers
+
+
 def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
-    assert [paper.file for paper in make().papers_named("ON GLA")] == ["glacier.pdf"]
-    assert [paper.file for paper in make().papers_named("warden.p")] == ["warden.pdf"]
+    assert [paper.file for paper in named_so(make, "ON GLA")] == ["glacier.pdf"]
+    assert [paper.file for paper in named_so(make, "warden.p")] == ["warden.pdf"]
+    assert [paper.file for paper in named_so(make, "warden", "glacier")] == ["glacier.pdf", "warden.pdf"]
+    assert make().select(PaperFilter()).papers is None
     with pytest.raises(UsageError, match=r"is called glaciers\.pdf\. Similar names: glacier\.pdf"):
-        make().papers_named("glaciers.pdf")
+        named_so(make, "glaciers.pdf")

@@ -152,7 +152,7 @@ def test_real_answers_are_restored_unchanged(tmp_path: Path, monkeypatch: pytest
     opened = app.open_library()
     answers = []
     for style in ("plain", "report"):
-        chat = app.chat(opened, top_k=4, paper=None, style=style)
+        chat = app.chat(opened, top_k=4, style=style)
         for question in ("How are trees balanced after an insertion?", "What does a sponge absorb?", "Who wrote it?"):
             answers.append(chat.ask(question).answer)
     assert [restore(snapshot_of(answer), opened) for answer in answers] == answers

@@ -144,7 +144,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
 
 def test_a_conversation_can_be_continued(app: HashingApp, tmp_path: Path) -> None:
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        chat = app.chat(library, top_k=2, paper=None)
+        chat = app.chat(library, top_k=2)
         id = kept.begin()
         asked = "What does a sponge do with its input?", "Who painted it?", "How are trees balanced after an insertion?"
         answers = [chat.ask(question).answer for question in asked]
@@ -389,7 +389,7 @@ def talked(app: HashingApp) -> str:
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         QueryLog(library.database).add(ENTRY)
         id = kept.begin()
-        chat = app.chat(library, top_k=2, paper=None)
+        chat = app.chat(library, top_k=2)
         for question in ("What does a sponge do with its input?", "How are trees balanced after an insertion?"):
             kept.add(id, {"message": question}, chat.ask(question).answer, replace(ENTRY, question=question))
         kept.mark(id, 2, "bad")

@@ -163,6 +163,22 @@ def test_search_only_chosen_papers(client: TestClient) -> None:
     assert "not in the index" in refusal(client.post("/search", json={"query": LENGTH, "papers": [NOBODY]}), 404)
 
 
+@pytest.mark.parametrize(
+    ("given", "happened"),
+    [
+        ({"year": ["1800-1801"]}, "No paper fits the year."),
+        ({"author": ["Darwin"]}, "No paper fits the author."),
+        ({"venue": ["Nature"]}, "No paper fits the venue."),
+        ({"section": ["methods"]}, "No section fits methods."),
+    ],
+)
+def test_filters_that_nothing_fits_are_told(client: TestClient, given: dict[str, Any], happened: str) -> None:
+    assert refusal(client.post("/search", json={"query": LENGTH, **given}), 404).startswith(happened)
+    for path in ("/chat", "/chat/stream"):
+        assert refusal(client.post(path, json={"message": LENGTH, **given}), 404).startswith(happened)
+    assert client.get("/conversations").json() == {"conversations": []}
+
+
 def test_search_without_the_reranker(client: TestClient) -> None:
     with_it = client.post("/search", json={"query": LENGTH}).json()
     without = client.post("/search", json={"query": LENGTH, "use_reranker": False}).json()
@@ -229,6 +245,9 @@ def test_a_report_has_sections(client: TestClient) -> None:
         ({"message": "x", "conversation": "../../etc"}, "conversation"),
         ({"message": "x", "papers": ["../x"]}, r"papers.0"),
         ({"message": "x", "style": "poem"}, "style"),
+        ({"message": "x", "section": "methods"}, "section"),
+        ({"message": "x", "year": ["soon"]}, r"year.0"),
+        ({"message": "x", "author": [" "]}, r"author.0"),
         ({"message": "x", "unknown": 1}, "unknown"),
     ],
 )

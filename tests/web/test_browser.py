@@ -342,6 +342,73 @@ def test_a_report_on_chosen_papers(tab: Tab) -> None:
     expect(tab.ask(LOST_POWER).locator(".sentences")).to_contain_text("at most the paper in flight")
 
 
+# Sections
+
+SLOPE, STEEP = "How steep is the slope below the terminus?", "The slope below the terminus is twelve degrees steep."
+CAPTION = "Figure 2: Where the slope was surveyed with a theodolite."
+CITED = "A. Alpine. The slope below the terminus of other glaciers is steep. Journal of Ice, 1987."
+
+
+def survey(folder: Path) -> Path:
+    """A paper with sections, a caption in one of them, and references that say much about its question."""
+    folder.mkdir(parents=True)
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    drawn = (
+        (90, "hebo", 18, "A Survey of Slopes"), (130, "hebo", 13, "1 Introduction"),
+        (150, "helv", 10, "Glaciers move down their valleys, and the valleys are of many shapes."),
+        (190, "hebo", 13, "2 Methods"), (210, "helv", 10, "The slope was surveyed in the summer of 1990."),
+        (250, "helv", 10, CAPTION), (290, "hebo", 13, "3 Results"), (310, "helv", 10, STEEP),
+        (350, "hebo", 13, "References"), *((370 + 15 * n, "helv", 10, f"[{n}] {CITED}") for n in range(1, 9)),
+    )  # fmt: skip
+    for top, font, size, text in drawn:
+        page.insert_text((72, top), text, fontname=font, fontsize=size)
+    document.save(folder / "survey.pdf")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sectioned(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("sections")
+    with Live(builtin_app(folder, survey(folder / "papers"), CHUNK_SIZE="160", CHUNK_OVERLAP="0")) as made:
+        yield made
+
+
+def test_the_page_names_the_section_of_hits_citations_and_evidence(opened: Open, sectioned: Live) -> None:
+    tab = opened(sectioned)
+    turn = tab.ask(SLOPE)
+    expect(turn.locator(".sentences")).to_contain_text("twelve degrees steep")
+    expect(turn.locator(".sources")).to_contain_text("§3 Results")
+    tab.open("#search")
+    tab.find("#query").fill("slope surveyed theodolite")
+    tab.find("#search").get_by_role("button", name="Search").click()
+    expect(tab.find("#hits .about").first).to_contain_text("survey.pdf · ")
+    expect(tab.find("#hits")).to_contain_text("§2 Methods")
+    expect(tab.find("#hits")).not_to_contain_text("Journal of Ice")
+
+
+def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) -> None:
+    tab = opened(sectioned, PHONE)
+    tab.page.get_by_role("button", name="Options").click()
+    tab.page.get_by_label("Section", exact=True).fill("references")
+    tab.page.get_by_label("Section", exact=True).press("Enter")
+    expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
+    box = tab.find("#options-panel").bounding_box()
+    assert box is not None
+    assert 0 <= box["x"] <= box["x"] + box["width"] <= PHONE[0]
+    turn = tab.ask(SLOPE)
+    expect(turn).to_contain_text("References")
+    expect(turn).not_to_contain_text("twelve degrees")
+    tab.page.get_by_role("button", name="Options").click()
+    tab.page.get_by_label("Years", exact=True).fill("-1800")
+    tab.page.get_by_label("Years", exact=True).press("Enter")
+    expect(tab.find("#chosen .tag-name")).to_have_text(["Years: -1800", "Section: references"])
+    tab.question.fill(SLOPE)
+    tab.page.keyboard.press("Enter")
+    expect(tab.find(".problem")).to_contain_text("No paper fits the year.")
+    tab.expected("404")
+
+
 # Without an answer
 
 

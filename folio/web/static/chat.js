@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { Turn } from "./answer.js";
 import { byId, el, formatCount, renderProblem } from "./dom.js";
 import { loadConversations } from "./side.js";
-import { loadHealth, notify, onChange, options, papersLoaded, shared } from "./shared.js";
+import { buildFilter, loadHealth, notify, onChange, options, papersLoaded, shared } from "./shared.js";
 
 class Conversation {
   constructor(id = null) {
@@ -97,7 +97,7 @@ const buildRequest = (message, conversation) => ({
   top_k: options.topK,
   use_reranker: options.reranker,
   model: options.model,
-  papers: [...options.papers],
+  ...buildFilter(),
   style: options.style,
 });
 

@@ -14,6 +14,19 @@ const filter = el("input", {
 });
 const list = el("ul", { class: "choices", tabindex: "-1" });
 
+// What is searched: the name of the field, its label and an example
+const FILTERS = [
+  ["year", "Years", "2014 or 2020-"],
+  ["author", "Author", "Ongaro"],
+  ["venue", "Venue", "USENIX"],
+  ["section", "Section", "methods"],
+];
+const SECTIONS = [
+  "abstract", "introduction", "methods", "results", "discussion", "conclusion", "limitations", "appendix",
+  "caption", "footnote", "references", "acknowledgements", "boilerplate",
+];
+const MAX_TYPED = 200; // characters, as the server has it
+
 const update = (change) => {
   change();
   notify("options");
@@ -49,7 +62,17 @@ function renderPanel() {
     onchange: () => update(() => (options.reranker = reranker.checked)),
   });
   return [
-    el("fieldset", { class: "paper-choice" }, el("legend", {}, "Ask only these papers"), filter, list),
+    el(
+      "div",
+      {},
+      el("fieldset", { class: "paper-choice" }, el("legend", {}, "Ask only these papers"), filter, list),
+      el(
+        "div",
+        { class: "fields filters" },
+        ...FILTERS.map(([name, label, example]) => renderField(label, renderFilter(name, example))),
+        el("datalist", { id: "section-kinds" }, SECTIONS.map((kind) => el("option", { value: kind }))),
+      ),
+    ),
     el(
       "div",
       { class: "fields" },
@@ -59,6 +82,29 @@ function renderPanel() {
       el("label", { class: "check" }, reranker, "Rerank passages"),
     ),
   ];
+}
+
+function renderFilter(name, example) {
+  const node = el("input", {
+    type: "text",
+    id: `filter-${name}`,
+    placeholder: example,
+    maxlength: MAX_TYPED,
+    autocomplete: "off",
+    list: name === "section" ? "section-kinds" : null,
+    onchange: () => update(() => setFilter(name, node.value)),
+    onkeydown: (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // otherwise it would send the question
+      update(() => setFilter(name, node.value));
+    },
+  });
+  return node;
+}
+
+function setFilter(name, typed) {
+  if (typed.trim()) options.filters[name] = typed.trim();
+  else delete options.filters[name];
 }
 
 function renderPaperChoices() {
@@ -84,6 +130,11 @@ function renderPaperChoices() {
 function renderTags() {
   const papers = [...options.papers].map((id) => shared.papers.get(id)).filter(Boolean);
   const chosen = papers.map((paper) => [getTitle(paper), () => options.papers.delete(paper.id)]);
+  for (const [name, label] of FILTERS) {
+    const typed = options.filters[name];
+    byId(`filter-${name}`).value = typed ?? "";
+    if (typed) chosen.push([`${label}: ${typed}`, () => setFilter(name, "")]);
+  }
   const others = [];
   if (options.style === "report") others.push(["report", () => (options.style = "plain")]);
   if (options.topK) others.push([formatCount(options.topK, "passage"), () => (options.topK = null)]);

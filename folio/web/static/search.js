@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, el, formatCount, formatDuration, formatPages } from "./dom.js";
 import { isolate, keepTogether, makeButton, renderProblem } from "./dom.js";
-import { getTitle, onChange, options } from "./shared.js";
+import { buildFilter, getTitle, onChange, options } from "./shared.js";
 import { joinLines } from "./text.js";
 import { openPassage } from "./viewer.js";
 
@@ -28,7 +28,7 @@ async function runSearch(event) {
   status.classList.add("working");
   byId("search-problem").replaceChildren();
   const top_k = Number(byId("search-count").value);
-  const body = { query, top_k, papers: [...options.papers], use_reranker: options.reranker };
+  const body = { query, top_k, ...buildFilter(), use_reranker: options.reranker };
   try {
     const { hits, elapsed_ms } = await api.search(body, signal);
     const summary = `${formatCount(hits.length, "passage")} in ${formatDuration(elapsed_ms)}, best first.`;

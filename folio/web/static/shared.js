@@ -11,11 +11,24 @@ export const shared = {
 
 export const options = {
   papers: new Set(), // ids; empty: all papers
+  filters: {}, // year, author, venue, section as typed; a missing one fits everything
   topK: null, // null: the server's setting
   reranker: true,
   style: "plain",
   model: null, // null: the server's setting
 };
+
+/** Several values are separated by ";", years by "," too; a range of years has no spaces. */
+function splitValues(name, typed) {
+  const parts = name === "year" ? typed.replace(/\s*[-–—]\s*/g, "-").split(/[;,]/) : typed.split(";");
+  return parts.map((part) => part.trim()).filter(Boolean);
+}
+
+/** The options that say what is searched, as the server expects them. */
+export function buildFilter() {
+  const values = Object.entries(options.filters).map(([name, typed]) => [name, splitValues(name, typed)]);
+  return { papers: [...options.papers], ...Object.fromEntries(values) };
+}
 
 const events = new EventTarget();
 

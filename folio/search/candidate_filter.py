@@ -1,0 +1,130 @@
+"""Which passages a search may return: those of chosen sections, and references or licences only if they are asked for.
+
+The indexes know papers, but no sections. So what they find is looked at, and they are searched deeper until enough is
+left (`deep_enough`): a filter never leaves a search with less than the library has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from folio.sections import APART, KINDS, Kind, PaperSection, Spans, overlap
+from folio.store.library import Library
+from folio.text import plain_words
+from folio.types import Chunk
+
+Scored = list[tuple[int, float]]  # (chunk id, score), best first
+
+# What a question says that asks for a kind of text which is no evidence otherwise
+_WORDS: tuple[tuple[Kind, str], ...] = (
+    ("references", r"references?|bibliograph\w*|cit(?:e|es|ed|ing|ations?)|works? cited|literature"),
+    (
+        "acknowledgements",
+        r"acknowledg\w*|fund(?:s|ed|er|ers|ing)?|grants?|sponsor\w*|financ\w+|awards?|thank(?:s|ed|ing)?"
+        r"|supported by|host(?:s|ed|ing)?|organi[sz]ations?|institutions?|agenc(?:y|ies)|foundations?|events?|helped",
+    ),
+    (
+        "boilerplate",
+        r"licen[cs]\w*|copyright\w*|permissions?|affiliat\w*|correspond(?:ing|ence)|e-?mails?|address(?:es)?"
+        r"|authors?|wrote|written by|contribut\w+|universit\w+|institut\w*|departments?|fund(?:ed|er|ers|ing)?"
+        r"|competing|conflicts? of interests?|declar\w+|received|accepted|submitted|published|publication|keywords?"
+        r"|index terms|table of contents|list of (?:figures|tables)",
+    ),
+)
+_ASKS = tuple((kind, re.compile(rf"\b(?:{words})\b", re.I)) for kind, words in _WORDS)
+
+
+def asked_kinds(question: str) -> frozenset[Kind]:
+    """The kinds of text that are searched for this question although they are no evidence for others."""
+    return frozenset(kind for kind, words in _ASKS if words.search(question))
+
+
+@dataclass(frozen=True)
+class SectionFilter:
+    """The sections that someone asks for: by kind ("methods") or by words of their titles ("threats to validity").
+
+    A section fits if one of `wanted` does; one that lies in it fits too.
+    """
+
+    wanted: tuple[str, ...]
+
+    def chooses(self, section: PaperSection) -> bool:
+        return any(_fits(section, words) for words in self._words)
+
+    @cached_property
+    def _words(self) -> tuple[tuple[Kind | None, frozenset[str]], ...]:
+        return tuple((kind_named(wanted), frozenset(plain_words(wanted))) for wanted in self.wanted)
+
+
+def _fits(section: PaperSection, wanted: tuple[Kind | None, frozenset[str]]) -> bool:
+    kind, words = wanted
+    if kind is not None:
+        return section.kind == kind
+    return bool(words) and bool(section.level) and words <= set(plain_words(section.title))
+
+
+def kind_named(word: str) -> Kind | None:
+    """The kind of this name, in the singular or the plural; None if there is none."""
+    wanted = word.strip().casefold()
+    return next((kind for kind in KINDS if wanted.rstrip("s") == kind.rstrip("s")), None)
+
+
+@dataclass
+class CandidateFilter:
+    """Says which chunks may be found for one question. Reads each chunk and each paper once."""
+
+    library: Library
+    sections: SectionFilter | None
+    apart: frozenset[Kind]  # the kinds that are no evidence for this question
+    hidden: frozenset[str] = frozenset()  # ids of papers that are not searched
+    chunks: dict[int, Chunk] = field(default_factory=dict)  # all that were read
+    _spans: dict[str, tuple[Spans | None, Spans]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, library: Library, question: str, sections: SectionFilter | None, hidden: frozenset[str] = frozenset()
+    ) -> CandidateFilter:
+        """sections: where to search; what they name is searched even if the question does not ask for it.
+
+        hidden: ids of papers that are not searched.
+        """
+        return cls(library, sections, frozenset() if sections else APART - asked_kinds(question), hidden)
+
+    def allowed(self, ids: Iterable[int]) -> set[int]:
+        """Those of these chunks that may be found. Chunks that the library does not have are kept."""
+        ids = list(ids)
+        self.chunks |= self.library.chunks(chunk for chunk in ids if chunk not in self.chunks)
+        self._read_papers({self.chunks[id].paper_id for id in ids if id in self.chunks} - self._spans.keys())
+        return {id for id in ids if id not in self.chunks or self._allows(self.chunks[id])}
+
+    def _read_papers(self, ids: set[str]) -> None:
+        for paper in self.library.papers_by_id(ids):
+            chosen = paper.sections.spans(self.sections.chooses) if self.sections else None
+            self._spans[paper.id] = chosen, paper.sections.apart(self.apart)
+
+    def _allows(self, chunk: Chunk) -> bool:
+        """Whether its paper is searched, and most of it lies in the chosen sections and not in what is apart."""
+        if chunk.paper_id in self.hidden:
+            return False
+        chosen, apart = self._spans.get(chunk.paper_id, (None, ()))
+        half = (chunk.end - chunk.start) / 2
+        is_chosen = chosen is None or overlap(chosen, chunk.start, chunk.end) > half
+        return is_chosen and overlap(apart, chunk.start, chunk.end) <= half
+
+
+def deep_enough(search: Callable[[int], Scored], wanted: int, candidates: CandidateFilter) -> Scored:
+    """The best `wanted` results that may be found, or all of them if there are fewer.
+
+    search: the best results of an index, as many as it is asked for; fewer if it has no more.
+    """
+    depth = wanted
+    while True:
+        found = search(depth)
+        allowed = candidates.allowed(chunk for chunk, _ in found)
+        kept = [pair for pair in found if pair[0] in allowed]
+        if len(kept) >= wanted or len(found) < depth:
+            return kept[:wanted]
+        depth *= 2
