@@ -33,6 +33,7 @@ _INSTALLED = (
     ("into papers/ and run `python ingest.py`", "into a folder and run `folio ingest FOLDER`"),
     (r"python (ingest|serve|evaluate)\.py", r"folio \1"),
     (r"python query\.py", "folio ask"),
+    ("python -m folio", "folio"),
 )
 
 
