@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from folio.paper_metadata import FIELDS, Origin, PersonName
-from folio.paper_selection import By, unsure_fields
+from folio.paper_selection import unsure_fields
 from folio.schema import Count, FromOne, PageRange, Sha256, Strict
 from folio.sections import Kind
 from folio.types import Paper
@@ -111,21 +111,6 @@ class PaperDetailsJson(PaperJson):
     sections: list[SectionJson]
 
 
-class PaperCountJson(Strict):
-    """How many papers have a value."""
-
-    value: str
-    """Empty for the papers that have none."""
-    papers: FromOne
-
-
-class PaperCountsJson(Strict):
-    """How many papers there are by author, year, venue, kind of section or warning."""
-
-    by: By
-    counts: list[PaperCountJson]
-
-
 def paper_json(paper: Paper, added: str) -> PaperJson:
     """added: ISO time in UTC."""
     return PaperJson(**_summary(paper, added))
@@ -150,10 +135,6 @@ def details(paper: Paper, added: str, files: Sequence[str]) -> dict[str, Any]:
     ]
     fields = FieldsJson.model_validate({name: _field(getattr(paper.metadata, name)) for name in FIELDS})
     return {**_summary(paper, added), "files": list(files), "fields": fields, "sections": sections}
-
-
-def counts_json(by: By, counts: Sequence[tuple[str, int]]) -> PaperCountsJson:
-    return PaperCountsJson(by=by, counts=[PaperCountJson(value=value, papers=number) for value, number in counts])
 
 
 def _summary(paper: Paper, added: str) -> dict[str, Any]:

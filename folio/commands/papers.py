@@ -9,6 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from folio.commands.ask import BY
+
 if TYPE_CHECKING:
     from folio.app import App
     from folio.store.library import Library
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 # Their modules are imported when they are needed: --help needs none.
 _SORTS = ("file", "title", "author", "year", "venue")
-_BY = ("author", "year", "venue", "section", "warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def _add_list(found: argparse.ArgumentParser) -> None:
     found.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
     found.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
     found.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
-    found.add_argument("--by", choices=_BY, help="instead, count these papers by what they have")
+    found.add_argument("--by", choices=BY, help="instead, count these papers by what they have")
     found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
 
 
@@ -81,8 +82,9 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import render_papers
     from folio.cli.session import write_json
     from folio.console import output
-    from folio.paper_schema import counts_json, paper_json
+    from folio.paper_schema import paper_json
     from folio.paper_selection import PaperFilter, count_by, parse_years, require_kind, sort_papers
+    from folio.schema import counts_json
 
     wanted = PaperFilter(
         author=arguments.author,
