@@ -1,4 +1,4 @@
-"""Papers as JSON: what `folio papers --json` prints and the web API replies, as models."""
+"""Papers as JSON: what `folio papers list --json` prints and the web API replies, as models."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, or"
         " the beginning of its id.",
     )
-    listed = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listed = found.add_subparsers(title="commands", metavar="COMMAND")
     for name, subcommand in SUBCOMMANDS.items():
         made = listed.add_parser(name, help=subcommand.purpose, description=_sentence(subcommand.purpose))
         subcommand.add_arguments(made)
