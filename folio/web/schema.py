@@ -281,7 +281,7 @@ def paper_filter(query: PaperQuery) -> PaperFilter:
 
 def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
     """The fields that a request names, checked; None resets one. Raises UsageError."""
-    given = {name: getattr(wanted, name) for name in wanted.model_fields_set}
+    given = {name: getattr(wanted, name) for name in PaperEdits.model_fields if name in wanted.model_fields_set}
     if given.get("authors"):
         people = given["authors"]
         given["authors"] = [PersonName(p.family, p.given) if isinstance(p, PersonJson) else p for p in people]
