@@ -46,7 +46,7 @@ def client(app: HashingApp) -> Iterator[TestClient]:
 @pytest.fixture
 def otters(client: TestClient) -> str:
     """The id of the paper on otters."""
-    return next(paper["id"] for paper in listed(client) if paper["file"] == "otters.pdf")
+    return next(str(paper["id"]) for paper in listed(client) if paper["file"] == "otters.pdf")
 
 
 def listed(client: TestClient, **query: Any) -> list[dict[str, Any]]:
