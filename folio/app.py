@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from folio.answer_types import Style
-from folio.errors import OllamaError, StoreMissing, UsageError
+from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
 from folio.files import write_json
 from folio.model_choice import ModelChoice
 from folio.offline import go_offline
@@ -246,19 +246,24 @@ class App:
 
         return rebuild.read_if_sound(self.library_path, Library.fingerprint) or {}
 
-    def finish_ingest(self) -> None:
-        """Update the indexes and ingested.json to the state of the library."""
+    def finish_ingest(self, *, indexes_too: bool = True) -> None:
+        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock."""
         from folio.ingest import pipeline
 
         if not self.library_path.exists():
             return
         library = Library(self.library_path, create=True)
         try:
-            if library.fingerprint():
+            if indexes_too and library.fingerprint():
                 indexes.update_indexes(self.store_folder, library, self.lexical_engine, self.notice)
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
         finally:
             library.close()
+
+    def finish_edit(self, *, is_renamed: bool) -> None:
+        """The same after an edit: the indexes know titles alone. A process that is writing does it when it ends."""
+        with suppress(StoreBusy), indexes.writing(self.store_folder):
+            self.finish_ingest(indexes_too=is_renamed)
 
     # The store
 

@@ -34,6 +34,7 @@ _INSTALLED = (
     (r"python (ingest|serve|evaluate)\.py", r"folio \1"),
     (r"python query\.py --doctor", "folio doctor"),
     (r"python query\.py", "folio ask"),
+    ("python -m folio", "folio"),
 )
 
 

@@ -133,15 +133,21 @@ def _field(name: str, *, value: Any, origin: Any, sure: Any) -> Field[Any]:
         raise ValueError("a field of a paper's metadata cannot be read")
     default = getattr(NO_METADATA, name).value
     if name == "authors":
-        value = tuple(PersonName(*(_text(part) for part in parts)) for parts in value)
+        value = tuple(PersonName(*map(_text, _list(parts))) for parts in _list(value))
     elif isinstance(default, tuple):
-        value = tuple(map(_text, value))
+        value = tuple(map(_text, _list(value)))
     elif name == "year":
         if value is not None and type(value) is not int:
             raise ValueError("a year cannot be read")
     else:
         value = _text(value)
     return Field(value, origin, sure)
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError("a field of a paper's metadata is no list")
+    return value
 
 
 def _text(value: Any) -> str:

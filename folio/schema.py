@@ -11,6 +11,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
+from folio.paper_selection import By
 from folio.types import Hit
 from folio.zotero_link import open_page
 
@@ -205,6 +206,21 @@ class StatsJson(Strict):
     """Median milliseconds of an answer; null before the first."""
 
 
+class PaperCountJson(Strict):
+    """How many papers have a value."""
+
+    value: str
+    """Empty for the papers that have none."""
+    papers: FromOne
+
+
+class PaperCountsJson(Strict):
+    """What `--stats --by` prints: how many papers there are by author, year, venue, kind of section or warning."""
+
+    by: By
+    counts: list[PaperCountJson]
+
+
 def answer_json(
     answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> AnswerJson:
@@ -248,6 +264,10 @@ def passages_json(
     return PassagesJson(
         question=question, hits=[_hit(hit) for hit in hits], models=dict(models), timings_ms=dict(timings_ms)
     )
+
+
+def counts_json(by: By, counts: Sequence[tuple[str, int]]) -> PaperCountsJson:
+    return PaperCountsJson(by=by, counts=[PaperCountJson(value=value, papers=number) for value, number in counts])
 
 
 def _citation(citation: Citation) -> CitationJson:
@@ -319,7 +339,7 @@ class _Schema(GenerateJsonSchema):
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of whatever `query.py --json` prints on a line."""
-    lines: TypeAdapter[Any] = TypeAdapter(AnswerJson | PassagesJson | ErrorJson | StatsJson)
+    lines: TypeAdapter[Any] = TypeAdapter(AnswerJson | PassagesJson | ErrorJson | StatsJson | PaperCountsJson)
     made: JsonSchemaValue = lines.json_schema(mode="serialization", schema_generator=_Schema)
     return {
         "$schema": GenerateJsonSchema.schema_dialect,

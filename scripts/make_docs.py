@@ -23,13 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.commands import ask, evaluate, ingest, serve
+from folio.commands import ask, evaluate, ingest, papers, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "ingest": partial(ingest.parser, "ingest.py"),
     "query": partial(ask.parser, "query.py"),
+    "papers": partial(papers.parser, "folio papers"),
     "serve": partial(serve.parser, "serve.py"),
     "evaluate": partial(evaluate.parser, "evaluate.py"),
 }
@@ -131,13 +132,21 @@ def _values(info: Any) -> str:
 
 def options(name: str) -> str:
     """Every argument of a command with its help text, as its parser has them."""
+    parser = PARSERS[name]()
+    choices = next((a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction)), None)
+    if choices is None:
+        return _options(f"`python {name}.py`", parser)
+    return "\n\n".join(_options(f"folio {name} {command}", choices[command]) for command in choices)
+
+
+def _options(title: str, parser: argparse.ArgumentParser) -> str:
     rows = []
-    for action in PARSERS[name]()._actions:  # argparse has no other way to list them
+    for action in parser._actions:  # argparse has no other way to list them
         if isinstance(action, argparse._HelpAction | argparse._VersionAction):
             continue
         takes = "" if action.nargs == 0 else " " + _argument(action)
         rows.append([f"`{', '.join(action.option_strings)}{takes}`".replace("` ", "`"), action.help or ""])
-    return _table([f"`python {name}.py`", "meaning"], rows)
+    return _table([title, "meaning"], rows)
 
 
 def _argument(action: argparse.Action) -> str:

@@ -204,7 +204,7 @@ def test_the_schema_in_docs_is_what_the_models_say() -> None:
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert "$id" not in SCHEMA.read_text(encoding="utf-8")
     assert found["$defs"].keys() == {
-        *("AnswerJson", "PassagesJson", "ErrorJson", "StatsJson"),
+        *("AnswerJson", "PassagesJson", "ErrorJson", "StatsJson", "PaperCountsJson", "PaperCountJson"),
         *("CitationJson", "SentenceJson", "LeftOutJson", "EvidenceJson", "HitJson"),
     }
     for name, kind in found["$defs"].items():
@@ -282,6 +282,7 @@ def test_what_query_prints_holds_to_the_schema(
     report = ready.query("--json", "--no-log", "--style", "report", QUESTION).object
     passages = ready.query("--json", "--sources", QUESTION).object
     stats = ready.query("--json", "--stats").object
+    counts = ready.query("--json", "--stats", "--by", "section").object
     ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
     ollama_server.faults.fails = 9
     failed = ready.query("--json", "--no-log", "--batch", str(questions)).objects
@@ -294,7 +295,7 @@ def test_what_query_prints_holds_to_the_schema(
     ollama_server.faults.fails = 0
     errors = ready.query("--json", "--no-log", "--batch", str(questions))
     assert [found.keys() for found in errors.objects] == [ErrorJson.model_fields.keys()] * 2
-    for found in (*batch, report, passages, stats, *failed, *errors.objects):
+    for found in (*batch, report, passages, stats, counts, *failed, *errors.objects):
         schema.validate(found)
     assert [found["refused"] for found in batch] == [False, True]
     assert report["style"] == "report"

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from folio.answer.chat import Chat
     from folio.app import App
     from folio.cli.session import ChatSession
+    from folio.paper_selection import By
     from folio.search.paper_filter import PaperFilter
     from folio.store.library import Library
 
+BY = ("author", "year", "venue", "section", "warning")  # paper_selection.BY, which --help need not import
 # What to ask; each may be given several times, and then one must fit
 FILTERS = ("paper", "year", "author", "venue", "section")
 # Option -> the options that it can be combined with. "question" is the question itself.
@@ -22,7 +24,7 @@ COMBINES_WITH = {
     "doctor": (),
     "forget": (),
     "feedback": (),
-    "stats": ("json",),
+    "stats": ("by", "json"),
     "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
     "verify": ("question", "style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log"),
     "batch": ("style", "show_evidence", "show_dropped", "sources", "top_k", *FILTERS, "json", "no_log"),
@@ -66,6 +68,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "--forget", action="store_true", help="delete all logged questions, conversations and chat history"
     )
     found.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
+    found.add_argument("--by", choices=BY, help="with --stats: count the papers by what they have")
     found.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
     return found
 
@@ -89,6 +92,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     library = app.open_library()
     try:
         if arguments.stats:
+            if arguments.by:
+                return _count_papers(library, arguments.by, as_json=arguments.json)
             return _stats(app, library, as_json=arguments.json)
         if arguments.feedback:
             from folio.cli.session import mark
@@ -121,6 +126,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
             if other not in (name, *allowed):
                 raise UsageError(f"{_named(other)} and {_named(name)} cannot be combined.", "Use one of them.")
     asks = arguments.question is not None or arguments.batch is not None
+    if arguments.by and not arguments.stats:
+        raise UsageError("--by needs --stats.", "Count papers like this: python query.py --stats --by year.")
     if (arguments.json or arguments.sources) and not asks and not arguments.stats:
         raise UsageError("--json and --sources need a question.", 'Give one: python query.py --json "What is ...?"')
     if arguments.verify and not asks and len(given) > 1:
@@ -248,6 +255,21 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
         render.show_hits(output(), found.hits)
         if not found.hits:
             output().print("No passages found.")
+    return 0
+
+
+def _count_papers(library: Library, by: By, *, as_json: bool) -> int:
+    from folio.cli import render_papers
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.paper_selection import count_by
+    from folio.schema import counts_json
+
+    counts = count_by(library.papers(), by)
+    if as_json:
+        write_json(counts_json(by, counts))
+    else:
+        render_papers.show_counts(output(), by, counts)
     return 0
 
 

@@ -150,6 +150,8 @@ def record(library: Library) -> list[dict[str, object]]:
             "title": paper.title,
             "authors": list(paper.authors),
             "year": paper.year,
+            "venue": paper.metadata.venue.value,
+            "doi": paper.metadata.doi.value,
             "arxiv": paper.arxiv,
             "pages": paper.page_count,
             "chunks": paper.chunks,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -236,20 +236,12 @@ class Library:
             paper_rows.insert(self.database, paper, generation)
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
             hashes = [text_hash(paper.text[start:end]) for start, end in paper.spans]
-            self.database.execute_many(
-                "INSERT INTO chunks VALUES (:id, :paper, :start, :end, :text_hash, :generation)",
-                [
-                    {
-                        "id": chunk,
-                        "paper": paper.id,
-                        "start": start,
-                        "end": end,
-                        "text_hash": digest,
-                        "generation": generation,
-                    }
-                    for chunk, (start, end), digest in zip(chunk_ids, paper.spans, hashes, strict=True)
-                ],
-            )
+            made = [
+                {"id": id, "paper": paper.id, "start": start, "end": end, "text_hash": digest, "generation": generation}
+                for id, (start, end), digest in zip(chunk_ids, paper.spans, hashes, strict=True)
+            ]
+            columns = ":id, :paper, :start, :end, :text_hash, :generation"
+            self.database.execute_many(f"INSERT INTO chunks VALUES ({columns})", made)
             self.database.execute_many(
                 "INSERT INTO vectors VALUES (:chunk, :data)",
                 [
@@ -320,20 +312,27 @@ class Library:
         return metadata_layers.read(self.database, paper)
 
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
-        """Replace what a source says of a paper; no field at all removes the source.
+        """Replace what a source says of a paper; no field at all removes the source."""
+        self.change_metadata(paper, source, lambda _: metadata)
 
-        Its passages are indexed again if its title is another then: BM25 searches titles too.
+    def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
+        """Replace what a source says of a paper by what `change` makes of it, in one transaction.
+
+        Its passages are to be indexed again if its title is another then, as BM25 searches titles too: returns whether.
         """
         with self.database.transaction():
             before = self.papers_by_id([paper])
+            metadata = change(self.metadata_layers(paper).get(source, NO_METADATA))
             metadata_layers.write(self.database, paper, source, metadata)
-            if [old.title for old in before] != [new.title for new in self.papers_by_id([paper])]:
+            is_renamed = [old.title for old in before] != [new.title for new in self.papers_by_id([paper])]
+            if is_renamed:
                 generation = self._next_generation()
                 removed = "INSERT INTO removed SELECT id, :generation FROM chunks WHERE paper = :paper"
                 self._execute(removed, generation=generation, paper=paper)
                 for table, column in (("chunks", "paper"), ("papers", "id")):
                     sql = f"UPDATE {table} SET generation = :generation WHERE {column} = :paper"
                     self._execute(sql, generation=generation, paper=paper)
+        return is_renamed
 
     def _inherit(self, old: str, new: NewPaper) -> None:
         """Give a paper what people said of the one whose file it takes over, if it is a version of that."""

@@ -143,7 +143,7 @@ def metadata_json(title: object, authors: object, year: object, arxiv: object) -
     try:
         if people := listed(str, authors, "the list of authors"):
             found["authors"] = Field(tuple(map(PersonName, people)), "page")
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     return json.dumps(to_json(Metadata(**found)))
 

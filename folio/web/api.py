@@ -35,7 +35,9 @@ from folio.web.schema import (
     FeedbackRequest,
     Health,
     PaperDetails,
+    PaperEdits,
     PaperList,
+    PaperQuery,
     ProgressEvent,
     RemovedJson,
     SavedEvent,
@@ -221,9 +223,9 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     one_at_a_time, picture_slots = CapacityLimiter(1), CapacityLimiter(MAX_CONCURRENT_PICTURES)
 
     @routes.get("/papers")
-    def list_papers() -> PaperList:
-        """All papers, and the files that could not be read."""
-        return service.papers()
+    def list_papers(query: Annotated[PaperQuery, Query()]) -> PaperList:
+        """The papers that are wanted, or all, and the files that could not be read."""
+        return service.papers(query)
 
     @routes.post(
         "/papers",
@@ -247,8 +249,14 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
     @routes.get("/papers/{paper}")
     def get_paper(paper: Sha256) -> PaperDetails:
-        """A paper, with page labels, a reference and BibTeX."""
+        """A paper, with every field, where it comes from and whether it is sure, its sections, and BibTeX."""
         return service.paper(paper)
+
+    @routes.patch("/papers/{paper}")
+    def edit_paper(paper: Sha256, edits: PaperEdits) -> PaperDetails:
+        """Correct what is known about a paper: fields that are named are set, emptied by an empty value, or reset to
+        what was read by null. It is kept when the paper is read again or its file is replaced by a newer version."""
+        return service.edit(paper, edits)
 
     @routes.delete("/papers/{paper}")
     def remove_paper(paper: Sha256) -> RemovedJson:

@@ -158,6 +158,14 @@ class PaperFiles:
                 self._app.finish_ingest()
         return Removed(files[0].name, moved[0] if moved else None)
 
+    def finish_edit(self, *, is_renamed: bool) -> None:
+        """Update what is made from the library after an edit (App.finish_edit), unless this process is writing."""
+        if self._writing.acquire(blocking=False):
+            try:
+                self._app.finish_edit(is_renamed=is_renamed)
+            finally:
+                self._writing.release()
+
     @contextmanager
     def _writer_lock(self, timeout_s: float = -1) -> Iterator[None]:
         """Hold the writer lock of this process and the one of the store. timeout_s: for the first of them; -1 waits

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from folio.answer.bibliography import bibtex, reference
 from folio.answer_types import Style
+from folio.edits import FIRST_YEAR, MOST_AUTHORS, MOST_TAGS, checked_field
 from folio.errors import FolioError
 from folio.ingest.progress import Status
+from folio.paper_metadata import Field as PaperField
+from folio.paper_metadata import PersonName
+from folio.paper_schema import PaperDetailsJson, PaperJson, PersonJson, details
+from folio.paper_selection import YEARS, PaperFilter, parse_years
 from folio.schema import (
     AnswerJson,
     CitationJson,
@@ -22,6 +28,7 @@ from folio.schema import (
     Sha256,
     Strict,
 )
+from folio.sections import Kind
 from folio.store.query_log import Feedback
 from folio.types import Paper
 from folio.zotero_link import open_pdf
@@ -39,6 +46,8 @@ Milliseconds = Annotated[float, Field(ge=0)]
 FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=200)]
 FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
 Years = Annotated[str, Field(pattern=r"^(?:[0-9]{4}|[0-9]{4}-(?:[0-9]{4})?|-[0-9]{4})$")]
+Words = Annotated[str, Field(max_length=500)]
+NewText = Annotated[str, Field(max_length=20_000)] | None
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
 
 
@@ -91,6 +100,45 @@ class FeedbackRequest(Strict):
     conversation: ConversationId
     turn: TurnNumber
     feedback: Feedback
+
+
+class PaperQuery(Strict):
+    """Which papers are wanted; all that are given must hold."""
+
+    author: Words = ""
+    """Words that begin words of one author's name."""
+    year: Annotated[str, Field(pattern=f"^({YEARS})?$")] = ""
+    """2014, 2010-2015, 2020- or -1999."""
+    venue: Words = ""
+    """Words that begin words of the venue."""
+    section: Kind | None = None
+    """A kind of section that they have."""
+    warnings: bool | None = None
+    """Whether something was odd when they were read."""
+    unsure: bool | None = None
+    """Whether a field of them is not sure."""
+
+
+class PaperEdits(Strict):
+    """What to change of a paper. Empty text or an empty list empties a field, null resets it to what was read."""
+
+    title: NewText = None
+    authors: Annotated[list[PersonJson | Text], Field(max_length=MOST_AUTHORS)] | None = None
+    """Each in two parts, or as text: "Family, Given", "Given Family", "{Organisation}"."""
+    year: Annotated[int, Field(ge=FIRST_YEAR, le=9999)] | Literal[""] | None = None
+    venue: NewText = None
+    doi: NewText = None
+    arxiv: NewText = None
+    abstract: NewText = None
+    kind: NewText = None
+    """A CSL type such as "article-journal"."""
+    volume: NewText = None
+    issue: NewText = None
+    pages: NewText = None
+    publisher: NewText = None
+    url: NewText = None
+    citation_key: NewText = None
+    tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] | None = None
 
 
 # Replies and events
@@ -166,22 +214,9 @@ class Conversation(Strict):
     turns: list[ChatReply]
 
 
-class PaperJson(Strict):
-    id: Sha256
-    file: str
-    title: str
-    authors: list[str]
-    year: int | None
-    arxiv: str
-    pages: Count
-    chunks: Count
-    added: str
-    """ISO time in UTC."""
-    problems: list[str]
-    """Problems found when the file was read."""
+class PaperDetails(PaperDetailsJson):
+    """A paper with everything known about it."""
 
-
-class PaperDetails(PaperJson):
     labels: list[str]
     """The printed label of each page; empty if the file does not give one."""
     bibtex: str
@@ -248,27 +283,29 @@ class AddedEvent(Strict):
     notes: list[str]
 
 
-def paper_json(paper: Paper, added: str) -> PaperJson:
-    """added: ISO time in UTC."""
-    return PaperJson(
-        id=paper.id,
-        file=paper.file,
-        title=paper.title,
-        authors=list(paper.authors),
-        year=paper.year,
-        arxiv=paper.arxiv,
-        pages=paper.page_count,
-        chunks=paper.chunks,
-        added=added,
-        problems=list(paper.problems),
+def paper_details(paper: Paper, added: str, files: Sequence[str]) -> PaperDetails:
+    """paper_details_json with page labels, a reference and BibTeX."""
+    return PaperDetails(
+        **details(paper, added, files),
+        labels=list(paper.pages.labels),
+        bibtex=bibtex(paper),
+        reference=reference(paper, ()),
+        zotero=open_pdf(paper.metadata.zotero.value),
     )
 
 
-def paper_details(paper: Paper, added: str) -> PaperDetails:
-    """paper_json with page labels, a reference and BibTeX."""
-    fields = paper_json(paper, added).model_dump()
-    labels, link = list(paper.pages.labels), open_pdf(paper.metadata.zotero.value)
-    return PaperDetails(**fields, labels=labels, bibtex=bibtex(paper), reference=reference(paper, ()), zotero=link)
+def paper_filter(query: PaperQuery) -> PaperFilter:
+    years = parse_years(query.year) if query.year else None
+    return PaperFilter(query.author, years, query.venue, query.section or "", query.warnings, query.unsure)
+
+
+def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
+    """The fields that a request names, checked; None resets one. Raises UsageError."""
+    given = {name: getattr(wanted, name) for name in PaperEdits.model_fields if name in wanted.model_fields_set}
+    if given.get("authors"):
+        people = given["authors"]
+        given["authors"] = [PersonName(p.family, p.given) if isinstance(p, PersonJson) else p for p in people]
+    return {name: None if value is None else checked_field(name, value) for name, value in given.items()}
 
 
 def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:

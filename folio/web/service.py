@@ -16,8 +16,10 @@ from folio.answer_types import Answer
 from folio.app import App
 from folio.background import run_in_background
 from folio.console import say
+from folio.edits import edited
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.files import unusable
+from folio.paper_schema import PaperJson, paper_json
 from folio.pdf.render import PagePicture
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.paper_filter import PaperFilter, Selection
@@ -41,18 +43,21 @@ from folio.web.schema import (
     FilterRequest,
     Health,
     PaperDetails,
-    PaperJson,
+    PaperEdits,
     PaperList,
+    PaperQuery,
     RetrievedEvent,
     SearchReply,
     SearchRequest,
     StoreJson,
     chat_reply,
     paper_details,
-    paper_json,
+    paper_edits,
+    paper_filter,
 )
 from folio.web.zotero_note import zotero_note
 
+_ALL = PaperQuery()
 DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
 
@@ -142,8 +147,9 @@ class Service:
             max_file_mb=app.limits(1).max_file_mb,
         )
 
-    def papers(self) -> PaperList:
-        """All papers, and the files that no text could be read from; empty if there is no index yet."""
+    def papers(self, query: PaperQuery = _ALL) -> PaperList:
+        """The papers wanted, and the files that no text could be read from; empty if there is no index yet."""
+        wanted = paper_filter(query)
         try:
             library = self._app.open_library()
         except StoreMissing:
@@ -152,15 +158,29 @@ class Service:
             added = library.added()
             failures = library.failures()
             return PaperList(
-                papers=[paper_json(paper, added[paper.id]) for paper in library.papers() if paper.id in added],
+                papers=[
+                    paper_json(paper, added[paper.id])
+                    for paper in library.papers()
+                    if paper.id in added and wanted.fits(paper)
+                ],
                 failures=[FailureJson(file=f.file.name, error=f.happened, remedy=f.remedy) for f in failures],
             )
 
     def paper(self, paper: str) -> PaperDetails:
         """Raises NotKnown."""
-        with closing(self._app.open_library()) as library:
+        with closing(self._app.open_library()) as library, library.reading():
             (found,) = _require_papers(library, [paper])
-            return paper_details(found, library.added()[paper])
+            files = [file.name for file in library.files() if file.sha256 == paper]
+            return paper_details(found, library.added()[paper], files)
+
+    def edit(self, paper: str, wanted: PaperEdits) -> PaperDetails:
+        """Change what is known about a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
+        with closing(self._app.open_library()) as library:
+            _require_papers(library, [paper])
+            edits = paper_edits(wanted)
+            is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
+        self.paper_files.finish_edit(is_renamed=is_renamed)
+        return self.paper(paper)
 
     def listed_paper(self, paper: str) -> PaperJson:
         """A paper as papers() lists it. Raises NotKnown."""

@@ -560,6 +560,8 @@ def test_the_record_lists_papers_and_failures(app: HashingApp, tmp_path: Path) -
         "title": "On trees",
         "authors": [],
         "year": None,
+        "venue": "",
+        "doi": "",
         "arxiv": "",
         "pages": 2,
         "chunks": outcomes["trees.pdf"].chunks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -17,12 +18,13 @@ import pytest
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreMismatch, StoreMissing, StoreRefused
 from folio.ingest.chunking import chunk_id
-from folio.paper_metadata import simple_metadata
+from folio.paper_metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
 from folio.sections import PaperSection, SectionMap
+from folio.store import database
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.migrations import STEPS
-from folio.store.rows import SELECT_PAPERS, Stamp
+from folio.store.rows import SELECT_PAPERS, Stamp, metadata_json
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.paths import ROOT
 from tests.helpers.permissions import read_only
@@ -574,6 +576,65 @@ def test_readers_may_open_a_library_while_it_is_created(tmp_path: Path) -> None:
     assert errors == []
 
 
+# What is known about papers
+
+
+def _said(**values: object) -> Metadata:
+    return Metadata(**{name: Field(value, "person", True) for name, value in values.items()})  # type: ignore[arg-type]
+
+
+def test_metadata_of_a_source_is_replaced_changed_and_removed(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    assert library.metadata_layers(paper.id) == {"pdf": paper.metadata}
+    library.set_metadata(paper.id, "bibliography", _said(venue="A Journal"))
+    library.set_metadata(paper.id, "person", _said(year=1999))
+    library.change_metadata(paper.id, "person", lambda said: replace(said, doi=Field("10.1000/a", "person", True)))
+    assert library.metadata_layers(paper.id) == {
+        "pdf": paper.metadata,
+        "bibliography": _said(venue="A Journal"),
+        "person": _said(year=1999, doi="10.1000/a"),
+    }
+    (found,) = library.papers()
+    assert (found.year, found.metadata.venue.value, found.metadata.doi.value) == (1999, "A Journal", "10.1000/a")
+    library.set_metadata(paper.id, "person", NO_METADATA)
+    assert library.metadata_layers(paper.id).keys() == {"pdf", "bibliography"}
+    assert library.papers()[0].year == 2024
+    assert library.check() == []
+
+
+def test_only_another_title_is_a_new_generation(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    other = _add(library, "b.pdf", "b", TEXT.upper())
+    with library.reading() as before:
+        pass
+    assert not library.change_metadata(paper.id, "person", lambda _: _said(year=1999, title="Title a"))
+    with library.reading() as same:
+        assert same == before
+    assert library.change_metadata(paper.id, "person", lambda said: replace(said, title=Field("B", "person", True)))
+    with library.reading() as after:
+        assert (after.epoch, after.generation) == (before.epoch, before.generation + 1)
+    assert sorted(library.removed(before.generation)) == sorted(_ids(paper))
+    assert library.chunk_ids(before.generation) == set(_ids(paper))
+    assert {passage.title for passage in library.passages(before.generation)} == {"B"}
+    assert {passage.title for passage in library.passages() if passage.paper_id == other.id} == {"Title b"}
+    assert library.check() == []
+
+
+def test_a_change_that_fails_changes_nothing(library: Library) -> None:
+    paper = _add(library, "a.pdf", "a")
+    library.set_metadata(paper.id, "person", _said(title="Kept"))
+
+    def fail(_: Metadata) -> Metadata:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        library.change_metadata(paper.id, "person", fail)
+    with pytest.raises(StoreRefused):
+        library.change_metadata(paper.id, "person", lambda _: _said(title="\ud800"))
+    assert library.metadata_layers(paper.id)["person"] == _said(title="Kept")
+    assert library.papers()[0].title == "Kept"
+
+
 # Migrations
 
 # As released: a copy, so that the current code is not compared with itself
@@ -687,6 +748,30 @@ def test_an_older_file_is_migrated_when_opened(old: Path) -> None:
     _add(library, "a.pdf", "b", TEXT.upper())
     assert [(paper.id[0], paper.arxiv) for paper in library.papers()] == [("b", "2301.01234v2")]
     library.close()
+
+
+def test_a_file_of_schema_6_keeps_what_was_read_of_its_papers(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "STEPS", STEPS[:6])
+        Library(old).close()
+    assert _rows(old, "PRAGMA user_version") == [(6,)]
+    read = Metadata(
+        title=Field("Title a", "page"),
+        authors=Field((PersonName("A. Uthor"), PersonName("B. Writer")), "page"),
+        year=Field(2024, "page"),
+    )
+    library, paper = Library(old), "a" * 64
+    assert library.metadata_layers(paper) == {"pdf": read}
+    assert library.papers()[0].metadata == read
+    assert library.change_metadata(paper, "person", lambda _: Metadata(title=Field("Another", "person", True)))
+    assert [(found.title, found.year) for found in library.papers()] == [("Another", 2024)]
+    assert library.check() == []
+    library.close()
+
+
+@pytest.mark.parametrize("authors", ["", "Uthor", "{}", "[1]", None, "[" * 100_000])
+def test_authors_of_an_older_schema_that_cannot_be_read_are_left_out(authors: object) -> None:
+    assert json.loads(metadata_json("A title", authors, 2024, "")).keys() == {"title", "year"}
 
 
 def test_a_migrated_file_has_the_schema_of_a_new_one(old: Path, tmp_path: Path) -> None:

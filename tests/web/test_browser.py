@@ -591,6 +591,11 @@ def options(tab: Tab) -> None:
     tab.find(".choices input").first.check()
 
 
+def edit_form(tab: Tab) -> None:
+    tab.find(".papers > li").first.get_by_role("button", name="Edit").click()
+    expect(tab.page.get_by_role("dialog", name="Edit ")).to_be_visible()
+
+
 def open_side(tab: Tab) -> None:
     """On a narrow screen the list of conversations opens over the page."""
     button = tab.page.get_by_role("button", name="Conversations")
@@ -608,7 +613,8 @@ VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
     "page": ("", open_page),
     "search": ("#search", search),
     "library": ("#library", lambda tab: expect(tab.find(".papers > li")).to_have_count(4)),
-    "confirm": ("", lambda tab: tab.page.get_by_role("button", name="Remove").first.click()),
+    "edit": ("", edit_form),
+    "confirm": ("#library", lambda tab: tab.page.get_by_role("button", name="Remove").first.click()),
     "conversations": ("#ask", open_side),
 }
 

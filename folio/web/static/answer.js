@@ -183,11 +183,11 @@ function renderReferences(citations) {
 
 /** "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf" */
 function formatReference(cited) {
-  const { authors = [], year = null, arxiv = "" } = shared.papers.get(cited.paper) ?? {};
+  const { title = cited.title, authors = [], year = null, arxiv = "" } = shared.papers.get(cited.paper) ?? {};
   let who = authors.join(", ");
   if (authors.length > 3) who = `${authors[0]} et al.`;
   else if (authors.length > 1) who = `${authors.slice(0, -1).join(", ")} and ${authors.at(-1)}`;
-  const parts = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), cited.title];
+  const parts = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), title];
   const place = arxiv ? `arXiv:${arxiv}` : cited.file;
   return joinLines([...parts.filter(Boolean).map((part) => part.replace(/\.$/, "")), place].join(". "));
 }

@@ -41,13 +41,14 @@ async function request(path, options) {
   );
 }
 
-const postJson = (body, signal) => ({
-  method: "POST",
+const sendJson = (method, body, signal) => ({
+  method,
   headers: { "Content-Type": "application/json" },
   body: JSON.stringify(body),
   signal,
 });
 
+const postJson = (body, signal) => sendJson("POST", body, signal);
 const getJson = async (path, options) => (await request(path, options)).json();
 
 /** Yields the events of a stream as {event, data}. Throws on "error", and if the stream ends before "done". */
@@ -101,6 +102,7 @@ export const getZoteroNote = async (id, turn) =>
 
 export const listPapers = () => getJson("/papers");
 export const getPaper = (id) => getJson(`/papers/${id}`);
+export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
 export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
 export const pdfUrl = (id, page) => `/pdf/${id}#page=${page}`;
 

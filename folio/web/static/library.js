@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { byId, confirmAction, el, formatCount, hideVisually } from "./dom.js";
 import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
+import { editPaper, setUpEdit } from "./edit.js";
 import { getTitle, loadHealth, loadPapers, onChange, shared } from "./shared.js";
 import { openPage } from "./viewer.js";
 
@@ -30,7 +31,8 @@ const ORDERS = {
 
 function renderPapers() {
   const wanted = byId("filter").value.trim().toLowerCase();
-  const describe = (paper) => [paper.title, paper.file, paper.year ?? "", paper.arxiv, ...paper.authors].join(" ");
+  const describe = (paper) =>
+    [paper.title, paper.file, paper.year ?? "", paper.venue, paper.doi, paper.arxiv, ...paper.authors].join(" ");
   const fits = (paper) => describe(paper).toLowerCase().includes(wanted);
   const papers = [...shared.papers.values()].filter(fits).sort(ORDERS[byId("sort").value]);
   const all = shared.papers.size;
@@ -43,24 +45,53 @@ function renderPapers() {
 }
 
 function renderPaper(paper) {
-  const { id, title, file, authors, problems } = paper;
+  const { id, title, file, authors, venue, problems } = paper;
   const open = (event) => openPage({ paper: id, page: 1, title, file, quotes: [], from: event.currentTarget });
-  const facts = [paper.year, formatCount(paper.pages, "page"), paper.arxiv ? `arXiv:${paper.arxiv}` : null];
+  const facts = [
+    paper.year ? [String(paper.year), unsure(paper, "year")] : null,
+    venue ? [isolate(venue), unsure(paper, "venue")] : null,
+    formatCount(paper.pages, "page"),
+    paper.arxiv ? `arXiv:${paper.arxiv}` : null,
+    title ? isolate(file) : null,
+  ];
   const which = () => hideVisually(`: ${getTitle(paper)}`);
   return el(
     "li",
     {},
-    el("h2", {}, makeButton("source", open, isolate(getTitle(paper)))),
-    authors.length ? el("p", { class: "authors" }, isolate(authors.join(", "))) : null,
+    el("h2", {}, makeButton("source", open, isolate(getTitle(paper))), unsure(paper, "title")),
+    authors.length ? el("p", { class: "authors" }, isolate(authors.join(", ")), unsure(paper, "authors")) : null,
     el(
       "div",
       { class: "facts" },
-      el("p", { class: "about" }, facts.filter(Boolean).join(" · "), ...(title ? [" · ", isolate(file)] : [])),
-      makeButton("button quiet", () => askOnly(id), "Ask this paper", which()),
-      makeButton("button quiet", () => removePaper(paper), "Remove", which()),
+      el("p", { class: "about" }, facts.filter(Boolean).flatMap((fact, place) => [place ? " · " : null, fact].flat())),
+      el(
+        "div",
+        { class: "paper-actions" },
+        makeButton("button quiet", () => askOnly(id), "Ask this paper", which()),
+        makeEditButton(id, which()),
+        makeButton("button quiet", () => removePaper(paper), "Remove", which()),
+      ),
     ),
     el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), isolate(text)))),
   );
+}
+
+/** " (year not sure)" if it is not. */
+const unsure = (paper, name) =>
+  paper.unsure.includes(name) ? el("span", { class: "unsure" }, ` (${name} not sure)`) : null;
+
+function makeEditButton(id, which) {
+  const button = makeButton("button quiet", () => edit(id), "Edit", which);
+  button.dataset.edit = id;
+  return button;
+}
+
+async function edit(id) {
+  try {
+    await editPaper(id, refreshLibrary);
+  } catch (thrown) {
+    byId("library-problem").replaceChildren(renderProblem(api.toApiError(thrown), () => edit(id)));
+  }
 }
 
 function renderFailures() {
@@ -184,6 +215,7 @@ export function setUpLibrary({ show, ask }) {
     byId("dropping").hidden = true;
     accept(event.dataTransfer.files);
   });
+  setUpEdit((id) => (document.querySelector(`[data-edit="${id}"]`) ?? byId("filter")).focus());
   byId("filter").addEventListener("input", renderPapers);
   byId("sort").addEventListener("change", renderPapers);
   onChange("papers", renderPapers);

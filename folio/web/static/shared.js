@@ -60,5 +60,8 @@ export async function loadPapers() {
   notify("options");
 }
 
-/** A paper's title, or its file name if it has none. */
-export const getTitle = (paper) => paper.title || paper.file;
+/** The title of a paper, or of the one that a citation or a hit is from, as it is now; its file name if it has none. */
+export function getTitle(paper) {
+  const { title, file } = shared.papers.get(paper.paper ?? paper.id) ?? paper;
+  return title || file;
+}

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, copyText, el, isolate, makeButton, makeIcon, renderProblem } from "./dom.js";
+import { onChange, shared } from "./shared.js";
 import { checkZoteroLink, joinLines } from "./text.js";
 
 const dialog = byId("viewer");
@@ -25,12 +26,13 @@ const known = new Map(); // papers by id
 export function openPage(wanted) {
   const same = open?.paper === wanted.paper;
   open?.from.classList.remove("shown");
-  open = wanted;
+  // An answer keeps the title that its paper had then.
+  open = { ...wanted, title: shared.papers.get(wanted.paper)?.title ?? wanted.title };
   open.from.classList.add("shown");
   page = wanted.page;
-  if (!same) details = known.get(wanted.paper) ?? null;
-  byId("viewer-title").replaceChildren(isolate(wanted.title || wanted.file));
-  byId("viewer-file").replaceChildren(wanted.title ? isolate(wanted.file) : "");
+  if (!same || !known.has(wanted.paper)) details = known.get(wanted.paper) ?? null;
+  byId("viewer-title").replaceChildren(isolate(open.title || open.file));
+  byId("viewer-file").replaceChildren(open.title ? isolate(open.file) : "");
   if (!dialog.open) {
     // On a narrow screen the page covers the answer.
     if (narrow.matches) dialog.showModal();
@@ -275,6 +277,10 @@ export function setUpViewer() {
     open = null;
     from.classList.remove("shown");
     (from.isConnected ? from : byId("question")).focus();
+  });
+  onChange("papers", () => {
+    known.clear(); // one of them may have been edited
+    if (open) loadDetails(open.paper);
   });
   narrow.addEventListener("change", () => {
     if (!dialog.open) return;

@@ -1,0 +1,130 @@
+"""Prints papers in a terminal: lists, counts, everything known about one, what an edit changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from folio.edits import value_text
+from folio.paper_metadata import FIELDS, Field, Origin, PersonName
+from folio.paper_selection import By, unsure_fields
+from folio.shown_text import name_line, one_line, page_words, short_line
+from folio.types import Paper
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_UNSURE = "?"  # behind a value that is not sure
+_LONGEST_VALUE = 500  # characters of a field; JSON has all of them
+ORIGINS: dict[Origin, str] = {
+    "": "not known",
+    "page": "from its first pages",
+    "pdf metadata": "from the file's metadata",
+    "identifier": "from its identifier",
+    "file date": "from the file's date",
+    "cited works": "guessed from the works that it cites, so shown nowhere else",
+    "file name": "from the file's name",
+    "bibliography": "from your bibliography",
+    "zotero": "from Zotero",
+    "person": "edited",
+}
+
+
+def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings: bool) -> None:
+    """Print one line for each paper. of: papers in the index. warnings: with what was odd about each."""
+    table = Table("key", "authors", "year", "title", "file", box=None, pad_edge=False, header_style="bold")
+    if warnings:
+        table.add_column("warnings", style="yellow")
+    for column in table.columns:
+        column.overflow = "fold"
+    for paper in papers:
+        unsure = unsure_fields(paper.metadata)
+        values = {
+            "authors": _short_authors(paper.metadata.authors.value),
+            "year": str(paper.year or ""),
+            "title": name_line(paper.title),
+        }
+        marked = [f"{value}{_UNSURE}" if name in unsure else value for name, value in values.items()]
+        problems = ["; ".join(map(one_line, paper.problems))] if warnings else []
+        table.add_row(*map(Text, [name_line(paper.key), *marked, name_line(paper.file), *problems]))
+    if papers:
+        console.print(table)
+    count = f"{of:,} paper{'' if of == 1 else 's'}"
+    line = f"{count}." if len(papers) == of else f"{len(papers):,} of {count}."
+    marks = f" {_UNSURE} means not sure." if any(unsure_fields(paper.metadata) for paper in papers) else ""
+    console.print(f"{line}{marks}", style="dim")
+
+
+def show_counts(console: Console, by: By, counts: Sequence[tuple[str, int]]) -> None:
+    """Print how many papers have each value."""
+    table = Table(by, "papers", box=None, pad_edge=False, header_style="bold")
+    table.columns[1].justify = "right"
+    for value, number in counts:
+        table.add_row(Text(name_line(value)) if value else Text("none", style="dim"), f"{number:,}")
+    console.print(table)
+
+
+def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
+    """Print every field with where it came from, the files, the sections and what was odd. files: their names."""
+    console.print(Text(name_line(paper.title or paper.file), style="bold"))
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(style="dim")
+    known = paper.metadata.known()
+    for name in FIELDS:
+        if name in known:
+            table.add_row(name.replace("_", " "), Text(_value(known[name])), _origin(known[name]))
+    table.add_row("key", Text(name_line(paper.key)), "in citations")
+    table.add_row("id", paper.id)
+    table.add_row("files", Text(", ".join(map(name_line, files))))
+    table.add_row("size", f"{paper.page_count:,} pages, {paper.chunks:,} passages")
+    console.print(table)
+    if paper.sections.sections:
+        console.print("\nSections", style="bold")
+    for section in paper.sections.sections:
+        line = Text(f"{'  ' * min(section.level, 6)}{name_line(section.shown)}")
+        pages = page_words(paper.pages.pages_of(section.start, section.end))
+        kind = "" if section.kind == "other" else f"{section.kind}, "
+        console.print(line.append(f" · {kind}{pages}", style="dim"))
+    if paper.problems:
+        console.print("\nWarnings", style="bold")
+    for problem in paper.problems:
+        console.print(Text(f"  {one_line(problem)}", style="yellow"))
+
+
+def show_edit(console: Console, before: Paper, after: Paper, names: Sequence[str]) -> None:
+    """Print the fields with these names as they were and as they are, those that did not change left out."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    for name in names:
+        old, new = getattr(before.metadata, name), getattr(after.metadata, name)
+        if old != new:
+            table.add_row(name.replace("_", " "), Text(f"{_with_origin(old)}  →  {_with_origin(new)}"))
+    console.print(Text(name_line(after.file), style="bold"))
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print("Nothing has changed.")
+
+
+def _with_origin(field: Field[Any]) -> str:
+    return f"{_value(field)} ({_origin(field)})" if field.origin else "(not known)"
+
+
+def _value(field: Field[Any]) -> str:
+    return short_line(value_text(field.value), _LONGEST_VALUE) or "(empty)"
+
+
+def _origin(field: Field[Any]) -> str:
+    is_guess = field.sure or field.origin == "cited works"
+    return ORIGINS[field.origin] if is_guess else f"{ORIGINS[field.origin]}, not sure"
+
+
+def _short_authors(people: Sequence[PersonName]) -> str:
+    """ "Otter", "Otter & Seal", "Otter et al."."""
+    families = [name_line(person.family, 40) for person in people[:2]]
+    return f"{families[0]} et al." if len(people) > 2 else " & ".join(families)

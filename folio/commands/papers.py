@@ -1,0 +1,193 @@
+"""`folio papers`: list papers, show what is known about one and where it comes from, correct it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from folio.commands.ask import BY
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.store.library import Library
+    from folio.types import Paper
+
+# Their modules are imported when they are needed: --help needs none.
+_SORTS = ("file", "title", "author", "year", "venue")
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One of the commands of `folio papers`."""
+
+    purpose: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[App, argparse.Namespace], int]
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        prog=prog,
+        description="List the papers in the index, show what is known about them, and correct it.",
+        epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, or"
+        " the beginning of its id.",
+    )
+    listed = found.add_subparsers(title="commands", metavar="COMMAND")
+    for name, subcommand in SUBCOMMANDS.items():
+        made = listed.add_parser(name, help=subcommand.purpose, description=_sentence(subcommand.purpose))
+        subcommand.add_arguments(made)
+        made.set_defaults(run=subcommand.run)
+    return found
+
+
+def subparser(name: str, prog: str) -> argparse.ArgumentParser:
+    """The parser of one of the commands alone."""
+    found = argparse.ArgumentParser(prog=prog, description=_sentence(SUBCOMMANDS[name].purpose))
+    SUBCOMMANDS[name].add_arguments(found)
+    return found
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "folio papers") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+        words.insert(0, "list")
+    arguments = parser(prog).parse_args(words)
+    from folio.cli.command import command
+
+    return command(lambda app: arguments.run(app, arguments))
+
+
+def _add_list(found: argparse.ArgumentParser) -> None:
+    found.add_argument("--author", default="", metavar="NAME", help="only papers by this author")
+    found.add_argument("--year", metavar="YEARS", help="only papers of these years: 2014, 2010-2015, 2020-")
+    found.add_argument("--venue", default="", metavar="NAME", help="only papers of this journal or conference")
+    found.add_argument("--section", default="", metavar="KIND", help="only papers with a section of this kind")
+    found.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
+    found.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
+    found.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
+    found.add_argument("--by", choices=BY, help="instead, count these papers by what they have")
+    found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+
+
+def _list(app: App, arguments: argparse.Namespace) -> int:
+    from folio.cli import render_papers
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.paper_schema import paper_json
+    from folio.paper_selection import PaperFilter, count_by, parse_years, require_kind, sort_papers
+    from folio.schema import counts_json
+
+    wanted = PaperFilter(
+        author=arguments.author,
+        years=None if arguments.year is None else parse_years(arguments.year),
+        venue=arguments.venue,
+        section=require_kind(arguments.section) if arguments.section else "",
+        warnings=True if arguments.warnings else None,
+        unsure=True if arguments.unsure else None,
+    )
+    with closing(app.open_library()) as library, library.reading():
+        every, added = library.papers(), library.added()
+    papers = sort_papers(filter(wanted.fits, every), arguments.sort)
+    if arguments.by:
+        counts = count_by(papers, arguments.by)
+        if arguments.json:
+            write_json(counts_json(arguments.by, counts))
+        else:
+            render_papers.show_counts(output(), arguments.by, counts)
+    elif arguments.json:
+        for paper in papers:
+            write_json(paper_json(paper, added[paper.id]))
+    else:
+        render_papers.show_papers(output(), papers, len(every), warnings=arguments.warnings)
+    return 0
+
+
+def _add_paper(found: argparse.ArgumentParser) -> None:
+    found.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or how its id begins")
+
+
+def _add_show(found: argparse.ArgumentParser) -> None:
+    _add_paper(found)
+    found.add_argument("--json", action="store_true", help="print only JSON")
+
+
+def _show(app: App, arguments: argparse.Namespace) -> int:
+    with closing(app.open_library()) as library:
+        _show_paper(library, _the_paper(library, arguments.paper).id, as_json=arguments.json)
+    return 0
+
+
+def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
+    from folio.cli import render_papers
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.paper_schema import paper_details_json
+
+    with library.reading():
+        (paper,) = library.papers_by_id([id])
+        files = [file.name for file in library.files() if file.sha256 == id]
+        added = library.added()[id]
+    if as_json:
+        write_json(paper_details_json(paper, added, files))
+    else:
+        render_papers.show_paper(output(), paper, files)
+
+
+def _add_edit(found: argparse.ArgumentParser) -> None:
+    _add_paper(found)
+    found.add_argument(
+        "changes",
+        nargs="*",
+        metavar="FIELD=VALUE",
+        help='such as year=2014 or authors="Otter, Ann; Seal, Bo"; nothing after the = empties the field',
+    )
+    found.add_argument(
+        "--reset", action="append", default=[], metavar="FIELD", help="forget your edit of this field, or of all"
+    )
+    found.add_argument("--json", action="store_true", help="print only JSON")
+
+
+def _edit(app: App, arguments: argparse.Namespace) -> int:
+    from folio.cli import render_papers
+    from folio.console import output
+    from folio.edits import edited, parse_edits
+
+    edits = parse_edits(arguments.changes, arguments.reset)
+    with closing(app.open_library()) as library:
+        before = _the_paper(library, arguments.paper)
+        is_renamed = library.change_metadata(before.id, "person", lambda person: edited(person, edits))
+        app.finish_edit(is_renamed=is_renamed)
+        if arguments.json:
+            _show_paper(library, before.id, as_json=True)
+        else:
+            (after,) = library.papers_by_id([before.id])
+            render_papers.show_edit(output(), before, after, list(edits))
+    return 0
+
+
+def _the_paper(library: Library, name: str) -> Paper:
+    """Raises UsageError unless the name means one paper."""
+    from folio.paper_selection import the_paper
+
+    with library.reading():
+        papers = library.papers()
+        files: dict[str, list[str]] = {}
+        for file in library.files():
+            files.setdefault(file.sha256, []).append(file.name)
+    return the_paper(papers, files, name)
+
+
+SUBCOMMANDS = {
+    "list": Subcommand("list papers, or count them", _add_list, _list),
+    "show": Subcommand("show everything that is known about a paper, and where it comes from", _add_show, _show),
+    "edit": Subcommand("correct what is known about a paper", _add_edit, _edit),
+}

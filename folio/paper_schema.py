@@ -1,0 +1,165 @@
+"""Papers as JSON: what `folio papers list --json` prints and the web API replies, as models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from folio.paper_metadata import FIELDS, Origin, PersonName
+from folio.paper_selection import unsure_fields
+from folio.schema import Count, FromOne, PageRange, Sha256, Strict
+from folio.sections import Kind
+from folio.types import Paper
+
+
+class PaperJson(Strict):
+    """A paper in a list."""
+
+    id: Sha256
+    key: str
+    """Its name in citations: "arXiv:2301.01234", otherwise the file without its suffix."""
+    file: str
+    title: str
+    authors: list[str]
+    year: int | None
+    venue: str
+    """The journal, the conference, the university."""
+    doi: str
+    arxiv: str
+    unsure: list[str]
+    """Which of title, authors, year, venue and doi nobody is sure of."""
+    pages: Count
+    chunks: Count
+    added: str
+    """ISO time in UTC."""
+    problems: list[str]
+    """Problems found when the file was read."""
+
+
+class PersonJson(Strict):
+    """A name in two parts. An organisation, or a person with one name, has only a family name."""
+
+    family: str
+    given: str = ""
+
+
+class FieldJson(Strict):
+    origin: Origin
+    """Where it was read; "person" if someone edited it, "" if it is not known."""
+    sure: bool
+    """Whether it can be cited without a look at it."""
+
+
+class TextFieldJson(FieldJson):
+    value: str
+
+
+class YearFieldJson(FieldJson):
+    value: int | None
+
+
+class AuthorsFieldJson(FieldJson):
+    value: list[PersonJson]
+
+
+class ListFieldJson(FieldJson):
+    value: list[str]
+
+
+class FieldsJson(Strict):
+    """Every field of a paper, each from the most trusted source that has it."""
+
+    title: TextFieldJson
+    authors: AuthorsFieldJson
+    year: YearFieldJson
+    venue: TextFieldJson
+    doi: TextFieldJson
+    arxiv: TextFieldJson
+    abstract: TextFieldJson
+    kind: TextFieldJson
+    """A CSL type such as "article-journal"."""
+    volume: TextFieldJson
+    issue: TextFieldJson
+    pages: TextFieldJson
+    """Its pages in its venue."""
+    publisher: TextFieldJson
+    url: TextFieldJson
+    citation_key: TextFieldJson
+    """As a bibliography calls it."""
+    tags: ListFieldJson
+    collections: ListFieldJson
+    zotero: TextFieldJson
+    """Its attachment in Zotero."""
+
+
+class SectionJson(Strict):
+    """A section of a paper; the sections within it follow it and have a higher level."""
+
+    level: FromOne
+    number: str
+    title: str
+    kind: Kind
+    pages: PageRange
+
+
+class PaperDetailsJson(PaperJson):
+    """A paper with every field and its sections."""
+
+    files: list[str]
+    """The names of all its files."""
+    fields: FieldsJson
+    sections: list[SectionJson]
+
+
+def paper_json(paper: Paper, added: str) -> PaperJson:
+    """added: ISO time in UTC."""
+    return PaperJson(**_summary(paper, added))
+
+
+def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperDetailsJson:
+    """added: ISO time in UTC. files: the names of its files."""
+    return PaperDetailsJson(**details(paper, added, files))
+
+
+def details(paper: Paper, added: str, files: Sequence[str]) -> dict[str, Any]:
+    """The fields of a PaperDetailsJson."""
+    sections = [
+        SectionJson(
+            level=section.level,
+            number=section.number,
+            title=section.title,
+            kind=section.kind,
+            pages=paper.pages.pages_of(section.start, section.end),
+        )
+        for section in paper.sections.sections
+    ]
+    fields = FieldsJson.model_validate({name: _field(getattr(paper.metadata, name)) for name in FIELDS})
+    return {**_summary(paper, added), "files": list(files), "fields": fields, "sections": sections}
+
+
+def _summary(paper: Paper, added: str) -> dict[str, Any]:
+    return {
+        "id": paper.id,
+        "key": paper.key,
+        "file": paper.file,
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "year": paper.year,
+        "venue": paper.metadata.venue.value,
+        "doi": paper.metadata.doi.value,
+        "arxiv": paper.arxiv,
+        "unsure": list(unsure_fields(paper.metadata)),
+        "pages": paper.page_count,
+        "chunks": paper.chunks,
+        "added": added,
+        "problems": list(paper.problems),
+    }
+
+
+def _field(field: Any) -> dict[str, Any]:
+    value = field.value
+    if isinstance(value, tuple):
+        value = [
+            {"family": each.family, "given": each.given} if isinstance(each, PersonName) else each for each in value
+        ]
+    return {"value": value, "origin": field.origin, "sure": field.sure}

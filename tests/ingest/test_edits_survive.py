@@ -1,0 +1,360 @@
+"""What a person says of a paper outlives ingests, rebuilds, damage, newer versions of its file, and removal."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from folio import workers
+from folio.edits import edited, parse_edits
+from folio.errors import StoreDamaged
+from folio.paper_metadata import Field, Metadata
+from folio.store import indexes
+from folio.store.database import set_aside
+from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
+from tests.helpers.paths import ROOT
+
+TITLE = "Zanzibar and its sponges"
+EDIT = (f"title={TITLE}", "year=2014", "authors=Otter, Ann; {The Sponge Society}", "venue=Journal of Sponges")
+
+
+@pytest.fixture(autouse=True)
+def _no_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_once)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> HashingApp:
+    """A store of some papers, one of which a person has edited; it takes notices."""
+    app = hashing_app(tmp_path)
+    app = HashingApp(app.settings, lambda text: None, HashingEmbedder())
+    for subject in LINES:
+        make_pdf(app.settings.PAPERS_DIR / f"{subject}.pdf", subject)
+    app.run()
+    edit(app, "sponges.pdf", *EDIT)
+    assert_edited(app)
+    return app
+
+
+def edit(app: HashingApp, file: str, *changes: str, reset: tuple[str, ...] = ()) -> None:
+    """What `folio papers edit` does."""
+    edits = parse_edits(changes, reset)
+    with closing(app.open_library()) as library:
+        (paper,) = (paper for paper in library.papers() if paper.file == file)
+        is_renamed = library.change_metadata(paper.id, "person", lambda person: edited(person, edits))
+    app.finish_edit(is_renamed=is_renamed)
+
+
+def metadata(app: HashingApp, file: str = "sponges.pdf") -> Metadata:
+    with closing(app.open_library()) as library:
+        (paper,) = (paper for paper in library.papers() if paper.file == file)
+        return paper.metadata
+
+
+def record(app: HashingApp, file: str = "sponges.pdf") -> dict[str, Any]:
+    entries = json.loads(app.settings.INGESTED_JSON.read_text(encoding="utf-8"))
+    found: dict[str, Any] = next(entry for entry in entries if entry["file"] == file)
+    return found
+
+
+def found_by_title(app: HashingApp, word: str = "Zanzibar") -> set[str]:
+    """The files that BM25 finds by a word; it stands in titles only. Any notice, as of a repair, is an error."""
+    strict = hashing_app(app.settings.PAPERS_DIR.parent)
+    with closing(strict.open_library()) as library:
+        opened = strict.open_indexes(library)
+        hits = opened.lexical.search(word, 50)
+        return {paper.file for _, paper, _ in library.read_chunks([chunk for chunk, _ in hits])}
+
+
+def assert_edited(app: HashingApp, file: str = "sponges.pdf") -> None:
+    """The edit is in the library, in the record and in the index, and nothing is wrong with any of them."""
+    found = metadata(app, file)
+    assert (found.title, found.year) == (Field(TITLE, "person", True), Field(2014, "person", True))
+    assert [str(person) for person in found.authors.value] == ["Ann Otter", "The Sponge Society"]
+    said = record(app, file)
+    assert (said["title"], said["year"], said["venue"], said["doi"]) == (TITLE, 2014, "Journal of Sponges", "")
+    assert found_by_title(app) == {file}
+    assert app.verify() == []
+
+
+def assert_not_edited(app: HashingApp, file: str) -> None:
+    assert {field.origin for field in metadata(app, file).known().values()} <= {"pdf metadata", "page", "file date"}
+    assert found_by_title(app) == set()
+    assert app.verify() == []
+
+
+def test_an_edit_outlives_another_ingest_and_reading_the_file_again(app: HashingApp) -> None:
+    app.run()
+    assert_edited(app)
+    app.run(retry=["sponges.pdf"])
+    assert_edited(app)
+
+
+def test_an_edit_outlives_a_rebuild_also_with_another_model(app: HashingApp) -> None:
+    app.run(rebuild=True)
+    assert_edited(app)
+    other = HashingApp(app.settings, app.notice, HashingEmbedder(name="other"))
+    other.run(rebuild=True)
+    found = metadata(other)
+    assert (found.title.value, found.year.value) == (TITLE, 2014)
+
+
+def test_an_edit_outlives_a_damaged_library(app: HashingApp) -> None:
+    content = bytearray(app.library_path.read_bytes())
+    content[18:24] = b"\xff" * 6  # of the header: no program can open it
+    overwrite(app.library_path, bytes(content))
+    with pytest.raises(StoreDamaged):
+        metadata(app)
+    app.run(rebuild=True)
+    assert len(set_aside(app.library_path)) == 1
+    assert_edited(app)
+
+
+def test_an_edit_goes_over_to_a_newer_version_of_the_paper(app: HashingApp) -> None:
+    make_pdf(app.settings.PAPERS_DIR / "sponges.pdf", "sponges", change="This is the second edition of the text.")
+    app.run()
+    assert_edited(app)
+    app.run(rebuild=True)
+    assert_edited(app)
+
+
+def test_an_edit_goes_over_to_a_newer_version_in_a_rebuild(app: HashingApp) -> None:
+    make_pdf(app.settings.PAPERS_DIR / "sponges.pdf", "sponges", change="This is the second edition of the text.")
+    app.run(rebuild=True)
+    assert_edited(app)
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_an_edit_is_not_carried_to_another_paper_that_takes_over_the_file(app: HashingApp, rebuild: bool) -> None:
+    path = app.settings.PAPERS_DIR / "sponges.pdf"
+    first = path.read_bytes()
+    make_pdf(path, "gradients", "Descent", change="Not what it was before.")
+    app.run(rebuild=rebuild)
+    assert metadata(app).title.value == "Descent"
+    assert_not_edited(app, "sponges.pdf")
+    path.write_bytes(first)  # the paper is back, and so is what was said of it
+    app.run()
+    assert_edited(app)
+
+
+def test_an_edit_comes_back_with_a_paper_that_was_removed(app: HashingApp) -> None:
+    kept = app.settings.PAPERS_DIR.parent / "elsewhere.pdf"
+    shutil.move(app.settings.PAPERS_DIR / "sponges.pdf", kept)
+    app.run(prune=True)
+    assert found_by_title(app) == set()
+    shutil.move(kept, app.settings.PAPERS_DIR / "again.pdf")
+    app.run()
+    assert_edited(app, "again.pdf")
+
+
+def test_an_edit_is_kept_when_papers_swap_their_files(app: HashingApp) -> None:
+    sponges, trees = (app.settings.PAPERS_DIR / f"{name}.pdf" for name in ("sponges", "trees"))
+    beside = sponges.with_suffix(".beside")
+    for one, other in ((sponges, beside), (trees, sponges), (beside, trees)):
+        one.rename(other)
+    app.run()
+    assert_edited(app, "trees.pdf")
+
+
+def test_a_reset_brings_back_what_the_file_says_in_every_place(app: HashingApp) -> None:
+    edit(app, "sponges.pdf", reset=("all",))
+    assert_not_edited(app, "sponges.pdf")
+    assert metadata(app).title == Field("On sponges", "pdf metadata")
+    assert (record(app)["title"], record(app)["year"]) == ("On sponges", None)
+    with closing(app.open_library()) as library:
+        assert library.database.query("SELECT count(*) FROM metadata WHERE source = 'person'") == [(0,)]
+
+
+def test_the_index_that_followed_edits_ranks_as_a_new_one(app: HashingApp) -> None:
+    for title in ("Zanzibar once", "Zanzibar twice", TITLE):
+        edit(app, "trees.pdf", f"title={title}")
+    with closing(app.open_library()) as library:
+        followed = app.open_indexes(library).lexical.search("zanzibar sponges rotation", 50)
+        app.repair()
+        assert app.open_indexes(library).lexical.search("zanzibar sponges rotation", 50) == followed
+    assert found_by_title(app) == {"sponges.pdf", "trees.pdf"}
+
+
+def test_an_edit_of_another_field_leaves_the_indexes_alone(app: HashingApp) -> None:
+    with closing(app.open_library()) as library, library.reading() as before:
+        pass
+    edit(app, "sponges.pdf", "doi=10.1000/sponges")
+    with closing(app.open_library()) as library, library.reading() as after:
+        assert after == before
+    assert record(app)["doi"] == "10.1000/sponges"
+
+
+# Damage
+
+
+def test_any_flipped_bit_of_an_edit_is_noticed(app: HashingApp) -> None:
+    with closing(sqlite3.connect(app.library_path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sound = app.library_path.read_bytes()
+    start = sound.index(b'{"title": {"value": "Zanzibar')
+    end = sound.index(b"}}", start)
+    for place in range(start, end, 7):
+        content = bytearray(sound)
+        content[place] ^= 1
+        overwrite(app.library_path, bytes(content))
+        with pytest.raises(StoreDamaged, match="the metadata of paper"):
+            metadata(app)
+        assert any("metadata" in problem for problem in app.verify())
+
+
+def test_a_damaged_edit_costs_itself_alone(app: HashingApp) -> None:
+    edit(app, "trees.pdf", "year=1999")
+    with closing(sqlite3.connect(app.library_path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(app.library_path.read_bytes())
+    content[content.index(b'{"title": {"value": "Zanzibar') + 22] ^= 1
+    content[18:24] = b"\xff" * 6
+    overwrite(app.library_path, bytes(content))
+    app.run(rebuild=True)
+    assert_not_edited(app, "sponges.pdf")
+    assert metadata(app, "trees.pdf").year == Field(1999, "person", True)
+
+
+# While others write
+
+
+def test_an_edit_while_an_ingest_holds_the_writer_lock(app: HashingApp) -> None:
+    with indexes.writing(app.store_folder):
+        edit(app, "trees.pdf", "title=Zanzibar Trees")
+        assert metadata(app, "trees.pdf").title.value == "Zanzibar Trees"
+        assert record(app, "trees.pdf")["title"] == "On trees"  # until the ingest ends
+        with closing(app.open_library()) as library:  # a question finds it even so
+            hits = app.open_indexes(library).lexical.search("Zanzibar", 50)
+            assert {paper.file for _, paper, _ in library.read_chunks([chunk for chunk, _ in hits])} == {
+                "sponges.pdf",
+                "trees.pdf",
+            }
+    make_pdf(app.settings.PAPERS_DIR / "more.pdf", "lattices", "More", change="A new paper of this ingest.")
+    app.run()
+    assert record(app, "trees.pdf")["title"] == "Zanzibar Trees"
+    assert found_by_title(app) == {"sponges.pdf", "trees.pdf"}
+    assert app.verify() == []
+
+
+def test_an_edit_in_the_middle_of_an_ingest_is_not_lost(app: HashingApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    embed = app.hashing.embed_passages
+    edits = iter(["title=Zanzibar Trees"])
+
+    def embed_and_edit(texts: Any) -> Any:
+        for change in edits:
+            edit(app, "trees.pdf", change)
+        return embed(texts)
+
+    monkeypatch.setattr(app.hashing, "embed_passages", embed_and_edit)
+    make_pdf(app.settings.PAPERS_DIR / "more.pdf", "lattices", "More", change="A new paper of this ingest.")
+    app.run()
+    assert next(edits, None) is None
+    assert record(app, "trees.pdf")["title"] == "Zanzibar Trees"
+    assert found_by_title(app) == {"sponges.pdf", "trees.pdf"}
+    assert app.verify() == []
+
+
+def test_edits_of_two_fields_at_once_are_both_kept(app: HashingApp) -> None:
+    with closing(app.open_library()) as library:
+        (paper,) = (paper.id for paper in library.papers() if paper.file == "trees.pdf")
+    gate = threading.Barrier(4)
+
+    def change(text: str) -> None:
+        with closing(app.open_library()) as library:
+            gate.wait()
+            edits = parse_edits([text], [])
+            library.change_metadata(paper, "person", lambda person: edited(person, edits))
+
+    texts = ("title=Zanzibar Trees", "year=2001", "venue=Trees", "doi=10.1000/trees")
+    threads = [threading.Thread(target=change, args=[text]) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = metadata(app, "trees.pdf")
+    values = (found.title.value, found.year.value, found.venue.value, found.doi.value)
+    assert values == ("Zanzibar Trees", 2001, "Trees", "10.1000/trees")
+
+
+# Kills
+
+_KILLED = """
+import os, signal, sqlite3, sys
+from contextlib import closing
+from pathlib import Path
+from folio.edits import edited, parse_edits
+from tests.helpers.fakes import hashing_app
+
+app, place = hashing_app(Path(sys.argv[1])), int(sys.argv[2])
+steps = [0]
+
+def step():
+    steps[0] += 1
+    if steps[0] == place:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+connect = sqlite3.connect
+
+def traced(*args, **kwargs):
+    connection = connect(*args, **kwargs)
+    writes = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT")
+    connection.set_trace_callback(lambda sql: step() if sql.lstrip().startswith(writes) else None)
+    return connection
+
+sqlite3.connect = traced
+events = ("os.rename", "os.remove", "os.mkdir")
+sys.addaudithook(lambda event, args: step() if event in events and "store" in str(args[0]) + "ingested" else None)
+edits = parse_edits(["title=Zanzibar Trees", "year=1999"], [])
+with closing(app.open_library()) as library:
+    (paper,) = (paper.id for paper in library.papers() if paper.file == "trees.pdf")
+    is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
+app.finish_edit(is_renamed=is_renamed)
+print(steps[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs processes that can be killed")
+def test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it(app: HashingApp, tmp_path: Path) -> None:
+    sound = app.settings.PAPERS_DIR.parent
+
+    def run(folder: Path, place: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", _KILLED, str(folder), str(place)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    folders: Callable[[int], Path] = lambda place: tmp_path.with_name(f"{tmp_path.name}-killed-{place}")  # noqa: E731
+    shutil.copytree(sound, folders(0))
+    whole = run(folders(0), 0)
+    assert whole.returncode == 0, whole.stderr
+    steps = int(whole.stdout)
+    assert steps > 5
+    states = set()
+    for place in range(1, steps + 1):
+        shutil.copytree(sound, folders(place))
+        assert run(folders(place), place).returncode == -signal.SIGKILL
+        made = hashing_app(folders(place))
+        after = HashingApp(made.settings, lambda text: None, HashingEmbedder())
+        found = metadata(after, "trees.pdf")
+        assert (found.title.value, found.year.value) in (("On trees", None), ("Zanzibar Trees", 1999))
+        with indexes.writing(after.store_folder):  # as any ingest at its end
+            after.finish_ingest()
+        is_there = found.title.value == "Zanzibar Trees"
+        assert found_by_title(after) == ({"sponges.pdf", "trees.pdf"} if is_there else {"sponges.pdf"})
+        assert record(after, "trees.pdf")["title"] == found.title.value
+        assert after.verify() == []
+        states.add(is_there)
+        shutil.rmtree(folders(place))
+    assert states == {False, True}

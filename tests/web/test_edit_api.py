@@ -1,0 +1,197 @@
+"""What the API says of a paper's fields, and how they are corrected: replies, errors, the guard, other requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from folio import workers
+from folio.paper_metadata import FIELDS
+from folio.store import indexes
+from folio.web.api import make_web
+from folio.web.request_guard import AccessRules
+from tests.helpers.factories import small_papers
+from tests.helpers.fakes import HashingApp, hashing_app, read_here
+
+TOKEN = "a-token-of-twenty-characters"
+NOBODY = "0" * 64
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    made = hashing_app(tmp_path, LLM="builtin", RERANKER="builtin", CHUNK_SIZE=300, CHUNK_OVERLAP=50)
+    small_papers(made.settings.PAPERS_DIR)
+    made.run()
+    return made
+
+
+def client_of(app: HashingApp, token: str | None = None) -> TestClient:
+    web = make_web(app, AccessRules(host="127.0.0.1", port=8420, token=token))
+    return TestClient(web, base_url="http://127.0.0.1:8420", raise_server_exceptions=False)
+
+
+@pytest.fixture
+def client(app: HashingApp) -> Iterator[TestClient]:
+    with client_of(app) as made:
+        yield made
+
+
+@pytest.fixture
+def otters(client: TestClient) -> str:
+    """The id of the paper on otters."""
+    return next(str(paper["id"]) for paper in listed(client) if paper["file"] == "otters.pdf")
+
+
+def listed(client: TestClient, **query: Any) -> list[dict[str, Any]]:
+    response = client.get("/papers", params=query)
+    assert response.status_code == 200, response.text
+    found: list[dict[str, Any]] = response.json()["papers"]
+    return found
+
+
+def edit(client: TestClient, paper: str, **fields: Any) -> dict[str, Any]:
+    response = client.patch(f"/papers/{paper}", json=fields)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def refused(response: Any, status: int) -> str:
+    assert response.status_code == status, response.text
+    assert response.json().keys() == {"error", "remedy"}
+    happened: str = response.json()["error"]
+    return happened
+
+
+def test_every_field_says_where_it_comes_from_and_whether_it_is_sure(client: TestClient, otters: str) -> None:
+    found = client.get(f"/papers/{otters}").json()
+    assert found["fields"].keys() == set(FIELDS)
+    assert found["fields"]["title"] == {"value": "On Sea Otters", "origin": "pdf metadata", "sure": False}
+    assert found["fields"]["year"] == {"value": None, "origin": "", "sure": False}
+    assert found["fields"]["authors"] == {"value": [], "origin": "", "sure": False}
+    assert (found["files"], found["sections"], found["unsure"]) == (["otters.pdf"], [], ["title"])
+
+
+def test_fields_are_set_emptied_and_reset(client: TestClient, otters: str) -> None:
+    people = [{"family": "Otter", "given": "Ann"}, "Bo Seal", "{The Otter Society}"]
+    found = edit(client, otters, title=" Kelp  Rafts ", authors=people, year=2014, doi="https://doi.org/10.1000/kelp")
+    assert (found["title"], found["year"], found["doi"], found["unsure"]) == ("Kelp Rafts", 2014, "10.1000/kelp", [])
+    assert found["authors"] == ["Ann Otter", "Bo Seal", "The Otter Society"]
+    assert found["fields"]["authors"] == {
+        "value": [
+            {"family": "Otter", "given": "Ann"},
+            {"family": "Seal", "given": "Bo"},
+            {"family": "The Otter Society", "given": ""},
+        ],
+        "origin": "person",
+        "sure": True,
+    }
+    assert "2014" in found["bibtex"]
+    assert "Kelp Rafts" in found["reference"]
+    found = edit(client, otters, title=None, authors=[], year="", tags=["to read"])
+    assert found["fields"]["title"]["origin"] == "pdf metadata"
+    assert found["fields"]["authors"] == {"value": [], "origin": "person", "sure": True}
+    assert found["fields"]["year"] == {"value": None, "origin": "person", "sure": True}
+    assert (found["doi"], found["fields"]["tags"]["value"]) == ("10.1000/kelp", ["to read"])
+    assert edit(client, otters) == found  # nothing named, nothing changed
+    assert client.get(f"/papers/{otters}").json() == found
+
+
+def test_an_edit_is_seen_by_search_answers_and_the_record(client: TestClient, app: HashingApp, otters: str) -> None:
+    assert client.post("/search", json={"query": "Zanzibar"}).json()["hits"][0]["bm25"] is None  # readers are open
+    edit(client, otters, title="Zanzibar and its otters", year=2014)
+    hit = client.post("/search", json={"query": "Zanzibar"}).json()["hits"][0]
+    assert (hit["title"], hit["bm25"] is not None) == ("Zanzibar and its otters", True)
+    reply = client.post("/chat", json={"message": "How do sea otters sleep?"}).json()
+    assert {cited["title"] for cited in reply["citations"]} == {"Zanzibar and its otters"}
+    record = json.loads(app.settings.INGESTED_JSON.read_text(encoding="utf-8"))
+    assert {entry["file"]: entry["year"] for entry in record} == {"alps/glaciers.pdf": None, "otters.pdf": 2014}
+    assert app.verify() == []
+
+
+def test_papers_are_chosen_by_what_they_have(client: TestClient, otters: str) -> None:
+    edit(client, otters, authors=["Otter, Ann"], year=2014, venue="Journal of Otters", title="On Sea Otters")
+    for query in (
+        {"author": "ann otter"}, {"year": "2014"}, {"year": "2010-2015"}, {"year": "-2014"}, {"venue": "otters"},
+        {"year": "2014-", "warnings": False, "unsure": False},
+    ):  # fmt: skip
+        assert [paper["file"] for paper in listed(client, **query)] == ["otters.pdf"], query
+    assert listed(client, year="2015-") == listed(client, warnings=True) == listed(client, section="methods") == []
+    assert len(listed(client)) == len(listed(client, author="", venue="", year="")) == 2
+    for query in ({"year": "20"}, {"year": "٢٠١٤"}, {"section": "intro"}, {"colour": "red"}, {"warnings": "perhaps"}):
+        assert refused(client.get("/papers", params=query), 422).startswith(next(iter(query)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "error"),
+    [
+        ({"year": 3014}, 400, "The year 3014 is not between 1400 and "),
+        ({"doi": "otters"}, 400, "“otters” cannot be the field doi."),
+        ({"title": "a\x00b"}, 400, "The field title has characters that cannot be shown."),
+        ({"authors": ["Otter, Ann, Seal, Bo"]}, 400, "“Otter, Ann, Seal, Bo” is not the name of one author."),
+        ({"title": "x" * 1001}, 400, "The field title is longer than 1,000 characters."),
+        ({"year": 2014.5}, 422, "year"),
+        ({"year": 1399}, 422, "year"),
+        ({"title": 5}, 422, "title"),
+        ({"title": "x" * 20_001}, 422, "title"),
+        ({"authors": [{"given": "Ann"}]}, 422, "authors"),
+        ({"authors": "Otter, Ann"}, 422, "authors"),
+        ({"collections": ["x"]}, 422, "collections"),
+        ({"zotero": "library/items/A"}, 422, "zotero"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(
+    fields: dict[str, Any], status: int, error: str, client: TestClient, otters: str
+) -> None:
+    before = client.get(f"/papers/{otters}").json()
+    response = client.patch(f"/papers/{otters}", json={"venue": "Journal of Otters", **fields})
+    assert refused(response, status).startswith(error)
+    assert client.get(f"/papers/{otters}").json() == before
+
+
+def test_a_paper_that_is_not_there_cannot_be_edited(client: TestClient) -> None:
+    assert refused(client.patch(f"/papers/{NOBODY}", json={"year": 2014}), 404) == "This paper is not in the index."
+    assert refused(client.patch("/papers/otters", json={"year": 2014}), 422).startswith("paper")
+
+
+def test_another_site_cannot_edit(client: TestClient, otters: str) -> None:
+    for headers, status in (
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Host": "evil.example:8420"}, 403),
+    ):
+        refused(client.patch(f"/papers/{otters}", content='{"year": 2014}', headers=headers), status)
+    assert client.get(f"/papers/{otters}").json()["year"] is None
+
+
+def test_an_edit_needs_the_token(app: HashingApp) -> None:
+    with client_of(app, TOKEN) as client:
+        key = {"Authorization": f"Bearer {TOKEN}"}
+        paper = client.get("/papers", headers=key).json()["papers"][0]["id"]
+        refused(client.patch(f"/papers/{paper}", json={"year": 2014}), 401)
+        refused(client.patch(f"/papers/{paper}", json={"year": 2014}, headers={"Authorization": "Bearer x"}), 401)
+        assert client.patch(f"/papers/{paper}", json={"year": 2014}, headers=key).json()["year"] == 2014
+
+
+def test_an_edit_while_another_process_writes_works(client: TestClient, app: HashingApp, otters: str) -> None:
+    with indexes.writing(app.store_folder):
+        assert edit(client, otters, year=2014)["year"] == 2014
+    assert listed(client, year="2014")[0]["file"] == "otters.pdf"
+
+
+def test_edits_at_once_are_all_kept(client: TestClient, app: HashingApp, otters: str) -> None:
+    fields: list[dict[str, Any]] = [{"title": "Zanzibar"}, {"year": 2014}, {"venue": "A"}, {"doi": "10.1000/a"}]
+    with ThreadPoolExecutor(4) as pool:
+        replies = list(pool.map(lambda field: client.patch(f"/papers/{otters}", json=field).status_code, fields * 3))
+    assert set(replies) == {200}
+    found = client.get(f"/papers/{otters}").json()
+    assert (found["title"], found["year"], found["venue"], found["doi"]) == ("Zanzibar", 2014, "A", "10.1000/a")
+    assert client.post("/search", json={"query": "Zanzibar"}).json()["hits"][0]["bm25"] is not None

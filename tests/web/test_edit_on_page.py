@@ -1,0 +1,156 @@
+"""The library's form that corrects what is known about a paper, in the installed Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium
+from tests.helpers.factories import small_papers
+from tests.helpers.live_server import Live, builtin_app
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(params=[PHONE, WIDE], ids=["phone", "wide"])
+def tab(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> Iterator[Tab]:
+    """The library of two papers, in a small window and a large one."""
+    import_module("folio.answer.chain")  # so that the first question need not wait for LangChain
+    with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as live:
+        opened = Tab(browser, live.url, request.param)
+        opened.open("#library")
+        expect(opened.find(".papers > li")).to_have_count(2)
+        yield opened
+        opened.close()
+
+
+def otters(tab: Tab) -> Locator:
+    return tab.find(
+        ".papers > li",
+    ).filter(has_text="otters.pdf")
+
+
+def form(tab: Tab) -> Locator:
+    return tab.page.get_by_role("dialog", name="Edit otters.pdf")
+
+
+def open_form(tab: Tab) -> None:
+    otters(tab).get_by_role("button", name="Edit").click()
+    expect(form(tab).get_by_label("Title")).to_be_focused()
+
+
+def test_what_is_not_sure_says_so(tab: Tab) -> None:
+    expect(otters(tab).locator("h2")).to_have_text("On Sea Otters (title not sure)")
+    glaciers = tab.find(".papers > li").filter(has_text="glaciers.pdf")
+    expect(glaciers.locator(".unsure")).to_have_count(0)
+    open_form(tab)
+    expect(form(tab).get_by_label("Title")).to_have_accessible_description("From the file’s metadata, not sure.")
+    expect(form(tab).get_by_label("Year")).to_have_accessible_description("Not known.")
+
+
+def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
+    press = tab.page.keyboard.press
+    otters(tab).get_by_role("button", name="Edit").focus()
+    press("Enter")
+    title = form(tab).get_by_label("Title")
+    expect(title).to_be_focused()
+    assert tab.focus_shows()
+    for value in (
+        "Kelp Rafts",
+        "Otter, Ann\nBo Seal\n{The Otter Society}",
+        "2014",
+        "Journal of Otters",
+        "10.1000/kelp",
+    ):
+        press("Control+a")
+        tab.page.keyboard.type(value)
+        press("Tab")
+    press("Tab")  # past Cancel
+    press("Enter")
+    expect(form(tab)).to_be_hidden()
+    expect(otters(tab).locator("h2")).to_have_text("Kelp Rafts")
+    expect(otters(tab).locator(".authors")).to_have_text("Ann Otter, Bo Seal, The Otter Society")
+    expect(otters(tab).locator(".about")).to_have_text("2014 · Journal of Otters · 2 pages · otters.pdf")
+    expect(otters(tab).get_by_role("button", name="Edit : Kelp Rafts")).to_be_focused()
+    assert tab.scrolls_sideways() == []
+    tab.find("#filter").fill("journal of otters")
+    expect(tab.find(".papers > li")).to_have_count(1)
+
+    open_form(tab)
+    expect(form(tab).get_by_label("Authors")).to_have_value("Otter, Ann\nSeal, Bo\n{The Otter Society}")
+    expect(form(tab).get_by_label("Year")).to_have_accessible_description("Your edit.")
+    form(tab).get_by_role("button", name="Undo my edit : Title").click()
+    expect(title).to_have_value("On Sea Otters")
+    expect(title).to_be_focused()
+    expect(form(tab).get_by_role("button", name="Undo my edit : Title")).to_have_count(0)
+    press("Escape")
+    expect(otters(tab).locator("h2")).to_have_text("On Sea Otters (title not sure)")
+    expect(otters(tab).locator(".about")).to_contain_text("2014")
+    expect(otters(tab).get_by_role("button", name="Edit : On Sea Otters")).to_be_focused()
+
+
+def test_an_edited_title_is_shown_by_answers_given_before_and_after(tab: Tab) -> None:
+    tab.open("#ask")
+    first = tab.ask("How do sea otters sleep?")
+    conversation = tab.page.evaluate("location.hash")
+    tab.open("#library")
+    open_form(tab)
+    form(tab).get_by_label("Title").fill("Kelp Rafts of the Pacific")
+    form(tab).get_by_role("button", name="Save", exact=True).click()
+    expect(form(tab)).to_be_hidden()
+    tab.open(conversation)
+    first.locator(".sentence .chip").first.click()
+    expect(tab.find("#viewer-title")).to_have_text("Kelp Rafts of the Pacific")
+    tab.page.get_by_role("button", name="Copy BibTeX").click()
+    expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")
+    assert "{Kelp Rafts of the Pacific}" in tab.page.evaluate("navigator.clipboard.readText()")
+    tab.page.get_by_role("button", name="Close page").click()
+    second = tab.ask("What is the diet of the sea otter?")
+    expect(second.locator(".sources")).to_contain_text("Kelp Rafts of the Pacific")
+
+
+def test_a_value_that_is_refused_is_explained_and_not_lost(tab: Tab) -> None:
+    open_form(tab)
+    form(tab).get_by_label("Year").fill("3014")
+    form(tab).get_by_label("DOI").fill("not a DOI")
+    form(tab).get_by_role("button", name="Save", exact=True).click()
+    expect(form(tab).get_by_role("alert")).to_contain_text("The year 3014 is not between 1400 and")
+    form(tab).get_by_label("Year").fill("")
+    form(tab).get_by_role("button", name="Save", exact=True).click()
+    expect(form(tab).get_by_role("alert")).to_contain_text("“not a DOI” cannot be the field doi.")
+    assert tab.scrolls_sideways() == []
+    assert tab.inaccessible() == []
+    expect(form(tab).get_by_label("DOI")).to_have_value("not a DOI")
+    form(tab).get_by_role("button", name="Cancel").click()
+    expect(otters(tab).locator("h2")).to_have_text("On Sea Otters (title not sure)")
+    tab.expected("status of 400")
+
+
+def test_a_year_of_three_digits_is_not_sent(tab: Tab) -> None:
+    open_form(tab)
+    form(tab).get_by_label("Year").fill("201")
+    form(tab).get_by_role("button", name="Save", exact=True).click()
+    assert form(tab).get_by_label("Year").evaluate("node => node.validity.patternMismatch")
+    expect(form(tab)).to_be_visible()
+
+
+def test_names_and_titles_of_papers_are_text_and_never_markup(tab: Tab) -> None:
+    hostile = '<img src=x onerror="window.ran=true">'
+    open_form(tab)
+    form(tab).get_by_label("Title").fill(hostile)
+    form(tab).get_by_label("Authors").fill(f"{hostile.replace(',', '')}, A")
+    form(tab).get_by_label("Journal").fill("[glaciers p.7]")
+    form(tab).get_by_role("button", name="Save", exact=True).click()
+    expect(otters(tab).locator("h2")).to_have_text(hostile)
+    expect(otters(tab).locator(".about")).to_contain_text("(glaciers p.7)")
+    assert not tab.page.evaluate("window.ran")
