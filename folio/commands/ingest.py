@@ -29,6 +29,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     jobs = "processes that read PDFs (default: one per core, at most 8)"
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
     found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
+    bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) to take titles, authors and years from; its PDFs are read too"
+    found.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
     found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
@@ -49,8 +51,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.errors import UsageError
     from folio.store import indexes
 
-    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune):
-        raise UsageError("--verify and --repair work on the whole index.", "Run them without PATH and --prune.")
+    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune or arguments.bib):
+        raise UsageError("--verify and --repair work on the whole index.", "Run them without PATH, --prune and --bib.")
     if arguments.verify or arguments.repair:
         app.open_library().close()  # fails here without a store, before the lock would create its folder
     with indexes.writing(app.store_folder):
@@ -61,13 +63,17 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.ingest_progress import IngestProgressBar
+    from folio.commands import ingest_bibliographies
     from folio.console import say
     from folio.errors import ModelError, OllamaError, StoreError, UsageError
     from folio.ingest import discovery
 
     began = perf_counter()
     known = app.known_files(thorough=arguments.rebuild)
-    found = discovery.find_pdfs(arguments.paths or [app.papers_folder])
+    bibliographies = ingest_bibliographies.read(arguments.bib)
+    folders = [] if bibliographies and not app.papers_folder.exists() else [app.papers_folder]
+    found = discovery.find_pdfs(arguments.paths or folders)
+    found = ingest_bibliographies.named_pdfs(bibliographies) | found
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     # An empty folder is more likely a mistake than a wish to prune everything.
     if not found and (len(known) > 1 or not arguments.prune):
@@ -95,6 +101,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                     progress.done(outcome)
                 if arguments.prune:
                     outcomes += app.prune()
+                imported = ingest_bibliographies.import_all(app, bibliographies)
         except (KeyboardInterrupt, ModelError) as error:
             progress.stop()
             # A model that cannot be used was refused before anything began, and will be again.
@@ -108,6 +115,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 _report(app, outcomes, perf_counter() - began, arguments.verbose)
             raise
     code = _report(app, outcomes, perf_counter() - began, arguments.verbose)
+    code = max(code, ingest_bibliographies.report(bibliographies, imported, outcomes, arguments.verbose))
     if missing and not arguments.prune:
         say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
