@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from folio.answer.bibliography import bibtex
+from folio.answer.bibliography_entries import bibtex, csl_item
 from folio.answer.fencing import evidence_block, passage_block
 from folio.answer_types import SUMMARY, Answer, Outcome, RejectedSentence, Section, Sentence
 from folio.cli import render
@@ -34,6 +34,7 @@ from folio.shown_text import (
     short_line,
     statement_lines,
 )
+from folio.sources import bibtex as bibliography_reader
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap
@@ -257,14 +258,27 @@ def test_markdown_cites_what_the_answer_cites(attack: str) -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_bibtex_is_one_entry(attack: str) -> None:
-    entry = bibtex(answer_saying(attack).citations[0].paper, 1)
-    lines = entry.splitlines()
-    assert [line for line in lines if line.startswith("@")] == lines[:1]
-    assert [line.split(" = ")[0].strip() for line in lines[1:-1]] == ["author", "title", "year", "note"]
-    assert lines[-1] == "}"
-    assert marks_in(entry) == []
-    assert not HIDDEN.search(entry)
-    assert max(map(len, lines)) < 20 * LONGEST_NAME
+    paper = answer_saying(attack).citations[0].paper
+    known = paper.metadata.known().items()
+    sure = replace(
+        paper, metadata=replace(paper.metadata, **{name: replace(field, sure=True) for name, field in known})
+    )
+    for entry, comments in ((bibtex(paper, full=True), 3), (bibtex(sure, full=True), 0)):
+        lines = entry.splitlines()
+        assert [line.startswith("% ") for line in lines[: comments + 1]] == [True] * comments + [False]
+        assert next(line for line in lines if "@" in line) == lines[comments]
+        assert [line for line in lines if line.startswith("@")] == lines[comments : comments + 1]
+        names = ["note", "file"] if comments else ["author", "title", "year", "note", "file"]
+        assert [line.split(" = ")[0].strip() for line in lines[comments + 1 : -1]] == names
+        assert lines[-1] == "}"
+        assert marks_in(entry) == []
+        assert not HIDDEN.search(entry)
+        assert max(map(len, lines)) < 40 * LONGEST_NAME
+        (read,), problems = bibliography_reader.read(entry)
+        assert (read.key, problems) == (lines[comments].split("{")[1].rstrip(","), [])
+    for text in csl_item(sure, "k").values():
+        assert marks_in(str(text)) == []
+        assert not HIDDEN.search(str(text))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -177,8 +177,8 @@ def _year(fields: Mapping[str, str]) -> int | None:
 
 def _identifiers(fields: Mapping[str, str]) -> tuple[str, str]:
     """The DOI and the arXiv identifier."""
-    url = to_text(fields.get("url", ""))
-    doi = find_doi(to_text(fields.get("doi", ""))) or (find_doi(url) if "doi.org/" in url else "")
+    url = _verbatim(fields.get("url", ""))
+    doi = find_doi(_verbatim(fields.get("doi", ""))) or (find_doi(url) if "doi.org/" in url else "")
     archive = fields.get("archiveprefix", "") or fields.get("eprinttype", "") or "arxiv"
     eprint = fields.get("eprint", "") if archive.strip().casefold() == "arxiv" else ""
     said_in = (fields.get(name, "") for name in ("url", "journal", "journaltitle", "howpublished", "note", "number"))
@@ -215,7 +215,7 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
         issue=field("number", "issue"),
         pages=said(_pages(to_text(fields.get("pages", "")))),
         publisher=field("publisher"),
-        url=said(find_url(to_text(fields.get("url", "")) or to_text(fields.get("howpublished", "")))),
+        url=said(find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", "")))),
         citation_key=said(" ".join(key.split())[:200]),
         tags=Field(tuple(tags), "bibliography", True) if tags else Field(()),
         collections=Field(tuple(groups), "bibliography", True) if groups else Field(()),
@@ -234,10 +234,17 @@ def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
 
 def _venue(csl: str, fields: Mapping[str, str]) -> str:
     """What a paper appeared in: a journal, proceedings, a book; of a thesis or a report, who gave it out."""
-    names = ("journal", "journaltitle", "booktitle", "maintitle")
+    names: tuple[str, ...] = ("journal", "journaltitle", "booktitle", "maintitle")
     if csl in ("thesis", "report"):
         names = ("school", "institution", "organization", "publisher")
+    if not csl and not find_url(_verbatim(fields.get("howpublished", ""))):
+        names = (*names, "howpublished")
     return next((venue for name in names if (venue := to_text(fields.get(name, "")))), "")
+
+
+def _verbatim(value: str) -> str:
+    """An address or an identifier, in which LaTeX's special characters may be escaped or not."""
+    return re.sub(r"\\([&%#_$~{}])", r"\1", value[:10_000])
 
 
 def _pages(text: str) -> str:
@@ -256,7 +263,7 @@ def _names(written: str, most: int) -> tuple[PersonName, ...]:
 
 
 def _separated(written: str) -> Iterator[str]:
-    """The names in a field: between them is "and", outside of braces. (bibtexparser loses accents that begin a name.)"""
+    """The names in a field: between them is "and", outside of braces. bibtexparser loses accents that begin one."""
     depth = begins = 0
     for found in _BRACE_OR_AND.finditer(written):
         mark = found.group()

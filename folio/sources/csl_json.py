@@ -80,7 +80,7 @@ def _describe(item: Mapping[str, Any]) -> Metadata:
     doi, arxiv = _identifiers(item)
     names = _names(item.get("author"), _MOST_AUTHORS)
     year = _year(item.get("issued"))
-    kind = _text(item, "type")[:50]
+    kind = _text(item, "type").removeprefix("document")[:50]  # a document is of no kind in particular
     publisher = _text(item, "publisher")
     venue = _text(item, "container-title") or (publisher if kind in _OF_AN_INSTITUTION else "")
     if arxiv and is_arxiv(venue):

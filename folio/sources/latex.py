@@ -11,6 +11,12 @@ LONGEST = 20_000  # characters of a value; the rest is left out
 _DEEPEST = 20
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\s?|.|\Z)", re.S)
 _PUNCTUATION = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("~", " "))
+# Commands that its parser does not know, or knows as something else
+_SYMBOLS = {
+    "textless": "<", "textgreater": ">", "textbar": "|", "textasciicircum": "^", "textbraceleft": r"\{",
+    "textbraceright": r"\}",
+}  # fmt: skip
+_SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}}|\s)?")
 _BARE_PERCENT = re.compile(r"(?<!\\)%")  # begins a comment in LaTeX, but not in BibTeX
 
 
@@ -21,15 +27,16 @@ def to_text(value: str) -> str:
         if _depth(value) > _DEEPEST:
             value = _without_braces(value)
         try:
-            value = _converter().latex_to_text(_BARE_PERCENT.sub(r"\%", value))
+            value = _SYMBOL.sub(lambda found: _SYMBOLS[found[1]], _BARE_PERCENT.sub(r"\%", value))
+            value = _converter().latex_to_text(value)
         except (
             Exception
         ):  # its parser raises IndexError, TypeError, RecursionError and others for text that is no LaTeX
             value = _without_braces(_COMMAND.sub("", value))
     else:
-        value = _without_braces(value)
         for written, shown in _PUNCTUATION:
             value = value.replace(written, shown)
+        value = _without_braces(value)
     return " ".join(value.replace("\x00", " ").split())
 
 

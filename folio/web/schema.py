@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from folio.answer.bibliography import bibtex, reference
+from folio.answer.bibliography import reference
+from folio.answer.bibliography_entries import bibtex
 from folio.answer_types import Style
 from folio.errors import FolioError
 from folio.ingest.progress import Status
