@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from folio import __version__
-from folio.commands import ask, doctor, evaluate, ingest, serve
+from folio.commands import ask, doctor, evaluate, ingest, papers_export, serve
 
 COMMANDS = {
     "ingest": (ingest.main, "read PDFs into the index"),
     "ask": (ask.main, "ask one question, or chat"),
+    "papers": (papers_export.main, "export the papers as a bibliography"),
     "serve": (serve.main, "ask in a browser"),
     "evaluate": (evaluate.main, "measure search and answers on questions with known answers"),
     "doctor": (doctor.main, "show what is ready and what is not"),

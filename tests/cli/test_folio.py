@@ -43,6 +43,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in shown.partition("COMMAND\n")[2].splitlines() if line.startswith("    ")] == [
         "ingest",
         "ask",
+        "papers",
         "serve",
         "evaluate",
         "doctor",

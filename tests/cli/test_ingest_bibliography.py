@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
+from folio.commands import main as folio
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 
@@ -47,3 +52,25 @@ def test_what_is_no_bibliography_is_said(desk: CliRunner) -> None:
     ran = desk.ingest("--bib", str(empty))
     assert ran.code == 1
     assert "Could not be read: line 1: The file is not JSON" in ran.out
+
+
+def test_the_library_is_exported_and_taken_back(desk: CliRunner, capsys: pytest.CaptureFixture[str]) -> None:
+    small_papers(desk.papers)
+    (desk.folder / "my.bib").write_text(BIB, encoding="utf-8")
+    desk.ingest("--bib", str(desk.folder / "my.bib"))
+    for name, value in desk.settings.items():
+        desk.monkeypatch.setenv(name, value)
+    capsys.readouterr()
+    assert folio.main(["papers", "export"]) == 0
+    written = capsys.readouterr().out
+    assert "@article{sleep,\n  author = {Otter, Bo},\n  title = {{Otters Asleep}},\n  year = {1999},\n" in written
+    assert "% title not sure: " in written or "title = {{The Aletsch Glacier}}" in written
+    out = desk.folder / "out" / "mine.json"
+    assert folio.main(["papers", "export", "--format", "csl-json", "--out", str(out)]) == 0
+    items = {item["id"]: item for item in json.loads(out.read_text(encoding="utf-8"))}
+    assert (items["sleep"]["title"], items["sleep"]["issued"]) == ("Otters Asleep", {"date-parts": [[1999]]})
+    exported = desk.folder / "mine.bib"
+    exported.write_text(written, encoding="utf-8")
+    again = desk.ingest("--bib", str(exported))
+    assert "papers matched: 2" in again.out
+    assert {paper["title"] for paper in desk.record()} >= {"Otters Asleep"}
