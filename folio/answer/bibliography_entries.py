@@ -15,8 +15,9 @@ from itertools import count
 from typing import Any
 
 from folio.answer.markup import printable
+from folio.citation_label import letters
 from folio.paper_metadata import AND_OTHERS, FIELDS, PersonName
-from folio.shown_text import name_line
+from folio.shown_text import name_line, one_line
 from folio.text import STOP_WORDS
 from folio.types import Paper
 
@@ -78,7 +79,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False) -> str:
     kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
     title = _latex(about["title"])
     fields = {
-        "author": " and ".join(map(_bibtex_name, about["authors"])),
+        "author": one_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
         "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
         _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
         "year": str(about["year"] or ""),
@@ -204,20 +205,14 @@ def unique_keys(papers: Sequence[Paper]) -> dict[str, str]:
     keys: dict[str, str] = {}
     for same in wanted.values():
         keep_first = bool(_chosen_key(same[0])) or len(same) == 1
-        letters = map(_letters, count())
+        added = map(letters, count())
         for place, paper in enumerate(same):
             key = own_key(paper)
             if place or not keep_first:
-                key = next(made for letter in letters if (made := f"{key}{letter}").casefold() not in taken)
+                key = next(made for letter in added if (made := f"{key}{letter}").casefold() not in taken)
                 taken.add(key.casefold())
             keys[paper.id] = key
     return keys
-
-
-def _letters(number: int) -> str:
-    """a, b, ..., z, aa, ab, ..."""
-    before, last = divmod(number, 26)
-    return (_letters(before - 1) if before else "") + chr(ord("a") + last)
 
 
 def own_key(paper: Paper) -> str:
