@@ -119,17 +119,17 @@ def test_a_copied_answer_has_the_marks(tab: Tab, monkeypatch: pytest.MonkeyPatch
     expect(tab.find("#toast")).to_have_text("Answer copied.")
     copied = tab.page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(
-        f"{IS_LONG} [alps/glaciers p.1]\n"
-        "≈ Its tongue gets shorter by about 40 metres a year. [alps/glaciers p.2]\n"
+        f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n"
+        "≈ Its tongue gets shorter by about 40 metres a year. [“The Aletsch Glacier”, p. 2]\n"
         f"  “{RETREATS}”\n"
         "In place of a statement that the papers do not support:\n"
-        f"{IS_THICK} [alps/glaciers p.2]\n"
+        f"{IS_THICK} [“The Aletsch Glacier”, p. 2]\n"
         "≈ To read the gauge:\n"
         "  1. Go to Blatten.\n"
         "  2. Find the river:\n"
         "     | river | built |\n"
         "     | Massa | 1922  |\n"
-        "  [alps/glaciers p.3]\n"
+        "  [“The Aletsch Glacier”, p. 3]\n"
         f"  “{GAUGE}”\n"
         "\n"
         "≈ in the model's own words; the quote stands beneath. Checked by llama3.1:8b (Ollama).\n"
