@@ -20,6 +20,11 @@ from folio.types import Paper
 # As in the migration that made the indexes: SQLite uses an index only for the same expression.
 _FAMILY = "CASE WHEN json_valid(fields) THEN json_extract(fields, '$.authors.value[0][0]') END"
 _TITLE = "CASE WHEN json_valid(fields) THEN substr(json_extract(fields, '$.title.value'), 1, 20) END"
+_YEAR = (
+    "(:year IS NULL OR EXISTS (SELECT 1 FROM metadata y WHERE y.paper = m.paper"
+    " AND CASE WHEN json_valid(y.fields) THEN json_extract(y.fields, '$.year.value') END = :year))"
+)
+_OTHER = "m.paper != :paper AND m.paper IN (SELECT id FROM papers)"
 
 
 def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
@@ -50,11 +55,12 @@ def _label(database: Database, paper: Paper) -> str:
         return ""
     authors = paper.metadata.authors.value
     column, value = (_TITLE, paper.title[:20]) if label.startswith("“") else (_FAMILY, authors[0].family)
-    sql = f"SELECT DISTINCT paper FROM metadata WHERE {column} = :value AND paper IN (SELECT id FROM papers)"
+    sql = f"SELECT DISTINCT paper FROM metadata m WHERE {column} = :value AND {_YEAR} AND {_OTHER}"
     alike = [(paper.title, paper.id)]
-    for id in database.read(rows.string, sql, value=value):
-        if id != paper.id:
-            other = merged(metadata_layers.read(database, id))
-            if citation_label(other) == label:
-                alike.append((other.title.value, id))
+    # A paper of another year is not read at all.
+    year = paper.metadata.year.value if paper.metadata.year.sure else None
+    for id in database.read(rows.string, sql, value=value, year=year, paper=paper.id):
+        other = merged(metadata_layers.read(database, id))
+        if citation_label(other) == label:
+            alike.append((other.title.value, id))
     return with_letter(label, order(alike).index(paper.id)) if len(alike) > 1 else label
