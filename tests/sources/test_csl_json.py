@@ -74,6 +74,7 @@ def test_what_is_no_csl_json(text: str, problem: Problem) -> None:
 
 def test_values_of_other_types_are_nothing() -> None:
     names = ("title", "author", "issued", "DOI", "URL", "id", "page", "volume", "type", "keyword")
-    for value in (None, [], {}, [[]], {"date-parts": [[]]}, [{}], True, 1.5, 10**30, "\x00"):
+    hostile: tuple[Any, ...] = (None, [], {}, [[]], {"date-parts": [[]]}, [{}], True, 1.5, 10**30, "\x00")
+    for value in hostile:
         (entry,), problems = csl_json.read(json.dumps([dict.fromkeys(names, value)]))
         assert (entry.title, entry.year, entry.describe().authors.value, problems) == ("", None, (), [])
