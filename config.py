@@ -128,6 +128,12 @@ class Settings(BaseSettings):
     BM25_WEIGHT: Weight = 0.3
     """Weight of the BM25 score in the fused score."""
 
+    # Citations
+    CITATION_STYLE: Literal["author-year", "arxiv", "file"] = "author-year"
+    """What citations name a paper by. `author-year`: `[Ongaro & Ousterhout 2014, p. 6]`, or a short title where no
+    author is sure; `arxiv`: `[arXiv:2301.01234 p.7]`, or the file; `file`: `[otters p.7]`. Where neither author nor
+    title is sure, `author-year` cites as `arxiv` does."""
+
     # Privacy, the PDF viewer and the server
     QUERY_LOG: bool = True
     """Whether questions and answers are logged in the index, and conversations of the web page kept there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from folio.shown_text import citation_mark, page_words
+from folio.shown_text import citation_mark, label_mark, page_words
 from folio.types import Hit, Paper, require
 
 REFUSAL = "Not found in the provided papers."
@@ -91,8 +91,9 @@ class Citation:
 
     @property
     def shown(self) -> str:
-        """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]"."""
-        return citation_mark(self.paper.key, self.page)
+        """The citation as displayed: "[Ongaro & Ousterhout 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]"."""
+        label = self.paper.label
+        return label_mark(label, self.page) if label else citation_mark(self.paper.key, self.page)
 
 
 @dataclass(frozen=True, slots=True)

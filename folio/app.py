@@ -273,7 +273,7 @@ class App:
 
     def open_library(self) -> Library:
         """The library of the store. Raises StoreMissing before the first ingest."""
-        return Library(self.library_path)
+        return Library(self.library_path, citation_style=self.settings.CITATION_STYLE)
 
     def query_log(self, library: Library) -> QueryLog:
         return QueryLog(library.database)

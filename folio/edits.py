@@ -13,7 +13,7 @@ from folio.errors import UsageError
 from folio.paper_metadata import FIELDS, Field, Metadata, PersonName
 
 # Fields that only the library that a paper was imported from knows
-_IMPORTED = frozenset({"collections", "zotero"})
+_IMPORTED = frozenset({"collections", "zotero", "bibliography"})
 EDITABLE: tuple[str, ...] = tuple(name for name in FIELDS if name not in _IMPORTED)
 # Field -> its new value; None resets it to what the other sources say
 Edits = Mapping[str, Field[Any] | None]

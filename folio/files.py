@@ -92,7 +92,15 @@ def remove(path: Path) -> None:
 
 def write_json(path: Path, value: object) -> None:
     """Replace a file atomically: write a new one, sync, rename. An identical file is left alone. Raises DiskFull."""
-    content = json_bytes(value)
+    _replace(path, json_bytes(value))
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same for a text, as UTF-8."""
+    _replace(path, text.encode())
+
+
+def _replace(path: Path, content: bytes) -> None:
     if _holds(path, content):
         return
     new = path.with_name(path.name + ".new")

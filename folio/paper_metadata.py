@@ -61,12 +61,14 @@ class Metadata:
     arxiv: Field[str] = Field("")  # with its version if known: "2301.01234v2"
     abstract: Field[str] = Field("")
     kind: Field[str] = Field("")  # a CSL type: "article-journal", "paper-conference", "thesis"
+    genre: Field[str] = Field("")  # what it is called within that: "PhD thesis", "Technical report"
     volume: Field[str] = Field("")
     issue: Field[str] = Field("")
     pages: Field[str] = Field("")  # in its venue: "137–150"
     publisher: Field[str] = Field("")
     url: Field[str] = Field("")
     citation_key: Field[str] = Field("")  # as a person's own bibliography calls it: "ongaro2014"
+    bibliography: Field[str] = Field("")  # that bibliography: the absolute path of its file
     tags: Field[tuple[str, ...]] = Field(())
     collections: Field[tuple[str, ...]] = Field(())  # with the collections above each: "Systems/Consensus"
     # Its attachment in Zotero: "library/items/KEY", "groups/12/items/KEY"
@@ -84,6 +86,8 @@ class Metadata:
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Metadata))
 NO_METADATA = Metadata()
+# Stands in a list of authors for those that are not named
+AND_OTHERS = PersonName("et al.")
 
 
 def merged(layers: Mapping[Source, Metadata]) -> Metadata:

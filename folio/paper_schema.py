@@ -84,8 +84,12 @@ class FieldsJson(Strict):
     """Its pages in its venue."""
     publisher: TextFieldJson
     url: TextFieldJson
+    genre: TextFieldJson
+    """What it is called within that: "PhD thesis"."""
     citation_key: TextFieldJson
     """As a bibliography calls it."""
+    bibliography: TextFieldJson
+    """The file of that bibliography."""
     tags: ListFieldJson
     collections: ListFieldJson
     zotero: TextFieldJson
@@ -131,7 +135,7 @@ def details(paper: Paper, added: str, files: Sequence[str]) -> dict[str, Any]:
             kind=section.kind,
             pages=paper.pages.pages_of(section.start, section.end),
         )
-        for section in paper.sections.sections
+        for section in paper.sections.headed
     ]
     fields = FieldsJson.model_validate({name: _field(getattr(paper.metadata, name)) for name in FIELDS})
     return {**_summary(paper, added), "files": list(files), "fields": fields, "sections": sections}

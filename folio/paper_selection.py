@@ -75,7 +75,7 @@ class PaperFilter:
             not self.author or any(_has_words(author, self.author) for author in paper.authors),
             self.years is None or self.years.has(paper.year),
             not self.venue or _has_words(paper.metadata.venue.value, self.venue),
-            not self.section or any(section.kind == self.section for section in paper.sections.sections),
+            not self.section or any(section.kind == self.section for section in paper.sections.headed),
             self.warnings is None or self.warnings == bool(paper.problems),
             self.unsure is None or self.unsure == bool(unsure_fields(paper.metadata)),
         )
@@ -148,7 +148,7 @@ def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
         "author": lambda paper: paper.authors,
         "year": lambda paper: [str(paper.year)] if paper.year else [],
         "venue": lambda paper: filter(None, [paper.metadata.venue.value]),
-        "section": lambda paper: (section.kind for section in paper.sections.sections),
+        "section": lambda paper: (section.kind for section in paper.sections.headed),
         "warning": lambda paper: (_PAGES.sub("", problem, count=1) for problem in paper.problems),
     }
     counts = Counter(value for paper in papers for value in set(values[by](paper)) or {""})

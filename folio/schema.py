@@ -61,7 +61,8 @@ class CitationJson(Strict):
     support: Annotated[float, Field(gt=0, le=1)]
     """How well the quotes support the sentence; 1 means verbatim."""
     shown: str
-    """The citation as displayed: "[otters p.7]", "[arXiv:2301.01234 p.7]". No other text is displayed in this form."""
+    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]". No other text is
+    displayed in such a form."""
     section: str = ""
     """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
     zotero: str = ""

@@ -99,6 +99,11 @@ class SectionMap:
 
     sections: tuple[PaperSection, ...] = ()
 
+    @property
+    def headed(self) -> tuple[PaperSection, ...]:
+        """The sections that have a heading: all but the blocks."""
+        return tuple(section for section in self.sections if section.level)
+
     def of(self, start: int, end: int) -> tuple[PaperSection, ...]:
         """The innermost section of each part of the text [start, end), in order; parts before any heading have none.
 

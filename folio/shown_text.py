@@ -1,7 +1,7 @@
 """Text of papers, models and people as it is shown: it controls no terminal and cannot pass for a citation. Pure.
 
-Folio's citations have the form [otters p.7]. In text that is shown, square brackets around a page reference become
-round ones, and so do brackets that look like square ones. JSON keeps the text as it is.
+Folio's citations have the forms [Ongaro 2014, p. 6] and [otters p.7]. In text that is shown, square brackets around a
+page reference become round ones, and so do brackets that look like square ones. JSON keeps the text as it is.
 """
 
 from __future__ import annotations
@@ -93,10 +93,28 @@ def name_line(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def citation_mark(key: str, page: int) -> str:
-    """A citation as displayed: "[otters p.7]". No text that this module shows contains one."""
+    """A citation of a file or a number as displayed: "[otters p.7]". No text that this module shows contains one."""
+    return f"[{_bare_key(key)} p.{page}]"
+
+
+def label_mark(label: str, page: int) -> str:
+    """A citation by author and year as displayed: "[Ongaro 2014, p. 6]". No text that this module shows has one."""
+    return f"[{_bare_key(label)}, p. {page}]"
+
+
+def mark_again(shown: str, page: int) -> str:
+    """A citation as it was displayed once, by any version: whatever its name holds, it is one citation of this page."""
+    label, comma, _ = shown.removeprefix("[").rpartition(", p. ")
+    if comma and shown.endswith(f", p. {page}]"):
+        return label_mark(label, page)
+    return citation_mark(shown.removeprefix("[").rpartition(" p.")[0], page)
+
+
+def _bare_key(key: str) -> str:
+    """A name without brackets, on one line."""
     visible = _JOINERS.sub("\ufffd", "".join("\ufffd" if char in _SELECTORS else char for char in key))
     bare = _BRACKET.sub(lambda found: "(" if found.group() in _OPENING else ")", visible)
-    return f"[{name_line(bare, _LONGEST_KEY)} p.{page}]"
+    return name_line(bare, _LONGEST_KEY)
 
 
 def page_words(pages: tuple[int, int]) -> str:

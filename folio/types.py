@@ -110,6 +110,9 @@ class Paper(Described):
     chunks: int
     problems: tuple[str, ...] = ()
     sections: SectionMap = NO_SECTIONS
+    # Its name in citations, "Ongaro & Ousterhout 2014b"; "" where that is not sure, or not wanted: then it is the key
+    label: str = ""
+    by_file: bool = False  # whether its key is its file's name also if it is from arXiv
 
     @property
     def page_count(self) -> int:
@@ -117,8 +120,10 @@ class Paper(Described):
 
     @property
     def key(self) -> str:
-        """Its name in citations: "arXiv:2301.01234", otherwise the file without its suffix: "otters", "seas/otters"."""
-        return f"arXiv:{without_version(self.arxiv)}" if self.arxiv else PurePath(self.file).with_suffix("").as_posix()
+        """Its name in citations without a label: "arXiv:2301.01234", otherwise the file: "otters", "seas/otters"."""
+        if self.arxiv and not self.by_file:
+            return f"arXiv:{without_version(self.arxiv)}"
+        return PurePath(self.file).with_suffix("").as_posix()
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ def _stands_where_it_says(citation: Any, paper: Paper, library: Library, evidenc
     assert (source["number"], source["paper"]) == (citation["evidence"], citation["paper"])
     assert citation["quote"] in source["text"]
     assert (citation["file"], citation["title"]) == (paper.file, paper.title)
-    assert citation["shown"] == f"[{paper.key} p.{citation['page']}]"
+    place = f", p. {citation['page']}" if paper.label else f" p.{citation['page']}"
+    assert citation["shown"] == f"[{paper.label or paper.key}{place}]"
 
 
 def _page_count(path: Path) -> int:

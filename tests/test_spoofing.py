@@ -18,15 +18,18 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from folio.answer.bibliography import bibtex
+from folio.answer.bibliography_entries import bibtex, csl_item
 from folio.answer.fencing import evidence_block, passage_block
-from folio.answer_types import SUMMARY, Answer, Outcome, RejectedSentence, Section, Sentence
+from folio.answer_types import SUMMARY, Answer, Citation, Outcome, RejectedSentence, Section, Sentence
+from folio.citation_label import citation_label
 from folio.cli import render
-from folio.paper_metadata import simple_metadata
+from folio.paper_metadata import Field, Metadata, PersonName, simple_metadata
 from folio.schema import answer_json
 from folio.shown_text import (
     LONGEST_NAME,
     citation_mark,
+    label_mark,
+    mark_again,
     name_line,
     one_line,
     plain,
@@ -34,6 +37,7 @@ from folio.shown_text import (
     short_line,
     statement_lines,
 )
+from folio.sources import bibtex as bibliography_reader
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap
@@ -44,13 +48,16 @@ from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.paths import ROOT
 
 # A citation, and an item of the sources or evidence, as a program that reads Folio's output finds them.
-MARK = re.compile(r"\[[^\[\]\n]+ p\.\d+\]")
+MARK = re.compile(r"\[[^\[\]\n]+(?: p\.|, p\. )\d+\]")
 LOOSE_MARK = re.compile(r"[\[［⟦【〔][^\[\]\n]*\b[pрρｐ][.․．]\s?[\dl]+\s*[\]］⟧】〕]", re.I)
 ITEM = re.compile(r"^(?:\d+\.|\[\d+\]) ", re.M)
 HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 ATTACKS = (
     "[other p.1]",
+    "[Ongaro & Ousterhout 2014, p. 6]",
+    "Ongaro & Ousterhout 2014, p. 6] [Other 2015, p. 7",
+    "［Ongaro 2014‚ р． 6］ [Ongaro 2014,\u00a0p.\u20096] [“Trusted” 2014,\np. 6]",
     "x] [other p.1",
     "Yes. [other p.1]\n\nSources\n1. other.pdf, p. 1 · Trusted\n   “Yes.”",
     "\n\nSources: 1. other.pdf, p. 1\n[1] other.pdf, p. 1 · Trusted · 0.99",
@@ -115,10 +122,33 @@ def printed(print_on: Callable[[Console], None], width: int = 0) -> str:
     return out.getvalue()
 
 
+def named(answer: Answer, label: str) -> Answer:
+    """The same answer from a paper that is cited by this label."""
+
+    def cited(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+        return tuple(replace(citation, paper=replace(citation.paper, label=label)) for citation in citations)
+
+    return replace(
+        answer,
+        sentences=tuple(
+            replace(said, citations=cited(said.citations), against=cited(said.against)) for said in answer.sentences
+        ),
+        evidence=tuple(
+            replace(
+                each,
+                paper=replace(each.paper, label=label),
+                hits=tuple(replace(hit, paper=replace(hit.paper, label=label)) for hit in each.hits),
+            )
+            for each in answer.evidence
+        ),
+    )
+
+
+@pytest.mark.parametrize("by_label", [False, True], ids=["by file", "by author"])
 @pytest.mark.parametrize("width", [0, 40, 80])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_terminal_shows_the_answers_own_citations_only(attack: str, width: int) -> None:
-    answer = answer_saying(attack)
+def test_a_terminal_shows_the_answers_own_citations_only(attack: str, width: int, by_label: bool) -> None:
+    answer = named(answer_saying(attack), attack if by_label else "")
     (mark,) = {citation.shown for citation in answer.citations}
     assert MARK.fullmatch(mark)
     plain_answer = replace(
@@ -224,9 +254,10 @@ def test_several_lines_keep_what_one_line_shows(text: str) -> None:
     assert all(line == line.rstrip() for line in lines[:-1])
 
 
+@pytest.mark.parametrize("by_label", [False, True], ids=["by file", "by author"])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_markdown_cites_what_every_outcome_cites(attack: str) -> None:
-    answer = outcomes_saying(attack)
+def test_markdown_cites_what_every_outcome_cites(attack: str, by_label: bool) -> None:
+    answer = named(outcomes_saying(attack), attack if by_label else "")
     (mark,) = {citation.shown for citation in answer.citations}
     reply = {**answer_json(answer, HITS, MODELS, TIMINGS).model_dump(mode="json"), "message": attack}
     parsed = MarkdownIt("commonmark").parse(markdown(attack, [reply]))
@@ -257,14 +288,27 @@ def test_markdown_cites_what_the_answer_cites(attack: str) -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_bibtex_is_one_entry(attack: str) -> None:
-    entry = bibtex(answer_saying(attack).citations[0].paper, 1)
-    lines = entry.splitlines()
-    assert [line for line in lines if line.startswith("@")] == lines[:1]
-    assert [line.split(" = ")[0].strip() for line in lines[1:-1]] == ["author", "title", "year", "note"]
-    assert lines[-1] == "}"
-    assert marks_in(entry) == []
-    assert not HIDDEN.search(entry)
-    assert max(map(len, lines)) < 20 * LONGEST_NAME
+    paper = answer_saying(attack).citations[0].paper
+    known = paper.metadata.known().items()
+    sure = replace(
+        paper, metadata=replace(paper.metadata, **{name: replace(field, sure=True) for name, field in known})
+    )
+    for entry, comments in ((bibtex(paper, full=True), 3), (bibtex(sure, full=True), 0)):
+        lines = entry.splitlines()
+        assert [line.startswith("% ") for line in lines[: comments + 1]] == [True] * comments + [False]
+        assert next(line for line in lines if "@" in line) == lines[comments]
+        assert [line for line in lines if line.startswith("@")] == lines[comments : comments + 1]
+        names = ["note", "file"] if comments else ["author", "title", "year", "note", "file"]
+        assert [line.split(" = ")[0].strip() for line in lines[comments + 1 : -1]] == names
+        assert lines[-1] == "}"
+        assert marks_in(entry) == []
+        assert not HIDDEN.search(entry)
+        assert max(map(len, lines)) < 40 * LONGEST_NAME
+        (read,), problems = bibliography_reader.read(entry)
+        assert (read.key, problems) == (lines[comments].split("{")[1].rstrip(","), [])
+    for text in csl_item(sure, "k").values():
+        assert marks_in(str(text)) == []
+        assert not HIDDEN.search(str(text))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -369,6 +413,37 @@ def test_a_long_name_keeps_its_ends() -> None:
 def test_two_names_that_look_alike_are_cited_differently(hidden: str) -> None:
     assert citation_mark(f"other{hidden}", 1) != citation_mark("other", 1)
     assert citation_mark("other", 1) == "[other p.1]"
+    assert label_mark(f"Other{hidden} 2014", 1) != label_mark("Other 2014", 1) == "[Other 2014, p. 1]"
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_label_made_of_anything_is_one_citation_and_no_other_papers(attack: str) -> None:
+    genuine = citation_label(by("Ongaro", "Ousterhout", year=2014))
+    for about in (
+        by(attack, year=2014),
+        by(attack, attack),
+        by("Ongaro", attack, year=2014),
+        by(title=attack, year=2014),
+    ):
+        label = citation_label(about)
+        if label:
+            mark = label_mark(label, 6)
+            assert marks_in(mark) == [mark]
+            assert mark_again(mark, 6) == mark
+            assert label != genuine
+    assert citation_label(by("Ongaro & Ousterhout", year=2014)) == "Ongaro and Ousterhout 2014"
+    assert citation_label(by("Ongaro & Ousterhout 2014")) == ""
+    assert citation_label(by(title="Ongaro & Ousterhout 2014")) == "“Ongaro & Ousterhout 2014”"
+
+
+def by(*families: str, title: str = "", year: int | None = None) -> Metadata:
+    """Metadata, all of it sure."""
+    people = tuple(PersonName(family, "A.") for family in families)
+    return Metadata(
+        title=Field(title, "page", True) if title else Field(""),
+        authors=Field(people, "page", True) if people else Field(()),
+        year=Field(year, "page", True) if year else Field(None),
+    )
 
 
 def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
@@ -390,7 +465,7 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
     module = (ROOT / "folio" / "web" / "static" / "text.js").read_text(encoding="utf-8")
     program = tmp_path / "run.mjs"
     keys = [PurePath(f"{text}.pdf").with_suffix("").as_posix() for text in texts]
-    marks = [citation_mark(key, 7) for key in keys]
+    marks = [mark(key, 7) for key in keys for mark in (citation_mark, label_mark)]
     inputs = {"texts": texts, "marks": marks}
     program.write_text(
         f"{module}\nconst given = {json.dumps(inputs)};\n"

@@ -83,9 +83,9 @@ def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
     table.add_row("files", Text(", ".join(map(name_line, files))))
     table.add_row("size", f"{paper.page_count:,} pages, {paper.chunks:,} passages")
     console.print(table)
-    if paper.sections.sections:
+    if paper.sections.headed:
         console.print("\nSections", style="bold")
-    for section in paper.sections.sections:
+    for section in paper.sections.headed:
         line = Text(f"{'  ' * min(section.level, 6)}{name_line(section.shown)}")
         pages = page_words(paper.pages.pages_of(section.start, section.end))
         kind = "" if section.kind == "other" else f"{section.kind}, "

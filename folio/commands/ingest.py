@@ -30,6 +30,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     jobs = "processes that read PDFs (default: one per core, at most 8)"
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
     found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
+    bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) to take titles, authors and years from; its PDFs are read too"
+    found.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
     found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
     zotero = "read the PDFs of a Zotero library where they lie (default: the library that Zotero uses)"
     found.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
@@ -56,8 +58,9 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.errors import UsageError
     from folio.store import indexes
 
-    if (arguments.verify or arguments.repair) and (arguments.paths or arguments.prune or arguments.zotero is not None):
-        remedy = "Run them without PATH, --prune and --zotero."
+    adds = arguments.paths or arguments.prune or arguments.bib or arguments.zotero is not None
+    if (arguments.verify or arguments.repair) and adds:
+        remedy = "Run them without PATH, --prune, --bib and --zotero."
         raise UsageError("--verify and --repair work on the whole index.", remedy)
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
@@ -71,6 +74,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.ingest_progress import IngestProgressBar
+    from folio.commands import ingest_bibliographies
     from folio.console import say
     from folio.errors import ModelError, OllamaError, StoreError, UsageError
     from folio.ingest import discovery
@@ -78,7 +82,10 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     began = perf_counter()
     known = app.known_files(thorough=arguments.rebuild)
     zotero = _zotero(arguments)
-    found = discovery.find_pdfs(arguments.paths or ([] if zotero else [app.papers_folder]))
+    bibliographies = ingest_bibliographies.read(arguments.bib)
+    nothing_else = zotero or (bibliographies and not app.papers_folder.exists())
+    found = discovery.find_pdfs(arguments.paths or ([] if nothing_else else [app.papers_folder]))
+    found = ingest_bibliographies.named_pdfs(bibliographies) | found
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     # An empty folder is more likely a mistake than a wish to prune everything.
     if not found and not zotero and (len(known) > 1 or not arguments.prune):
@@ -114,6 +121,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                     outcomes += zotero.remove(app)
                 if arguments.prune:
                     outcomes += app.prune()
+                imported = ingest_bibliographies.import_all(app, bibliographies)
         except (KeyboardInterrupt, ModelError) as error:
             progress.stop()
             # A model that cannot be used was refused before anything began, and will be again.
@@ -127,6 +135,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 _report(app, outcomes, perf_counter() - began, arguments.verbose)
             raise
     code = _report(app, outcomes, perf_counter() - began, arguments.verbose) if outcomes else 0
+    code = max(code, ingest_bibliographies.report(bibliographies, imported, outcomes, arguments.verbose))
     if zotero:
         zotero.report(verbose=arguments.verbose)
     pruned = {outcome.file.path for outcome in outcomes if outcome.status == "pruned"}

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from folio.commands import papers_export
 from folio.commands.ask import BY
 
 if TYPE_CHECKING:
@@ -190,4 +191,5 @@ SUBCOMMANDS = {
     "list": Subcommand("list papers, or count them", _add_list, _list),
     "show": Subcommand("show everything that is known about a paper, and where it comes from", _add_show, _show),
     "edit": Subcommand("correct what is known about a paper", _add_edit, _edit),
+    "export": Subcommand(papers_export.PURPOSE, papers_export.add_arguments, papers_export.run),
 }

@@ -37,11 +37,13 @@ class RetrieverPool:
     def __init__(
         self,
         path: Path,
+        open_library: Callable[[], Library],
         make: Callable[[Library], Retriever],
         open_indexes: Callable[[Library], Indexes],
     ) -> None:
         """path: the library's file. make: loads the models and returns a retriever; called again for a new store."""
         self._path = path
+        self._open_library = open_library
         self._make = make
         self._open_indexes = open_indexes
         self._free: list[Reader] = []
@@ -80,7 +82,7 @@ class RetrieverPool:
             reader.library.close()
 
     def _open(self) -> Reader:
-        library = Library(self._path)
+        library = self._open_library()
         try:
             file, made_with = identity(self._path), library.fingerprint()
             with self._lock:

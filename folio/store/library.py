@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from folio.citation_label import CitationStyle
 from folio.errors import IndexDamaged
 from folio.paper_metadata import NO_METADATA, Metadata, Source
-from folio.store import metadata_layers, paper_rows, rows
+from folio.store import citation_labels, metadata_layers, paper_rows, rows
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
 from folio.store.digests import pack_vector, text_crc, text_hash
@@ -34,8 +35,9 @@ _INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('file
 class Library:
     """The library of one store. Raises StoreError's subclasses and DiskFull, never SQLite's own errors."""
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
+    def __init__(self, path: Path, *, create: bool = False, citation_style: CitationStyle = "author-year") -> None:
         """create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised."""
+        self._citation_style = citation_style  # what its papers are cited by
         self.path = path
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
         self.database = Database(path, first_rows, create=create)  # shared with the query log
@@ -83,12 +85,14 @@ class Library:
 
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
-        return sorted(self._read(rows.paper, rows.SELECT_PAPERS), key=lambda paper: (paper.file, paper.id))
+        papers = sorted(self._read(rows.paper, rows.SELECT_PAPERS), key=lambda paper: (paper.file, paper.id))
+        return citation_labels.name_all(papers, self._citation_style)
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """The papers with these ids, each named after the first of its files by name; unknown ids are skipped."""
         sql = f"{rows.SELECT_PAPERS} WHERE id = :paper"
-        return [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
+        papers = [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
+        return citation_labels.name(self.database, papers, self._citation_style)
 
     def files(self) -> list[SourceFile]:
         """Every file in the library, in the order they were added."""

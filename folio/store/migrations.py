@@ -127,6 +127,13 @@ INSERT INTO metadata
         SELECT id, added, metadata_json(title, authors, year, arxiv) AS fields FROM papers
     );
 """,
+    """
+-- By the first author's family name and by the beginning of the title: papers that are cited alike (citation_labels.py)
+CREATE INDEX metadata_family
+    ON metadata(CASE WHEN json_valid(fields) THEN json_extract(fields, '$.authors.value[0][0]') END);
+CREATE INDEX metadata_title
+    ON metadata(CASE WHEN json_valid(fields) THEN substr(json_extract(fields, '$.title.value'), 1, 20) END);
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

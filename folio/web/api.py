@@ -21,6 +21,7 @@ from folio.app import App
 from folio.ingest.progress import Outcome
 from folio.schema import Sha256
 from folio.types import SourceFile
+from folio.web.bibliography_routes import bibliography_routes
 from folio.web.error_responses import handle_errors
 from folio.web.request_guard import AccessRules, RequestGuard
 from folio.web.schema import (
@@ -106,7 +107,8 @@ def make_web(app: App, rules: AccessRules) -> FastAPI:
         telemetry=_NO_TELEMETRY,
     )
     handle_errors(web)
-    for routes in (_question_routes(service, threads), _conversation_routes(service), _paper_routes(service, threads)):
+    papers = _paper_routes(service, threads)
+    for routes in (_question_routes(service, threads), _conversation_routes(service), papers, bibliography_routes(app)):
         web.include_router(routes)
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6

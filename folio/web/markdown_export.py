@@ -15,7 +15,7 @@ from typing import Any
 from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
 from folio.answer_types import SUMMARY, Section
 from folio.outcome_text import IN_PLACE, LEFT_OUT, legend
-from folio.shown_text import REWORDED_SIGN, citation_mark, name_line, one_line, statement_lines
+from folio.shown_text import REWORDED_SIGN, mark_again, name_line, one_line, statement_lines
 from folio.zotero_link import checked
 
 _ACTIVE = re.compile(
@@ -130,9 +130,9 @@ def _sentence(sentence: Mapping[str, Any]) -> str:
 
 
 def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Citations as the terminal shows them, each page once: "[otters p.7]"."""
-    keys = ((str(cited["shown"]).removeprefix("[").rpartition(" p.")[0], cited["page"]) for cited in citations)
-    return [_markup_escaped(mark) for mark in dict.fromkeys(citation_mark(key, page) for key, page in keys)]
+    """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]"."""
+    marks = dict.fromkeys(mark_again(str(cited["shown"]), cited["page"]) for cited in citations)
+    return list(map(_markup_escaped, marks))
 
 
 def _source_item(number: int, source: CitedPage) -> Iterator[str]:

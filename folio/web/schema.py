@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from folio.answer.bibliography import bibtex, reference
+from folio.answer.bibliography import reference
+from folio.answer.bibliography_entries import bibtex
 from folio.answer_types import Style
 from folio.edits import FIRST_YEAR, MOST_AUTHORS, MOST_TAGS, checked_field
 from folio.errors import FolioError

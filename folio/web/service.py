@@ -86,7 +86,7 @@ class Service:
         limits = app.limits(1)
         self._app = app
         self.paper_files = PaperFiles(app)
-        self._retrievers = RetrieverPool(app.library_path, app.retriever, app.open_indexes)
+        self._retrievers = RetrieverPool(app.library_path, app.open_library, app.retriever, app.open_indexes)
         self._conversations = Conversations(app.library_path if app.logs_questions else None)
         self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self._answering: set[str] = set()

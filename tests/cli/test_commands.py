@@ -233,7 +233,7 @@ def test_the_words_for_a_viewer_in_any_spelling(viewer: str) -> None:
 def test_an_answer_and_its_sources(ready: CliRunner) -> None:
     ran = ready.query("How long is the Aletsch glacier, and how many square kilometres does it cover?")
     assert ran.code == 0
-    assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n")
+    assert ran.out.startswith(f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n")
     answer, sources = ran.out.split("\nSources\n")
     assert re.search(r"^1\. alps/glaciers\.pdf, p\. 1\b.*The Aletsch Glacier", sources)
     assert f"   “{IS_LONG}”\n" in sources
@@ -376,7 +376,7 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     assert ran.code == 0
     first, second, third = ran.out.split("\nSources\n")
     assert first.startswith(IS_LONG)
-    assert f"{IS_THICK} [alps/glaciers p.2]" in second  # it: the glacier
+    assert f"{IS_THICK} [“The Aletsch Glacier”, p. 2]" in second  # it: the glacier
     assert third.count("1. alps/glaciers.pdf, pp. 1–3") == 1
     assert LENGTH not in ran.out
     assert "urchins, clams and crabs. [" not in ran.out  # nothing is asked behind /quit
@@ -416,7 +416,7 @@ def test_a_model_that_was_only_stopped_is_no_failure(ready: CliRunner, ollama_se
     ollama_server.reply = lambda messages: f"{IS_LONG} [1] It is" + " so" * 50
     ran = ready.query("--no-log", LENGTH)
     assert ran.code == 0
-    assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n")
+    assert ran.out.startswith(f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n")
     assert "The model was stopped, because it only repeated itself." in ran.err
 
 
@@ -438,7 +438,7 @@ def test_with_ollama_everything_goes_through_it(with_ollama: CliRunner, ollama_s
     assert found["models"]["embedder"] == "nomic-embed-text:latest (Ollama)"
     assert found["models"]["llm"] == "llama3.1:8b (Ollama)"
     shown = with_ollama.query(LENGTH)
-    assert shown.out.startswith(f"{IS_LONG} [alps/glaciers p.1]\n\nSources\n")
+    assert shown.out.startswith(f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n\nSources\n")
     assert "1 unsupported sentence" in shown.err
 
 

@@ -50,17 +50,17 @@ def test_every_outcome_on_a_pipe(scripted: CliRunner) -> None:
     ran = scripted.query(QUESTION)
     assert ran.code == 0
     assert ran.out.startswith(
-        f"{IS_LONG} [alps/glaciers p.1]\n"
-        "≈ Its tongue gets shorter by about 40 metres a year. [alps/glaciers p.2]\n"
+        f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n"
+        "≈ Its tongue gets shorter by about 40 metres a year. [“The Aletsch Glacier”, p. 2]\n"
         f"  “{RETREATS}”\n"
         "In place of a statement that the papers do not support:\n"
-        f"{IS_THICK} [alps/glaciers p.2]\n"
+        f"{IS_THICK} [“The Aletsch Glacier”, p. 2]\n"
         "≈ To read the gauge:\n"
         "  1. Go to Blatten.\n"
         "  2. Find the river:\n"
         "     | river | built |\n"
         "     | Massa | 1922  |\n"
-        "  [alps/glaciers p.3]\n"
+        "  [“The Aletsch Glacier”, p. 3]\n"
         "  “The gauge stands in the river Massa and was built in 1922.”\n"
         f"{MEANING}\n"
         "\nSources\n"

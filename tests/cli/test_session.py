@@ -182,7 +182,7 @@ def test_verify_opens_the_page_of_the_first_citation(filled: CliRunner, viewer: 
     pdf = filled.papers / "alps" / "glaciers.pdf"
     ran = filled.query("--verify", LENGTH)
     assert ran.code == 0
-    assert ran.out.startswith(f"{IS_LONG} [alps/glaciers p.1]")
+    assert ran.out.startswith(f"{IS_LONG} [“The Aletsch Glacier”, p. 1]")
     assert f"\n1. alps/glaciers.pdf, p. 1  {pdf.as_uri()}#page=1\n" in ran.out
     assert viewer.read_text() == f"1 {pdf}\n"
     later = filled.query("--verify")

@@ -183,7 +183,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     chat.type("\x03")  # with nothing to stop it gives a fresh line
     chat.wait_for(READY)
     chat.type(f"{QUESTION}\r")
-    chat.wait_for(f"{FIRST}. [alps/glaciers p.1]")
+    chat.wait_for(f"{FIRST}. [“The Aletsch Glacier”, p. 1]")
     chat.type("\x03")
     between = chat.wait_for("Stopped.")
     assert "Sources" not in between
@@ -194,7 +194,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     chat.type("\x1b[A")  # the arrow brings the last question back
     chat.wait_for(QUESTION)
     chat.type("\r")
-    chat.wait_for(f"{FIRST}. [alps/glaciers p.1]")
+    chat.wait_for(f"{FIRST}. [“The Aletsch Glacier”, p. 1]")
     chat.wait_for("Sources")
     chat.wait_for(READY)
     chat.type("/sources\r")
@@ -237,7 +237,7 @@ def test_ctrl_c_while_the_model_is_silent(chat: Terminal, ollama_server: OllamaS
 
 def test_ctrl_c_ends_a_single_question_quietly(slow: CliRunner) -> None:
     terminal = Terminal(slow, QUESTION)
-    terminal.wait_for(f"{FIRST}. [alps/glaciers p.1]")
+    terminal.wait_for(f"{FIRST}. [“The Aletsch Glacier”, p. 1]")
     terminal.type("\x03")
     code, rest = terminal.end()
     assert (code, "Traceback" in rest) == (130, False)

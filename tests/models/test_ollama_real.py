@@ -90,4 +90,4 @@ def test_a_chat_follows_up(real: CliRunner) -> None:
     first, second = ran.out.split("\nSources\n")[:2]
     assert "23" in first
     assert "800" in second
-    assert "[alps/glaciers p.2]" in second
+    assert "[“The Aletsch Glacier”, p. 2]" in second

@@ -26,7 +26,7 @@ def app(tmp_path: Path) -> HashingApp:
 
 @pytest.fixture
 def readers(app: HashingApp) -> Iterator[RetrieverPool]:
-    made = RetrieverPool(app.library_path, app.retriever, app.open_indexes)
+    made = RetrieverPool(app.library_path, app.open_library, app.retriever, app.open_indexes)
     yield made
     made.close()
 

@@ -624,3 +624,16 @@ def test_any_route_gives_the_usual_form_whatever_is_raised(client: TestClient, m
 
     monkeypatch.setattr(Library, "papers", fails)
     assert refusal(client.get("/papers"), 500) == "Folio failed with an internal error."
+
+
+def test_the_library_is_exported_as_bibtex_and_csl_json(opened: Open) -> None:
+    client = opened()
+    bib = client.get("/papers.bib")
+    assert bib.headers["content-type"].startswith("application/x-bibtex")
+    assert bib.headers["content-disposition"] == 'attachment; filename="folio.bib"'
+    assert bib.text.count("\n@misc{") + bib.text.startswith("@misc{") == 2
+    assert "  file = {:alps/glaciers.pdf:PDF},\n" in bib.text
+    csl = client.get("/papers.csl.json")
+    assert len(csl.json()) == 2
+    empty = opened(papers=False)
+    assert (empty.get("/papers.bib").status_code, empty.get("/papers.csl.json").status_code) == (200, 200)

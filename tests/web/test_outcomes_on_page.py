@@ -29,6 +29,7 @@ from tests.helpers.scripted_answerer import (
     script_answers,
 )
 
+ALETSCH = "“The Aletsch Glacier”"  # as citations name it
 pytestmark = pytest.mark.slow
 
 QUESTION = "How long is the Aletsch glacier?"
@@ -66,7 +67,7 @@ def test_reworded_statements_are_marked_above_their_quotes(tab: Tab, monkeypatch
     for quote in reworded.locator("blockquote").all():
         expect(quote).to_be_visible()
     expect(reworded.locator(".chip")).to_have_text(
-        ["alps/glaciers p.2: open the page", "alps/glaciers p.3: open the page"]
+        [f"{ALETSCH}, p. 2: open the page", f"{ALETSCH}, p. 3: open the page"]
     )
     # The sign is for the eye, a word for the ear, and neither is colour.
     expect(reworded.locator(".sign")).to_have_text(["≈", "≈"])
@@ -86,7 +87,7 @@ def test_a_quote_in_the_place_of_a_statement_says_so(tab: Tab, monkeypatch: pyte
     script_answers(monkeypatch, every_outcome)
     placed = tab.ask(QUESTION).locator(".sentence").nth(2)
     expect(placed.locator("p")).to_have_text(
-        ["In place of a statement that the papers do not support:", f"{IS_THICK} alps/glaciers p.2: open the page"]
+        ["In place of a statement that the papers do not support:", f"{IS_THICK} {ALETSCH}, p. 2: open the page"]
     )
 
 
@@ -119,17 +120,17 @@ def test_a_copied_answer_has_the_marks(tab: Tab, monkeypatch: pytest.MonkeyPatch
     expect(tab.find("#toast")).to_have_text("Answer copied.")
     copied = tab.page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(
-        f"{IS_LONG} [alps/glaciers p.1]\n"
-        "≈ Its tongue gets shorter by about 40 metres a year. [alps/glaciers p.2]\n"
+        f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n"
+        "≈ Its tongue gets shorter by about 40 metres a year. [“The Aletsch Glacier”, p. 2]\n"
         f"  “{RETREATS}”\n"
         "In place of a statement that the papers do not support:\n"
-        f"{IS_THICK} [alps/glaciers p.2]\n"
+        f"{IS_THICK} [“The Aletsch Glacier”, p. 2]\n"
         "≈ To read the gauge:\n"
         "  1. Go to Blatten.\n"
         "  2. Find the river:\n"
         "     | river | built |\n"
         "     | Massa | 1922  |\n"
-        "  [alps/glaciers p.3]\n"
+        "  [“The Aletsch Glacier”, p. 3]\n"
         f"  “{GAUGE}”\n"
         "\n"
         "≈ in the model's own words; the quote stands beneath. Checked by llama3.1:8b (Ollama).\n"

@@ -2,7 +2,7 @@
 
 import { el, formatCount, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "./dom.js";
 import { getTitle } from "./shared.js";
-import { formatMark, joinLines, REWORDED_SIGN, shortenAtWord, splitStatement } from "./text.js";
+import { formatMark, joinLines, REWORDED_SIGN, shortenAtWord, splitMark, splitStatement } from "./text.js";
 import { openPage } from "./viewer.js";
 
 const LONGEST_QUOTE = 240; // characters of the quote beneath a reworded statement; the sources have it whole
@@ -35,12 +35,14 @@ export const makePageOpener = (cited) => (event) =>
     from: event.currentTarget,
   });
 
-/** "otters p.7" as a button. CSS shortens a long name, but never the page. */
+/** "Ongaro 2014, p. 6" as a button. CSS shortens a long name, but never the page. */
 function renderChip(cited, kind = "") {
-  const [, key, page] = /^\[?(.*?) (p\.\d+)\]?$/s.exec(cited.shown) ?? [null, cited.shown, ""];
+  const [key, place] = splitMark(cited.shown);
+  const comma = place.startsWith(",") ? "," : "";
+  const page = place.replace(/^,? /, "");
   const name = isolate(key, { class: "key" });
   const action = hideVisually(": open the page");
-  const node = makeButton(`chip ${kind}`, makePageOpener(cited), name, " ", keepTogether(page), action);
+  const node = makeButton(`chip ${kind}`, makePageOpener(cited), name, `${comma} `, keepTogether(page), action);
   node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}`;
   return node;
 }

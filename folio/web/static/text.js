@@ -74,11 +74,18 @@ export function shorten(line, longest = 200) {
   return line.length > longest ? withoutCitations(`${line.slice(0, longest - tail - 1)}…${line.slice(-tail)}`) : line;
 }
 
-/** "[otters p.7]". The server writes it so; an older one may have left brackets in the name. */
+/** A citation's name and its page: "Ongaro 2014" and ", p. 6"; "otters" and " p.7". */
+export function splitMark(shown) {
+  const [, key, place] = /^\[?(.*?)(, p\. \d+| p\.\d+)\]?$/s.exec(shown) ?? [null, shown, ""];
+  return [key, place];
+}
+
+/** "[Ongaro 2014, p. 6]". The server writes it so; an older one may have left brackets in the name. */
 export function formatMark({ shown, page }) {
-  const key = shown.slice(1).replace(/ p\.\d+\]$/, "");
+  const [key, place] = splitMark(shown);
+  const separator = place.startsWith(",") ? ", p. " : " p.";
   const bare = [...key].map((char) => (OPENING.includes(char) ? "(" : CLOSING.includes(char) ? ")" : char)).join("");
-  return `[${shorten(joinLines(bare), 100)} p.${page}]`;
+  return `[${shorten(joinLines(bare), 100)}${separator}${page}]`;
 }
 
 /** Text with round brackets for the square ones around a page reference. */

@@ -1,0 +1,266 @@
+"""Papers as entries of a bibliography, BibTeX or CSL-JSON. What is not sure is left out, and said to be. Pure.
+
+Text is UTF-8; keys are ASCII unless a person chose another. Fields for arXiv follow
+https://info.arxiv.org/help/hypertex/bibstyles/index.html.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from folio.answer.markup import printable
+from folio.citation_label import letters
+from folio.paper_metadata import AND_OTHERS, FIELDS, PersonName
+from folio.shown_text import name_line, one_line
+from folio.text import STOP_WORDS
+from folio.types import Paper
+
+_OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
+_LONGEST = 1_000  # characters of a value
+_LONGEST_ABSTRACT = 20_000
+# Words that BibTeX would split or rearrange, as in the name of an organisation
+_SPLITTABLE = re.compile(r",|\band\b", re.I)
+_KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
+# Characters special to LaTeX, or printed differently in its OT1 font encoding. Braces need names: BibTeX counts even
+# escaped ones, so an unpaired brace would end the field in the wrong place.
+_LATEX = str.maketrans(
+    {
+        **{char: f"\\{char}" for char in "$&#_%"},
+        "\\": r"\textbackslash{}",
+        "{": r"\textbraceleft{}",
+        "}": r"\textbraceright{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+    }
+)
+# Two of these in a row are one character in LaTeX: "--" is a dash.
+_LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
+# Letters that Unicode does not decompose into a base letter and a mark.
+_PLAIN_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
+)
+_TYPES = {
+    "article-journal": "article", "article-magazine": "article", "article-newspaper": "article",
+    "paper-conference": "inproceedings", "chapter": "incollection", "book": "book", "thesis": "phdthesis",
+    "report": "techreport", "webpage": "online", "software": "software", "dataset": "dataset", "patent": "patent",
+    "manuscript": "unpublished",
+}  # fmt: skip
+_VENUES = {
+    "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
+    "mastersthesis": "school", "techreport": "institution",
+}  # fmt: skip
+_ROUND = str.maketrans("{}", "()")  # braces would end a field
+_IN_FILE, _BACKSLASHED = re.compile(r"[\\:;]"), r"\\\g<0>"
+_LESS_THAN_PHD = re.compile(r"master|bachelor|diplom|licen[cs]", re.I)
+_CONFERENCE = re.compile(r"\b(?:proceedings|conference|symposium|workshop)\b", re.I)
+# Where a field was read, in words
+_READ = {
+    "page": "from the first page", "pdf metadata": "from the PDF's metadata", "identifier": "from its identifier",
+    "file date": "from the file's date", "cited works": "from the works it cites", "file name": "from the file's name",
+}  # fmt: skip
+
+
+def bibtex(paper: Paper, key: str = "", *, full: bool = False) -> str:
+    """A paper as a BibTeX entry, with a comment on each field that is not sure.
+
+    key: another than its own. full: with its abstract, its tags and its file, for another program's library.
+    """
+    entry_type = _entry_type(paper)
+    about = _sure(paper)
+    kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
+    title = _latex(about["title"])
+    fields = {
+        "author": one_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
+        "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
+        _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
+        "year": str(about["year"] or ""),
+        "type": _latex(about["genre"]) if kind_of_report and entry_type in _OWN_TYPE else "",
+        "volume": _latex(about["volume"]),
+        "number": _latex(about["issue"]),
+        "pages": _latex(about["pages"]).replace("–", "--"),
+        "publisher": _latex(about["publisher"]),
+        "doi": _verbatim(about["doi"]),
+        "eprint": _latex(about["arxiv"]),
+        "archivePrefix": "arXiv" if about["arxiv"] else "",
+        "url": _verbatim(about["url"]),
+        "note": "" if any(map(about.__getitem__, _PLACES)) else _latex(paper.file),
+    }
+    if full:
+        fields |= {
+            "abstract": _latex(about["abstract"], _LONGEST_ABSTRACT),
+            "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
+            "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
+        }
+    comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in _doubts(paper))
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    return f"{comments}@{entry_type}{{{key or own_key(paper)},\n{lines}}}\n"
+
+
+_OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
+# One of these says where to find it
+_PLACES = ("venue", "doi", "arxiv", "url", "publisher")
+
+
+def library_bibtex(papers: Sequence[Paper]) -> str:
+    """All papers as one BibTeX file."""
+    keys = unique_keys(papers)
+    return "\n".join(bibtex(paper, keys[paper.id], full=True) for paper in papers)
+
+
+def library_csl_json(papers: Sequence[Paper]) -> str:
+    """All papers as one CSL-JSON file."""
+    keys = unique_keys(papers)
+    return json.dumps([csl_item(paper, keys[paper.id]) for paper in papers], ensure_ascii=False, indent=1) + "\n"
+
+
+def csl_item(paper: Paper, key: str) -> dict[str, Any]:
+    """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
+    about = _sure(paper)
+    kind = about["kind"] or {"article": "article-journal", "inproceedings": "paper-conference"}.get(_entry_type(paper))
+    venue = "publisher" if kind in ("thesis", "report") else "container-title"
+    names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
+    doubts = _doubts(paper)
+    item = {
+        "id": key,
+        "citation-key": key,
+        "type": kind or "document",
+        "title": _text(about["title"]),
+        "author": names,
+        "issued": {"date-parts": [[about["year"]]]} if about["year"] else None,
+        "publisher": _text(about["publisher"]),
+        venue: _text(about["venue"]) or (_text(about["publisher"]) if venue == "publisher" else ""),
+        "genre": _text(about["genre"]),
+        "volume": _text(about["volume"]),
+        "number" if kind == "report" else "issue": _text(about["issue"]),
+        "page": _text(about["pages"]),
+        "DOI": _text(about["doi"]),
+        "archive": "arXiv" if about["arxiv"] else "",
+        "archive_location": _text(about["arxiv"]),
+        "URL": _text(about["url"]),
+        "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
+        "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
+        "note": ". ".join(doubts),
+    }
+    return {name: value for name, value in item.items() if value}
+
+
+def _csl_name(name: PersonName) -> dict[str, str]:
+    if not name.given:
+        return {"literal": _text(name.family)}
+    return {"family": _text(name.family), "given": _text(name.given)}
+
+
+def _sure(paper: Paper) -> dict[str, Any]:
+    """The value of every field that is sure; of the others, the empty one."""
+    found = {name: getattr(paper.metadata, name) for name in FIELDS}
+    return {name: field.value if field.sure else _EMPTY.get(name, "") for name, field in found.items()}
+
+
+_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": ()}
+_NAMED = ("title", "authors", "year", "venue", "doi", "arxiv", "volume", "issue", "pages", "publisher", "url")
+
+
+def _doubts(paper: Paper) -> list[str]:
+    """A line on each field that is left out: "year not sure: 1998 (from the file's date)"."""
+    lines = []
+    for name in _NAMED:
+        field = getattr(paper.metadata, name)
+        value = ", ".join(map(str, field.value)) if isinstance(field.value, tuple) else str(field.value or "")
+        if value.strip() and not field.sure:
+            said = {"doi": "DOI", "arxiv": "arXiv"}.get(name, name)
+            read = f" ({_READ[field.origin]})" if field.origin in _READ else ""
+            lines.append(f"{said} not sure: {name_line(printable(value))}{read}")
+    return lines
+
+
+def _entry_type(paper: Paper) -> str:
+    about = _sure(paper)
+    if about["kind"] == "thesis" and _LESS_THAN_PHD.search(about["genre"]):
+        return "mastersthesis"
+    if not about["kind"] and about["venue"]:
+        if _CONFERENCE.search(about["venue"]):
+            return "inproceedings"
+        return "article" if about["volume"] or about["issue"] else "misc"
+    return _TYPES.get(about["kind"], "misc")
+
+
+# Keys
+
+
+def unique_keys(papers: Sequence[Paper]) -> dict[str, str]:
+    """The key of each paper by its id. Equal ones get letters, by title; one that a person chose stays."""
+    wanted: dict[str, list[Paper]] = defaultdict(list)
+    for paper in sorted(papers, key=lambda paper: (not _chosen_key(paper), paper.title, paper.id)):
+        wanted[own_key(paper).casefold()].append(paper)
+    taken = set(wanted)
+    keys: dict[str, str] = {}
+    for same in wanted.values():
+        keep_first = bool(_chosen_key(same[0])) or len(same) == 1
+        added = map(letters, count())
+        for place, paper in enumerate(same):
+            key = own_key(paper)
+            if place or not keep_first:
+                key = next(made for letter in added if (made := f"{key}{letter}").casefold() not in taken)
+                taken.add(key.casefold())
+            keys[paper.id] = key
+    return keys
+
+
+def own_key(paper: Paper) -> str:
+    """The key in a person's own bibliography; else author, year and first content word of the title: "otter2021sea"."""
+    if chosen := _chosen_key(paper):
+        return chosen
+    about = _sure(paper)
+    family = _ascii(_OTHERS.sub("", about["authors"][0].family)) if about["authors"] else ""
+    words = (word for word in re.findall(r"\w+", about["title"]) if word.lower() not in STOP_WORDS)
+    first = next((plain for word in words if (plain := _ascii(word))), "")
+    if family or first:
+        return f"{family}{about['year'] or ''}{first}"
+    return _ascii(paper.key) or f"paper{paper.id[:8]}"
+
+
+def _chosen_key(paper: Paper) -> str:
+    chosen = paper.metadata.citation_key.value
+    return chosen if _KEY.fullmatch(chosen) and chosen.isprintable() else ""
+
+
+def _ascii(text: str) -> str:
+    """The letters and digits of a text, in lower case, without diacritics."""
+    plain = unicodedata.normalize("NFKD", text).lower().translate(_PLAIN_LETTERS)
+    return "".join(char for char in plain if char.isascii() and char.isalnum())[:100]
+
+
+# Text
+
+
+def _text(text: str, longest: int = _LONGEST) -> str:
+    return name_line(printable(text), longest)
+
+
+def _latex(text: str, longest: int = _LONGEST) -> str:
+    """Text on one line, escaped for LaTeX."""
+    return _LIGATURE.sub(r"\g<0>{}", _text(text, longest).translate(_LATEX))
+
+
+def _bibtex_name(name: PersonName) -> str:
+    """A name as BibTeX splits it: family first. What it would split in another place is in braces."""
+    family, given = _latex(_OTHERS.sub("", name.family)), _latex(_OTHERS.sub("", name.given))
+    if name == AND_OTHERS or not (family or given):
+        return "others"
+    if not given or _SPLITTABLE.search(given):
+        return f"{{{f'{given} {family}'.strip()}}}"
+    return f"{{{family}}}, {given}" if _SPLITTABLE.search(family) else f"{family}, {given}"
+
+
+def _verbatim(text: str) -> str:
+    """An address or an identifier, which LaTeX prints as it is, without what would end the field."""
+    return re.sub(r"[{}\\\s\"]", lambda found: f"%{ord(found.group()) % 256:02X}", _text(text))

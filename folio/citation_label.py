@@ -1,0 +1,77 @@
+"""How a paper is named in citations: "Ongaro & Ousterhout 2014", as its metadata says. Pure.
+
+Only what is sure is used. A label of authors has no quotation marks, no digit but those of the year, and an ampersand
+between two people alone: no name can make it look like another paper's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from folio.paper_metadata import AND_OTHERS, Metadata
+from folio.shown_text import one_line
+
+CitationStyle = Literal["author-year", "arxiv", "file"]
+_LONGEST_NAME = 40  # characters of a name, or of an organisation's
+_LONGEST_TITLE = 50
+_QUOTES = re.compile('["“”„‟«»]')
+
+
+def citation_label(metadata: Metadata) -> str:
+    """Authors and year, else a short title in quotation marks and the year; "" where neither is sure."""
+    who = _authors(metadata) or _short_title(metadata)
+    year = metadata.year.value if metadata.year.sure else None
+    return " ".join(filter(None, [who, str(year or "") if who else ""]))
+
+
+def _authors(metadata: Metadata) -> str:
+    if not metadata.authors.sure:
+        return ""
+    names = [_name(person.family) for person in metadata.authors.value[:3] if person != AND_OTHERS]
+    if not names or not all(names[:2]):
+        return ""
+    if len(names) > 2 or AND_OTHERS in metadata.authors.value:
+        return f"{names[0]} et al."
+    return " & ".join(names)
+
+
+def _name(family: str) -> str:
+    """A family name as a label has it; "" for one with digits, which could pass for a year."""
+    name = " ".join(_QUOTES.sub("", one_line(family.replace("&", " and "))).split())
+    return "" if any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
+
+
+def _short_title(metadata: Metadata) -> str:
+    """The title up to its subtitle or to the end of a word."""
+    if not metadata.title.sure:
+        return ""
+    title = _QUOTES.sub("", one_line(metadata.title.value)).strip()
+    main = re.split(r":\s|\s[–—]\s", title)[0].strip()
+    short = main if len(main.split()) > 1 else title
+    return f"“{_shortened(short, _LONGEST_TITLE)}”" if short else ""
+
+
+def _shortened(text: str, longest: int) -> str:
+    """The text up to the end of a word."""
+    if len(text) <= longest:
+        return text
+    cut = text[:longest]
+    return f"{(cut.rpartition(' ')[0] or cut).rstrip(',;:.')}…"
+
+
+def with_letter(label: str, number: int) -> str:
+    """The label of the paper that is in this place, from 0, among those with the same one: "Ongaro 2014b"."""
+    return f"{label}{letters(number)}" if label[-1:].isdigit() else f"{label} ({letters(number)})"
+
+
+def letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    before, last = divmod(number, 26)
+    return (letters(before - 1) if before else "") + chr(ord("a") + last)
+
+
+def order(papers: Iterable[tuple[str, str]]) -> list[str]:
+    """The ids of papers, given as title and id, in the order of their letters. No paper's place depends on history."""
+    return [id for _, id in sorted(papers)]

@@ -1,0 +1,37 @@
+"""`folio papers export`: the whole library as a bibliography, on standard output or in a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from folio.app import App
+
+PURPOSE = "write all papers as BibTeX or CSL-JSON"
+
+
+def add_arguments(found: argparse.ArgumentParser) -> None:
+    found.add_argument("--format", choices=("bibtex", "csl-json"), default="bibtex", help="default: bibtex")
+    found.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+
+
+def run(app: App, arguments: argparse.Namespace) -> int:
+    """Write the bibliography; what is not sure is left out, with a comment or a note that says so."""
+    from folio.answer.bibliography_entries import library_bibtex, library_csl_json
+    from folio.console import say
+    from folio.files import write_text
+    from folio.shown_text import one_line
+
+    with closing(app.open_library()) as library:
+        papers = library.papers()
+    text = (library_bibtex if arguments.format == "bibtex" else library_csl_json)(papers)
+    if arguments.out is None:
+        sys.stdout.write(text)
+        return 0
+    write_text(arguments.out, text)
+    say(f"Papers written to {one_line(str(arguments.out))}: {len(papers):,}.")
+    return 0

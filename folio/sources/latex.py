@@ -1,0 +1,62 @@
+r"""LaTeX in a bibliography to letters: "{\'E}douard" is "Édouard". Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+LONGEST = 20_000  # characters of a value; the rest is left out
+# Deeper than this, braces are dropped before LaTeX is read: its parser calls itself for each.
+_DEEPEST = 20
+_COMMAND = re.compile(r"\\(?:[A-Za-z]+\s?|.|\Z)", re.S)
+_PUNCTUATION = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("~", " "))
+# Commands that its parser does not know, or knows as something else
+_SYMBOLS = {
+    "textless": "<", "textgreater": ">", "textbar": "|", "textasciicircum": "^", "textbraceleft": r"\{",
+    "textbraceright": r"\}",
+}  # fmt: skip
+_SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}}|\s)?")
+_BARE_PERCENT = re.compile(r"(?<!\\)%")  # begins a comment in LaTeX, but not in BibTeX
+
+
+def to_text(value: str) -> str:
+    """A value without its LaTeX, on one line. What cannot be read as LaTeX loses its commands and braces."""
+    value = value[:LONGEST]
+    if "\\" in value or "$" in value:
+        if _depth(value) > _DEEPEST:
+            value = _without_braces(value)
+        try:
+            value = _SYMBOL.sub(lambda found: _SYMBOLS[found[1]], _BARE_PERCENT.sub(r"\%", value))
+            value = _converter().latex_to_text(value)
+        except (
+            Exception
+        ):  # its parser raises IndexError, TypeError, RecursionError and others for text that is no LaTeX
+            value = _without_braces(_COMMAND.sub("", value))
+    else:
+        for written, shown in _PUNCTUATION:
+            value = value.replace(written, shown)
+        value = _without_braces(value)
+    return " ".join(value.replace("\x00", " ").split())
+
+
+def _without_braces(value: str) -> str:
+    return value.replace("{", "").replace("}", "")
+
+
+def _depth(value: str) -> int:
+    deepest = depth = 0
+    for char in value:
+        if char == "{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char == "}":
+            depth -= 1
+    return deepest
+
+
+@lru_cache(maxsize=1)
+def _converter() -> Any:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(math_mode="text")

@@ -1,0 +1,51 @@
+"""The whole library as a bibliography: GET /papers.bib and GET /papers.csl.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse, Response
+
+from folio.answer.bibliography_entries import library_bibtex, library_csl_json
+from folio.app import App
+from folio.errors import StoreMissing
+from folio.types import Paper
+
+
+def bibliography_routes(app: App) -> APIRouter:
+    routes = APIRouter(tags=["Papers"])
+
+    def export(write: Callable[[Sequence[Paper]], str], media_type: str, name: str) -> Response:
+        papers: list[Paper] = []
+        with suppress(StoreMissing), closing(app.open_library()) as library:
+            papers = library.papers()
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(write(papers), media_type=media_type, headers=headers)
+
+    def content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+        return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+
+    @routes.get(
+        "/papers.bib",
+        response_class=PlainTextResponse,
+        responses=content("application/x-bibtex", "The BibTeX file."),
+        summary="Export BibTeX",
+    )
+    def export_bibtex() -> Response:
+        """All papers as BibTeX. Fields that are not sure are left out, with a comment that says so."""
+        return export(library_bibtex, "application/x-bibtex", "folio.bib")
+
+    @routes.get(
+        "/papers.csl.json",
+        response_class=PlainTextResponse,
+        responses=content("application/vnd.citationstyles.csl+json", "The CSL-JSON file."),
+        summary="Export CSL-JSON",
+    )
+    def export_csl_json() -> Response:
+        """All papers as CSL-JSON. Fields that are not sure are left out, with a note that says so."""
+        return export(library_csl_json, "application/vnd.citationstyles.csl+json", "folio.json")
+
+    return routes
