@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 Kind = Literal[
@@ -121,6 +122,13 @@ class SectionMap:
             else:
                 found.append(section)
         return tuple(found)
+
+    def kind(self, start: int, end: int) -> Kind | None:
+        """The kind of the section that holds most of the text [start, end); None before any heading."""
+        found = self.of(start, end)
+        edges = [max(start, section.start) for section in found] + [end]
+        lengths = [second - first for first, second in pairwise(edges)]
+        return found[lengths.index(max(lengths))].kind if found else None
 
     def shown(self, start: int, end: int) -> str:
         """The section of the text [start, end) in words; "§5.2 Log – §6 Clients" for several, "" for none.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.paper_metadata import NO_METADATA, Metadata, without_version
-from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, PaperSection, SectionMap
+from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
 
 Vectors = npt.NDArray[np.float32]
@@ -195,6 +195,11 @@ class Hit:
     def section(self) -> str:
         """In words, see SectionMap.shown."""
         return self.paper.sections.shown(self.chunk.start, self.chunk.end)
+
+    @property
+    def section_kind(self) -> Kind | None:
+        """See SectionMap.kind."""
+        return self.paper.sections.kind(self.chunk.start, self.chunk.end)
 
 
 # Called as work progresses: label, items done, items in all

@@ -53,6 +53,18 @@ def test_json_names_the_section_of_hits_evidence_and_citations() -> None:
     assert [one.section for one in passages_json("Who?", [raft(size=len(LOG))], {}, {}).hits] == ["§5.1 The log"]
 
 
+def test_a_passage_is_of_the_kind_that_most_of_it_is_of() -> None:
+    sections = SectionMap((
+        PaperSection(10, 60, 1, "", "Methods", "methods"), PaperSection(20, 30, 2, "", "Limitations", "limitations"),
+        PaperSection(60, 70, 1, "", "References", "references"),
+    ))  # fmt: skip
+    spans = ((0, 10), (0, 15), (15, 24), (15, 28), (22, 28), (35, 66), (62, 70))
+    kinds = [sections.kind(*span) for span in spans]
+    assert kinds == [None, "methods", "methods", "limitations", "limitations", "methods", "references"]
+    hit = raft()
+    assert hit.section_kind == "other"
+
+
 @pytest.mark.parametrize("answer_format", ["prose", "statements"])
 def test_a_model_is_told_the_section(answer_format: str) -> None:
     start = Layout("Who?", [evidence(raft())], answer_format, "plain").start  # type: ignore[arg-type]

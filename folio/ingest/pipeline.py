@@ -183,11 +183,11 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
         content, path.name, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds
     )
     text, pages = cleaning.clean(parsed.pages)
-    spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap) if any(map(str.isalnum, text)) else ()
-    if not spans:
+    if not any(map(str.isalnum, text)):
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
     sections = section_tree.sections(parsed.headings, text, pages)
+    spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap, sections)
     return NewPaper(sha256, parsed.metadata, text, pages, spans, problems, sections)
 
 

@@ -13,6 +13,8 @@ from folio.protocols import Embedder
 
 # Increment when reader.py, section_tree.py, cleaning.py or layout_model.py gives different output for the same file.
 PARSER, CLEANER, LAYOUT = 4, 3, 1
+# Increment when chunking.py splits the same text otherwise, or headings.py and section_tree.py find other sections.
+CHUNKER = 2
 
 Parser = Literal["fast", "layout"]
 
@@ -52,6 +54,7 @@ def reading_fingerprint(reading: Reading) -> dict[str, str]:
     return {
         "chunk_size": str(reading.chunk_size),
         "chunk_overlap": str(reading.chunk_overlap),
+        "chunker": str(CHUNKER),
         "cleaner": str(CLEANER),
         "parser": f"{PARSER} with layout {LAYOUT}" if reading.parser == "layout" else str(PARSER),
     }

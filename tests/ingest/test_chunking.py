@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from folio.ingest.chunking import chunk_id, split
+from folio.ingest.chunking import SHORT, chunk_id, split
+from folio.sections import Kind, PaperSection, SectionMap
+from folio.store.rows import require_tree
 from folio.types import PageMap
 
 PROSE = (
@@ -31,7 +33,16 @@ _TEXTS = st.lists(
 _SIZES = st.tuples(st.integers(1, 60), st.integers(0, 59)).filter(lambda sizes: sizes[1] < sizes[0])
 
 
+def _with_whole_ends(text: str, size: int) -> str:
+    """The text with no separators where the first and last words stay together."""
+    first, last = len(text) - len(text.lstrip()), len(text.rstrip())
+    whole = min(SHORT, size // 4) if last - first > 2 * min(SHORT, size // 4) else last - first
+    inside = [*range(first, first + whole), *range(max(first, last - whole), last)]
+    return "".join("x" if at in inside and (c.isspace() or c == ".") else c for at, c in enumerate(text))
+
+
 def _reference(text: str, size: int, overlap: int) -> list[str]:
+    """The pieces of LangChain's splitter, as it cuts the text with whole ends."""
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=size,
         chunk_overlap=overlap,
@@ -42,18 +53,19 @@ def _reference(text: str, size: int, overlap: int) -> list[str]:
     return [piece for piece in splitter.split_text(text) if piece.strip()]  # with size 1, some pieces are white space
 
 
-def _pieces(text: str, size: int, overlap: int) -> list[str]:
-    return [text[start:end] for start, end in split(text, size, overlap)]
-
-
 @pytest.mark.parametrize(("size", "overlap"), [(1500, 200), (200, 40), (60, 20), (25, 0), (7, 3), (1, 0)])
 def test_pieces_are_those_of_the_recursive_splitter(size: int, overlap: int) -> None:
-    assert _pieces(PROSE, size, overlap) == _reference(PROSE, size, overlap)
+    whole = _with_whole_ends(PROSE, size)
+    assert [whole[start:end] for start, end in split(PROSE, size, overlap)] == _reference(whole, size, overlap)
 
 
-@given(_TEXTS, _SIZES)
-def test_pieces_are_those_of_the_recursive_splitter_for_any_text(text: str, sizes: tuple[int, int]) -> None:
-    assert _pieces(text, *sizes) == _reference(text, *sizes)
+def test_a_few_words_at_the_ends_stay_with_the_text_beside_them() -> None:
+    words = "word " * 200
+    text = f"Introduction\n\n{words}end.\n\nNotes:\n\n{words}end.\n\n(The last line.)"
+    spans = split(text, 1200, 0)
+    assert text[slice(*spans[0])].startswith("Introduction\n\nword")
+    assert text[slice(*spans[-1])].endswith("end.\n\n(The last line.)")
+    assert min(end - start for start, end in spans) > 100
 
 
 @given(_TEXTS, _SIZES)
@@ -67,6 +79,10 @@ def test_spans_are_ordered_within_bounds_and_cover_the_text(text: str, sizes: tu
         assert one[1] - other[0] <= overlap
     covered = {at for start, end in spans for at in range(start, end)}
     assert all(char.isspace() or at in covered for at, char in enumerate(text))
+
+
+def _pieces(text: str, size: int, overlap: int) -> list[str]:
+    return [text[start:end] for start, end in split(text, size, overlap)]
 
 
 def test_prose_is_cut_at_paragraphs_then_lines_then_sentences_then_words() -> None:
@@ -139,3 +155,100 @@ def test_an_id_depends_on_paper_span_and_kind() -> None:
     ids |= {chunk_id("cd" * 32, 0, 1500), chunk_id("ab" * 32, 0, 1500, "summary")}
     assert len(ids) == 5
     assert all(0 < number < 2**63 for number in ids)
+
+
+_KINDS: tuple[Kind, ...] = ("abstract", "introduction", "references", "other")
+
+
+@st.composite
+def _papers(draw: st.DrawFn) -> tuple[str, tuple[PaperSection, ...]]:
+    """A text with headings, and the sections that these make: each up to the next heading that is not below it."""
+    pieces = draw(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(_KINDS), _TEXTS), max_size=6))
+    text, starts, levels, kinds = draw(_TEXTS), [], [], []
+    for number, (level, kind, body) in enumerate(pieces):
+        text += "\n\n"
+        if level:
+            starts.append(len(text))
+            levels.append(level)
+            kinds.append(kind)
+            text += f"Heading {number}\n\n"
+        text += body * draw(st.integers(0, 8))
+    ends = [
+        next((starts[n] for n in range(i + 1, len(starts)) if levels[n] <= levels[i]), len(text))
+        for i in range(len(starts))
+    ]
+    sections = tuple(
+        PaperSection(start, end, level, "", text[start:].partition("\n")[0], kind)
+        for start, end, level, kind in zip(starts, ends, levels, kinds, strict=True)
+    )
+    return text, sections
+
+
+@given(_papers(), st.tuples(st.integers(20, 400), st.integers(0, 60)).filter(lambda sizes: sizes[1] < sizes[0]))
+def test_no_chunk_crosses_the_border_of_a_section_except_to_join_a_short_one(
+    paper: tuple[str, tuple[PaperSection, ...]], sizes: tuple[int, int]
+) -> None:
+    text, sections = paper
+    require_tree(sections, len(text), "the list")
+    spans = split(text, *sizes, sections)
+    assert all(0 <= start < end <= len(text) and end - start <= sizes[0] for start, end in spans)
+    assert all(not text[start].isspace() and not text[end - 1].isspace() for start, end in spans)
+    covered = {at for start, end in spans for at in range(start, end)}
+    assert all(char.isspace() or at in covered for at, char in enumerate(text))
+    borders = sorted({0, len(text), *(section.start for section in sections)})
+    for start, end in spans:
+        inside = [border for border in borders if start < border < end]
+        for border in inside:
+            before = text[borders[borders.index(border) - 1] : border].strip()
+            after = text[border : borders[borders.index(border) + 1]].strip()
+            assert min(len(before), len(after)) < SHORT
+        kinds = {section.kind for section in SectionMap(sections).of(start, end)}
+        bare = [s for s in sections if start <= s.start < end and _is_bare(text, s, borders)]
+        assert len(kinds) < 2 or bare
+    for one, other in pairwise(spans):
+        if other[0] < one[1]:  # an overlap
+            assert SectionMap(sections).of(*other)[:1] == SectionMap(sections).of(other[0], one[1])[:1]
+            assert not any(one[0] < border <= one[1] and border > other[0] for border in borders if border < one[1])
+
+
+def _is_bare(text: str, section: PaperSection, borders: list[int]) -> bool:
+    following = next(border for border in borders if border > section.start)
+    return text[section.start : following].strip() == section.title
+
+
+def _section(text: str, title: str, level: int, kind: Kind, until: str = "") -> PaperSection:
+    return PaperSection(text.index(title), text.index(until) if until else len(text), level, "", title, kind)
+
+
+def test_chunks_end_with_their_section_and_do_not_overlap_the_next() -> None:
+    methods, results = "We measured it twice. " * 12, "It was seven. " * 20
+    text = f"Methods\n\n{methods}\n\nResults\n\n{results}"
+    sections = [_section(text, "Methods", 1, "methods", "Results"), _section(text, "Results", 1, "results")]
+    pieces = [text[start:end] for start, end in split(text, 1500, 200, sections)]
+    assert pieces == [f"Methods\n\n{methods}".strip(), f"Results\n\n{results}".strip()]
+    assert len(split(text, 1500, 200)) == 1
+
+
+def test_short_sections_of_one_kind_are_joined_and_a_bare_heading_stays_with_what_follows() -> None:
+    prose = "We measured it twice. " * 12
+    text = f"3 Setup\n\n3.1 Tools\n\nA ruler.\n\n3.2 Places\n\n{prose}\n\nThanks\n\nTo all.\n\nReferences\n\n{prose}"
+    sections = [
+        _section(text, "3 Setup", 1, "other", "Thanks"),
+        _section(text, "3.1 Tools", 2, "methods", "3.2 Places"),
+        _section(text, "3.2 Places", 2, "methods", "Thanks"),
+        _section(text, "Thanks", 1, "acknowledgements", "References"),
+        _section(text, "References", 1, "references"),
+    ]
+    pieces = [text[start:end].strip() for start, end in split(text, 1500, 200, sections)]
+    assert [piece.split("\n")[0] for piece in pieces] == ["3 Setup", "Thanks", "References"]
+    assert pieces[1] == "Thanks\n\nTo all."
+    # Places of another parent are not joined.
+    apart = f"1 One\n\n{prose}\n\n1.1 Tools\n\nA ruler.\n\n2 Two\n\n2.1 Deep\n\n{prose}"
+    tree = [
+        _section(apart, "1 One", 1, "other", "2 Two"),
+        _section(apart, "1.1 Tools", 2, "other", "2 Two"),
+        _section(apart, "2 Two", 1, "other"),
+        _section(apart, "2.1 Deep", 2, "other"),
+    ]
+    pieces = [apart[start:end] for start, end in split(apart, 1500, 0, tree)]
+    assert [piece.split("\n")[0] for piece in pieces] == ["1 One", "2 Two"]

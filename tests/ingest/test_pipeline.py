@@ -619,6 +619,18 @@ def test_a_rebuild_leaves_the_old_store_usable_until_it_is_done(app: HashingApp,
         app.run()
 
 
+def test_a_store_that_was_split_by_another_version_refuses(app: HashingApp) -> None:
+    app.run()
+    library = app.open_library()
+    library.set_fingerprint({key: value for key, value in library.fingerprint().items() if key != "chunker"})
+    library.close()
+    with pytest.raises(StoreMismatch, match=r"chunker is unknown in the index and \d+ now") as raised:
+        app.run()
+    assert raised.value.remedy.startswith("Run `python ingest.py --rebuild`")
+    app.run(rebuild=True)
+    assert app.verify() == []
+
+
 def test_a_rebuild_retries_failed_files(app: HashingApp, reader: Reader) -> None:
     (_papers(app) / "torn.pdf").write_bytes(b"torn")
     app.run()
