@@ -115,12 +115,24 @@ class Settings(BaseSettings):
     OCR: Literal["off", "auto"] = "auto"
     """What happens to pages that are images. `auto` reads them with Tesseract or RapidOCR if one is installed; `off`
     leaves them out."""
+    INDEX: Literal["single", "dual"] = "single"
+    """What has vectors. `single`: passages; `dual`: longer passages, and in each of them fine ones of a few sentences,
+    which find what a long passage only mentions. Takes effect with `--rebuild`."""
     CHUNK_SIZE: Count = 1500
-    """Maximum characters in a passage (a chunk): two or three paragraphs, enough to answer from alone."""
+    """Maximum characters in a passage (a chunk): two or three paragraphs, enough to answer from alone. Passages end
+    where their section ends. With INDEX=dual, see COARSE_SIZE."""
     CHUNK_OVERLAP: Annotated[int, Field(ge=0)] = 200
-    """Characters that neighbouring passages share, so that a sentence at the boundary is whole in one of them."""
+    """Characters that neighbouring passages of a section share, so that a sentence at the boundary is whole in one of
+    them. None with INDEX=dual."""
+    COARSE_SIZE: Count = 1900
+    """With INDEX=dual, the maximum characters in a passage."""
+    FINE_SIZE: Count = 300
+    """With INDEX=dual, the maximum characters in a fine passage."""
     TOP_K_CANDIDATES: Count = 20
     """Passages taken from FAISS, and as many from BM25, before they are fused and reranked."""
+    DUAL_CANDIDATES: Count = 50
+    """With INDEX=dual, passages and as many fine passages taken from FAISS. Of those that come out of the fusion, as
+    many are reranked as with INDEX=single."""
     TOP_K: Count = 4
     """Passages kept as evidence for an answer."""
     DENSE_WEIGHT: Weight = 0.7
@@ -182,6 +194,8 @@ class Settings(BaseSettings):
     def _consistent(self) -> Self:
         if self.CHUNK_OVERLAP >= self.CHUNK_SIZE:
             raise ValueError("CHUNK_OVERLAP must be smaller than CHUNK_SIZE")
+        if self.FINE_SIZE > self.COARSE_SIZE:
+            raise ValueError("FINE_SIZE must not be larger than COARSE_SIZE")
         if self.DENSE_WEIGHT + self.BM25_WEIGHT <= 0:
             raise ValueError("DENSE_WEIGHT and BM25_WEIGHT cannot both be 0")
         return self

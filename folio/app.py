@@ -118,7 +118,10 @@ class App:
     @property
     def reading(self) -> Reading:
         settings = self.settings
-        return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, settings.OCR == "auto")
+        ocr = settings.OCR == "auto"
+        if settings.INDEX == "dual":
+            return Reading(settings.COARSE_SIZE, 0, settings.PARSER, ocr, settings.FINE_SIZE)
+        return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, ocr)
 
     def limits(self, jobs: int | None) -> pipeline.Limits:
         """The limits for reading PDFs. jobs: worker processes; None means one per core, at most 8."""
@@ -330,7 +333,10 @@ class App:
         self, library: Library, embedder: Embedder, open_indexes: Callable[[], indexes.Indexes]
     ) -> Retriever:
         """A retriever with the current settings, over a library made with this embedder."""
-        fusion = FusionSettings(self.settings.DENSE_WEIGHT, self.settings.BM25_WEIGHT, self.settings.TOP_K_CANDIDATES)
+        settings = self.settings
+        fusion = FusionSettings(
+            settings.DENSE_WEIGHT, settings.BM25_WEIGHT, settings.TOP_K_CANDIDATES, settings.DUAL_CANDIDATES
+        )
         reranker = self.models.reranker()
         if embedder is self.models.meaning or isinstance(reranker, BuiltinReranker):
             self.models.meaning.load_in_background()  # while the indexes are opened and BM25 looks

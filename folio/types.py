@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSe
 from folio.shown_text import page_words
 
 Vectors = npt.NDArray[np.float32]
+# Passages are searched, ranked and shown. In each there may be fine passages of a few sentences, with vectors too.
+Grain = Literal["passage", "fine"]
 
 
 def require(holds: bool, rule: str) -> None:
@@ -134,6 +137,7 @@ class Chunk:
     paper_id: str
     start: int
     end: int
+    parent: int | None = None  # of a fine passage: the id of the passage that it lies in
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,18 @@ class NewPaper(Described):
     spans: tuple[tuple[int, int], ...]
     problems: tuple[str, ...] = ()
     sections: tuple[PaperSection, ...] = ()
+    fine_spans: tuple[tuple[tuple[int, int], ...], ...] = ()  # for each span, those of the fine passages in it
+
+    @property
+    def chunk_spans(self) -> tuple[tuple[int, int], ...]:
+        """The spans of all its chunks: its passages, then the fine ones."""
+        return (*self.spans, *(span for spans in self.fine_spans for span in spans))
+
+    @property
+    def parents(self) -> tuple[int | None, ...]:
+        """For each of chunk_spans: None for a passage, for a fine one the place of the passage that it lies in."""
+        inside = (place for place, spans in enumerate(self.fine_spans) for _ in spans)
+        return (*(None for _ in self.spans), *inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +196,7 @@ class Hit:
     score: float
     dense: float | None = None  # cosine to the question
     lexical: float | None = None  # BM25
+    highlights: tuple[tuple[int, int], ...] = ()  # the fine passages in it nearest to the question: spans of the paper
 
     @property
     def pages(self) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from folio.app import App
@@ -126,7 +126,8 @@ def build_text_store(
     Raises StoreBusy, DiskFull and ModelError.
     """
     # The chunk settings do not matter if a document is one passage.
-    made_with = {**fingerprint(embedder, Reading(0, 0) if whole else reading), "whole": str(whole)}
+    splitting = replace(reading, chunk_size=0, chunk_overlap=0) if whole else reading
+    made_with = {**fingerprint(embedder, splitting), "whole": str(whole)}
     papers = {document.id: _paper(document, reading, whole) for document in documents}
     wanted = {paper.id: (name, paper) for name, paper in papers.items() if paper.spans}
     made = folder / _key(made_with, wanted)
@@ -158,10 +159,11 @@ def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
     if whole:
         text, title = f"{title} {text}".strip(), ""
         spans: tuple[tuple[int, int], ...] = ((0, len(text)),) if text else ()
+        fine = chunking.fine_spans(text, spans, reading.fine_size) if reading.fine_size else ()
     else:
-        spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap)
+        spans, fine = chunking.chunked(text, reading)
     id = hashlib.sha256(f"{document.id}\0{text}".encode()).hexdigest()
-    return NewPaper(id, simple_metadata(title), text, PageMap((0,), ("",)), spans)
+    return NewPaper(id, simple_metadata(title), text, PageMap((0,), ("",)), spans, fine_spans=fine)
 
 
 def _key(made_with: dict[str, str], papers: dict[str, tuple[str, NewPaper]]) -> str:

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from folio.sections import PaperSection
-from folio.text import stripped
+from folio.store.fingerprint import Reading
+from folio.text import sentence_spans, stripped
+from folio.types import NewPaper
 
 if TYPE_CHECKING:
     from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -53,6 +55,16 @@ def _splitter(size: int, overlap: int) -> RecursiveCharacterTextSplitter:
         keep_separator="end",  # a full stop belongs to the sentence before it
         strip_whitespace=True,
     )
+
+
+# The spans of passages, and for each those of the fine passages in it
+Chunked = tuple[tuple[tuple[int, int], ...], tuple[tuple[tuple[int, int], ...], ...]]
+
+
+def chunked(text: str, reading: Reading, sections: Sequence[PaperSection] = ()) -> Chunked:
+    """A paper's passages and, if `reading` wants them, fine passages."""
+    spans = split(text, reading.chunk_size, reading.chunk_overlap, sections)
+    return spans, fine_spans(text, spans, reading.fine_size) if reading.fine_size else ()
 
 
 def split(text: str, size: int, overlap: int, sections: Sequence[PaperSection] = ()) -> tuple[tuple[int, int], ...]:
@@ -98,6 +110,31 @@ def _position(char: str, after: int) -> int:
     """The first position from `after` on whose shadow is this character: pieces come in order and close together."""
     base, cycle = (_STOP, _STOPS) if ord(char) >= _STOP else (_WORD, _WORDS)
     return after + (ord(char) - base - after) % cycle
+
+
+def fine_spans(text: str, spans: Sequence[tuple[int, int]], size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """For each span of the text, spans in it of at most `size` characters: sentences, as many as fit into one.
+
+    In order, without overlap; together they cover all characters but white space. A sentence that is longer is cut as
+    a text is.
+    """
+    return tuple(tuple(_fine(text, start, end, size)) for start, end in spans)
+
+
+def _fine(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+    first = last = start
+    for begin, stop in sentence_spans(text[start:end]):
+        if start + stop - first <= size:
+            last = start + stop
+            continue
+        if last > first:
+            yield first, last
+        first, last = start + begin, start + stop
+        if stop - begin > size:
+            *cut, (first, last) = ((first + a, first + b) for a, b in _split(text[first:last], size, 0))
+            yield from cut
+    if last > first:
+        yield first, last
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +208,11 @@ def chunk_id(paper: str, start: int, end: int, kind: str = "passage") -> int:
     """
     digest = hashlib.sha256(f"{paper}:{start}:{end}:{kind}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
+
+
+def chunk_ids(paper: NewPaper) -> list[int]:
+    """The ids of a paper's chunks, in the order of their spans."""
+    return [
+        chunk_id(paper.id, start, end, "passage" if parent is None else "fine")
+        for (start, end), parent in zip(paper.chunk_spans, paper.parents, strict=True)
+    ]

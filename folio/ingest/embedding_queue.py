@@ -82,7 +82,7 @@ class EmbeddingQueue:
         """Queue a paper. Call `advance` before the next one, to keep the queue short."""
         if self._worker is None:
             self._worker = _Worker(self._get_embedder().embed_passages)
-        texts = [paper.text[start:end] for start, end in paper.spans]
+        texts = [paper.text[start:end] for start, end in paper.chunk_spans]
         hashes = [text_hash(text) for text in texts]
         vectors = self._library.recall([digest for digest in hashes if digest not in self._waiting])
         missing = {digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in vectors}
@@ -168,7 +168,7 @@ class EmbeddingQueue:
             file, paper = queued.file, queued.paper
             self._paper_count -= 1
             self._characters -= len(paper.text)
-            ids = [chunking.chunk_id(paper.id, start, end) for start, end in paper.spans]
+            ids = chunking.chunk_ids(paper)
             vectors = np.stack([queued.vectors[digest] for digest in queued.hashes])
             try:
                 self._library.add(paper, file, ids, vectors)

@@ -187,8 +187,8 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
     sections = section_tree.sections(parsed.headings, text, pages)
-    spans = chunking.split(text, reading.chunk_size, reading.chunk_overlap, sections)
-    return NewPaper(sha256, parsed.metadata, text, pages, spans, problems, sections)
+    spans, fine = chunking.chunked(text, reading, sections)
+    return NewPaper(sha256, parsed.metadata, text, pages, spans, problems, sections, fine)
 
 
 def _add_papers(

@@ -13,6 +13,7 @@ import numpy as np
 from folio.errors import IndexDamaged
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough
+from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import fuse
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
 from folio.search.sample_paper import SAMPLE_ID, names_sample
@@ -36,6 +37,7 @@ class FusionSettings:
     dense: float
     lexical: float
     candidates: int
+    dual_candidates: int = 50  # from the vectors of a library with fine passages: of these, and of passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,13 @@ class Retriever:
             clock.lap("open")
             hidden = self._hidden(question) if within is None else frozenset[str]()
             candidates = CandidateFilter.of(self._library, question, sections, hidden)
-            fused, ranked, added = self._on_indexes(
+            fused, ranked, added, highlights = self._on_indexes(
                 lambda indexes: self._candidates(indexes, (question, typed), top_k, within, also, candidates, clock)
             )
             reads = reranker.reads if reranker else 0
             limit = len(fused) if reads is None else max(reads, top_k)
             kept = (c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in added))
-            hits = self._read(list(kept))
+            hits = self._read(list(kept), highlights)
             weights = self.term_weights(question)
             clock.lap("read")
         if reranker is not None and hits:
@@ -160,8 +162,8 @@ class Retriever:
         also: Sequence[int],
         candidates: CandidateFilter,
         clock: Stopwatch,
-    ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int]]:
-        """Fused candidates, the ids in each stage's order, and the ids of `also` that may be searched.
+    ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int], Highlights]:
+        """Fused candidates, the ids in each stage's order, the ids of `also` that may be searched, and highlights.
 
         readings: the question, and as it was typed, "" if it is the same.
 
@@ -180,28 +182,24 @@ class Retriever:
             both = vector + self.embedder.embed_query(typed)
             vector = both / max(float(np.linalg.norm(both)), 1e-6)
         clock.lap("embed")
-        dense = deep_enough(lambda depth: indexes.vectors.search(vector, depth, ids), wanted, candidates)
-        if len(dense) < wanted < len(indexes.vectors) and ids is None:
-            # A large index reads only some of its vectors, but all of them if it is given ids.
-            dense = indexes.vectors.search(vector, wanted, sorted(candidates.allowed(indexes.vectors.ids())))
+        search = dense_search(self._library, indexes, vector, wanted, max(self._fusion.dual_candidates, top_k))
+        ranked = {**search.find(ids, candidates), "bm25": tuple(chunk for chunk, _ in lexical)}
         clock.lap("dense")
-        ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
         chunks = candidates.chunks
-        found = {*ranked["dense"], *ranked["bm25"]}
-        if not found <= chunks.keys():
+        found = dict.fromkeys(chunk for stage in ranked.values() for chunk in stage)
+        if not found.keys() <= chunks.keys():
             raise IndexDamaged("an index names a chunk that is not in the library")
         if within is not None and any(chunks[chunk].paper_id not in within for chunk in found):
             raise IndexDamaged("an index names a chunk of another paper")
         # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
-        in_dense = {chunk for chunk, _ in dense}
-        others = [chunk for chunk, _ in lexical if chunk not in in_dense]
         known = candidates.allowed(also) & chunks.keys()
         added = {id for id in known if within is None or chunks[id].paper_id in within}
-        others += sorted(added.difference(in_dense, others))
-        dense += zip(others, indexes.vectors.cosines(others, vector), strict=True)
+        dense, highlights = search.scores([*found, *sorted(added.difference(found))])
         fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
+        # A dual search finds more; as many are reranked as a single one finds at most.
+        fused = [each for place, each in enumerate(fused) if place < 2 * wanted or each.chunk_id in added]
         ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
-        return fused, ranked, added
+        return fused, ranked, added, highlights
 
     def _hidden(self, question: str) -> frozenset[str]:
         """The sample paper if there are other papers and the question does not name it; else none."""
@@ -239,11 +237,11 @@ class Retriever:
             return EVERYTHING
         return wanted.select(self._library.papers(), self._library.files())
 
-    def _read(self, candidates: Sequence[Candidate]) -> list[Hit]:
+    def _read(self, candidates: Sequence[Candidate], highlights: Highlights) -> list[Hit]:
         found = self._library.read_chunks([candidate.chunk_id for candidate in candidates])
         return [
-            Hit(*chunk_paper_text, candidate.score, candidate.dense, candidate.lexical)
-            for candidate, chunk_paper_text in zip(candidates, found, strict=True)
+            Hit(*chunk_paper_text, each.score, each.dense, each.lexical, highlights.get(each.chunk_id, ()))
+            for each, chunk_paper_text in zip(candidates, found, strict=True)
         ]
 
 
@@ -252,10 +250,6 @@ def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: Te
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
-
-
-def _ids(scored: Sequence[tuple[int, float]]) -> tuple[int, ...]:
-    return tuple(chunk for chunk, _ in scored)
 
 
 class Stopwatch:

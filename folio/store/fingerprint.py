@@ -23,10 +23,11 @@ Parser = Literal["fast", "layout"]
 class Reading:
     """How papers are read and split into chunks."""
 
-    chunk_size: int  # characters
+    chunk_size: int  # characters in a passage
     chunk_overlap: int  # characters
     parser: Parser = "fast"
     ocr: bool = False  # read scanned pages
+    fine_size: int = 0  # characters in a fine passage; 0: there are none
 
 
 def fingerprint(embedder: Embedder, reading: Reading) -> dict[str, str]:
@@ -57,4 +58,6 @@ def reading_fingerprint(reading: Reading) -> dict[str, str]:
         "chunker": str(CHUNKER),
         "cleaner": str(CLEANER),
         "parser": f"{PARSER} with layout {LAYOUT}" if reading.parser == "layout" else str(PARSER),
+        "index": "dual" if reading.fine_size else "single",
+        **({"fine_size": str(reading.fine_size)} if reading.fine_size else {}),
     }

@@ -1,4 +1,4 @@
-"""A store's two derived indexes, kept at the same generation as its library.
+"""A store's derived indexes, kept at the same generation as its library: vectors, BM25, and those of fine passages.
 
 An index that is outdated, missing or damaged is updated from the library without embedding anything again: on disk, or
 only in memory while another process is writing. Damage is found when the indexes are opened, by checksums
@@ -29,13 +29,18 @@ from folio.store.library import Library
 from folio.store.rows import Stamp
 from folio.store.vector_index import MANIFEST as VECTORS_MANIFEST
 from folio.store.vector_index import VectorIndex
-from folio.types import Notice
+from folio.types import Grain, Notice
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"
+# Folder of the index of fine passages' vectors, and its name
+FINE = "fine"
+_FINE_NAME = "fine vector"
 # Folder for the stores of evaluation runs; it is not part of the store that contains it.
 EVALUATIONS = "evaluations"
 Engine = Literal["tantivy", "rank_bm25"]
+# Name -> an index on disk
+Loaded = dict[str, VectorIndex | TantivyIndex | None]
 
 
 @contextmanager
@@ -63,18 +68,20 @@ Trust = Literal["sample", "checked", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Both derived indexes, at one generation of the library."""
+    """The derived indexes, at one generation of the library."""
 
     stamp: Stamp
-    vectors: VectorIndex
-    lexical: TantivyIndex | OkapiIndex
+    vectors: VectorIndex  # of passages
+    lexical: TantivyIndex | OkapiIndex  # of passages
     # Opens them again after IndexDamaged, and repairs what is damaged
     reopen: Callable[[Trust], Indexes]
+    fine: VectorIndex | None = None  # of fine passages, if the library has any
 
     def found_damaged(self) -> bool:
         """Whether a check in the background has found a file damaged."""
         lexical = self.lexical.files if isinstance(self.lexical, TantivyIndex) else frozenset()
-        return any_damaged(self.vectors.files | lexical)
+        fine = self.fine.files if self.fine is not None else frozenset()
+        return any_damaged(self.vectors.files | fine | lexical)
 
 
 def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
@@ -94,65 +101,78 @@ def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
 
 
 def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice, trust: Trust = "sample") -> Indexes:
-    """Both indexes at the library's current generation; `notice` gets one line about any repair.
+    """The indexes at the library's current generation; `notice` gets one line about any repair.
 
     Inside `library.reading()` they match that snapshot, even if a writer has added papers since.
     """
     with library.reading() as stamp:
-        vectors, lexical = _load(folder, library, engine, trust)
-        faults = _faults(vectors, lexical, library, engine)
-        if faults and not _ahead(vectors, stamp) and not _ahead(lexical, stamp):
+        loaded = _load(folder, library, engine, trust)
+        faults = _faults(loaded, library)
+        if faults and not any(_ahead(index, stamp) for index in loaded.values()):
             try:
                 with writing(folder):
                     (rebuild_indexes if trust == "none" else update_indexes)(folder, library, engine)
                 notice(f"{_joined(faults)}: repaired from the library without embedding anything again.")
-                vectors, lexical = _load(folder, library, engine, "sample")
-                faults = _faults(vectors, lexical, library, engine)
+                loaded = _load(folder, library, engine, "sample")
             except (StoreBusy, DiskFull, OSError) as error:
                 reason = error.happened if isinstance(error, FolioError) else f"{folder}: {error.strerror or error}."
                 notice(f"{_joined(faults)}: built in memory from the library for now. {reason}")
-        if vectors is None or _fault("vector", vectors, library):
-            vectors = _update_vectors(stamp, library, vectors, None)
-        found: TantivyIndex | OkapiIndex | None = lexical
+        vectors: dict[Grain, VectorIndex] = {}
+        for name, grain in _vector_indexes(library).items():
+            index = loaded[name]
+            assert not isinstance(index, TantivyIndex)
+            if index is None or _fault(name, index, library):
+                index = _update_vectors(stamp, library, grain, index)
+            vectors[grain] = index
+        lexical: TantivyIndex | OkapiIndex | None = None
         if engine == "rank_bm25":
-            found = OkapiIndex(library.passages(), stamp)
-        elif lexical is None or _fault("BM25", lexical, library):
-            found = _update_lexical(stamp, library, None, None)
-        assert found is not None
-        return Indexes(stamp, vectors, found, partial(open_indexes, folder, library, engine, notice))
+            lexical = OkapiIndex(library.passages(), stamp)
+        elif isinstance(kept := loaded["BM25"], TantivyIndex) and not _fault("BM25", kept, library):
+            lexical = kept
+        else:
+            lexical = _update_lexical(stamp, library, None, None)
+        reopen = partial(open_indexes, folder, library, engine, notice)
+        return Indexes(stamp, vectors["passage"], lexical, reopen, vectors.get("fine"))
 
 
 def update_indexes(folder: Path, library: Library, engine: Engine, notice: Notice | None = None) -> None:
-    """Bring both indexes on disk to the library's generation. The caller holds the writer lock.
+    """Bring the indexes on disk to the library's generation. The caller holds the writer lock.
 
     Their files are checked wholly, so that damage is repaired even if nothing is new; `notice` gets a line about it.
     """
     with library.reading() as stamp, no_space(folder):
-        vectors, lexical = _load(folder, library, engine, "checked")
-        damaged = [
-            name
-            for name, index, manifest in (
-                ("vector", vectors, folder / VECTORS_MANIFEST),
-                ("BM25", lexical, folder / LEXICAL / LEXICAL_MANIFEST),
-            )
-            if index is None and manifest.exists() and (name != "BM25" or engine == "tantivy")
-        ]
-        if _fault("vector", vectors, library):
-            _update_vectors(stamp, library, vectors, folder)
-        elif vectors is not None:
-            vectors.delete_old_files(folder)
-        if engine != "rank_bm25" and _fault("BM25", lexical, library):
-            _update_lexical(stamp, library, lexical, folder / LEXICAL)
+        loaded = _load(folder, library, engine, "checked")
+        manifests = {
+            name: folder / LEXICAL / LEXICAL_MANIFEST if name == "BM25" else _place(folder, name) / VECTORS_MANIFEST
+            for name in loaded
+        }
+        damaged = [name for name, index in loaded.items() if index is None and manifests[name].exists()]
+        for name, grain in _vector_indexes(library).items():
+            vectors = loaded[name]
+            assert not isinstance(vectors, TantivyIndex)
+            if _fault(name, vectors, library):
+                _place(folder, name).mkdir(exist_ok=True)
+                _update_vectors(stamp, library, grain, vectors, _place(folder, name))
+            elif vectors is not None:
+                vectors.delete_old_files(_place(folder, name))
+        if not library.is_dual:
+            remove(folder / FINE)
+        if engine != "rank_bm25":
+            lexical = loaded["BM25"]
+            assert not isinstance(lexical, VectorIndex)
+            if _fault("BM25", lexical, library):
+                _update_lexical(stamp, library, lexical, folder / LEXICAL)
         if damaged and notice is not None:
             faults = [f"The {name} index was damaged or incomplete" for name in damaged]
             notice(f"{_joined(faults)}: rebuilt from the library without embedding anything again.")
 
 
 def check_in_background(folder: Path, engine: Engine) -> list[Thread]:
-    """Check all the files of both indexes in threads; `Indexes.found_damaged` tells whether any is damaged."""
+    """Check all the files of the indexes in threads; `Indexes.found_damaged` tells whether any is damaged."""
     threads = []
-    with suppress(IndexDamaged, OSError):
-        threads.append(checksums.check_in_background(folder, vector_index.listed_files(folder)))
+    for place in (folder, folder / FINE):
+        with suppress(IndexDamaged, OSError):
+            threads.append(checksums.check_in_background(place, vector_index.listed_files(place)))
     with suppress(IndexDamaged, OSError):
         if engine == "tantivy":
             threads.append(checksums.check_in_background(folder / LEXICAL, bm25_index.listed_files(folder / LEXICAL)))
@@ -160,9 +180,10 @@ def check_in_background(folder: Path, engine: Engine) -> list[Thread]:
 
 
 def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
-    """Rebuild both indexes from the library. The caller holds the writer lock."""
+    """Rebuild the indexes from the library. The caller holds the writer lock."""
     for old in folder.glob("vectors*"):
         old.unlink(missing_ok=True)
+    remove(folder / FINE)
     remove(folder / LEXICAL)
     update_indexes(folder, library, engine)
 
@@ -185,26 +206,26 @@ def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
     if problems or not library.fingerprint():  # without, no paper was ever added
         return problems
     with library.reading() as stamp:
-        ids = library.chunk_ids()
-        try:
-            vectors = VectorIndex.load(folder, library.vectors_of, thorough=True)
-            if vectors.stamp != stamp:
-                problems.append("The vector index is not up to date with the library.")
-            elif vectors.ids() != ids:
-                problems.append("The vector index and the library hold different passages.")
-            elif vectors.dimension != _dimension(library):
-                problems.append("The vectors of the index and the library differ in dimension.")
-            elif not problems and (wrong := vectors.count_mismatches()):
-                problems.append(f"{wrong} vectors in the index differ from the library's.")
-        except IndexDamaged as error:
-            problems.append(_sentence(error))
+        for name, grain in _vector_indexes(library).items():
+            try:
+                vectors = VectorIndex.load(_place(folder, name), library.vectors_of, thorough=True)
+                if vectors.stamp != stamp:
+                    problems.append(f"The {name} index is not up to date with the library.")
+                elif vectors.ids() != library.chunk_ids(grain=grain):
+                    problems.append(f"The {name} index and the library hold different passages.")
+                elif vectors.dimension != _dimension(library):
+                    problems.append(f"The vectors of the {name} index and the library differ in dimension.")
+                elif wrong := vectors.count_mismatches():
+                    problems.append(f"{wrong} vectors in the {name} index differ from the library's.")
+            except IndexDamaged as error:
+                problems.append(_sentence(error))
         if engine == "rank_bm25":
             return problems
         try:
             lexical = TantivyIndex.load(folder / LEXICAL, thorough=True)
             if lexical.stamp != stamp:
                 problems.append("The BM25 index is not up to date with the library.")
-            elif lexical.ids() != ids:
+            elif lexical.ids() != library.chunk_ids():
                 problems.append("The BM25 index and the library hold different passages.")
         except IndexDamaged as error:
             problems.append(_sentence(error))
@@ -219,33 +240,43 @@ def _dimension(library: Library) -> int:
     return int(library.fingerprint().get("dimension", "1"))
 
 
-def _load(
-    folder: Path, library: Library, engine: Engine, trust: Trust
-) -> tuple[VectorIndex | None, TantivyIndex | None]:
-    """The indexes on disk; None for one that is damaged or missing, as BM25's always is for rank-bm25."""
-    vectors, lexical = None, None
-    if trust != "none":
-        with suppress(IndexDamaged):
-            vectors = VectorIndex.load(folder, library.vectors_of, thorough=trust == "checked")
+def _vector_indexes(library: Library) -> dict[str, Grain]:
+    """The vector indexes of a library, by name, and what each holds."""
+    return {"vector": "passage", _FINE_NAME: "fine"} if library.is_dual else {"vector": "passage"}
+
+
+def _place(folder: Path, name: str) -> Path:
+    """The folder of a vector index."""
+    return folder / FINE if name == _FINE_NAME else folder
+
+
+def _load(folder: Path, library: Library, engine: Engine, trust: Trust) -> Loaded:
+    """The indexes on disk, by name; None for one that is damaged or missing. rank-bm25 has none there."""
+    loaded: Loaded = {}
+    for name in _vector_indexes(library):
+        vectors = None
+        if trust != "none":
+            with suppress(IndexDamaged):
+                vectors = VectorIndex.load(_place(folder, name), library.vectors_of, thorough=trust == "checked")
         with library.reading() as stamp:  # an index of another epoch is outdated, whatever its dimension
             if vectors is not None and vectors.stamp.epoch == stamp.epoch and vectors.dimension != _dimension(library):
                 vectors = None
-        with suppress(IndexDamaged):
-            if engine != "rank_bm25":
-                lexical = TantivyIndex.load(folder / LEXICAL, thorough=trust == "checked")
-    return vectors, lexical
+        loaded[name] = vectors
+    if engine != "rank_bm25":
+        loaded["BM25"] = None
+        if trust != "none":
+            with suppress(IndexDamaged):
+                loaded["BM25"] = TantivyIndex.load(folder / LEXICAL, thorough=trust == "checked")
+    return loaded
 
 
 def faults(folder: Path, library: Library, engine: Engine) -> list[str]:
     """Obvious faults of the indexes on disk, one clause each; `verify` checks thoroughly."""
-    return _faults(*_load(folder, library, engine, "sample"), library, engine)
+    return _faults(_load(folder, library, engine, "sample"), library)
 
 
-def _faults(vectors: VectorIndex | None, lexical: TantivyIndex | None, library: Library, engine: Engine) -> list[str]:
-    found = [_fault("vector", vectors, library)]
-    if engine != "rank_bm25":  # it keeps nothing on disk
-        found.append(_fault("BM25", lexical, library))
-    return [fault for fault in found if fault]
+def _faults(loaded: Loaded, library: Library) -> list[str]:
+    return [fault for name, index in loaded.items() if (fault := _fault(name, index, library))]
 
 
 def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library) -> str:
@@ -253,7 +284,7 @@ def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library
     with library.reading() as stamp:
         if index is None:
             return f"The {name} index was missing or damaged"
-        if index.stamp != stamp or len(index) != library.chunk_count():
+        if index.stamp != stamp or len(index) != library.chunk_count("fine" if name == _FINE_NAME else "passage"):
             return f"The {name} index did not match the library"
         return ""
 
@@ -267,16 +298,18 @@ def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
     return index is not None and index.stamp.epoch == stamp.epoch and index.stamp.generation > stamp.generation
 
 
-def _update_vectors(stamp: Stamp, library: Library, index: VectorIndex | None, folder: Path | None) -> VectorIndex:
-    """The vector index updated to this stamp, or rebuilt if that is impossible; saved if a folder is given."""
+def _update_vectors(
+    stamp: Stamp, library: Library, grain: Grain, index: VectorIndex | None, folder: Path | None = None
+) -> VectorIndex:
+    """A vector index updated to this stamp, or rebuilt if that is impossible; saved if a folder is given."""
     if index is not None and _can_update(index.stamp, stamp):
         since = index.stamp.generation
         with suppress(IndexDamaged):
-            index.update(library.chunk_ids(since), library.removed(since), stamp, folder)
-            if len(index) == library.chunk_count():  # else the old index had a different history
+            index.update(library.chunk_ids(since, grain), library.removed(since), stamp, folder)
+            if len(index) == library.chunk_count(grain):  # else the old index had a different history
                 return index
     index = _empty_vector_index(stamp, library)
-    index.update(library.chunk_ids(), (), stamp, folder)
+    index.update(library.chunk_ids(grain=grain), (), stamp, folder)
     return index
 
 

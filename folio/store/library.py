@@ -18,13 +18,14 @@ import numpy as np
 from folio.citation_label import CitationStyle
 from folio.errors import IndexDamaged
 from folio.paper_metadata import NO_METADATA, Metadata, Source
-from folio.store import citation_labels, metadata_layers, paper_rows, rows
+from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, rows
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
 from folio.store.digests import pack_vector, text_crc, text_hash
+from folio.store.fine_passages import ONLY
 from folio.store.library_check import LibraryCheck
 from folio.store.rows import Passage, Stamp
-from folio.types import Chunk, Failure, NewPaper, Paper, SourceFile, Vectors
+from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
 _PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
@@ -128,14 +129,32 @@ class Library:
             raise self.database.damaged(f"passage {chunk.id} is not the text that was stored")
         return chunk, text
 
-    def chunk_ids(self, since: int = -1) -> set[int]:
+    @property
+    def is_dual(self) -> bool:
+        """Whether it was made with fine passages (INDEX=dual)."""
+        return self.fingerprint().get("index") == "dual"
+
+    def chunk_ids(self, since: int = -1, grain: Grain = "passage") -> set[int]:
         """The ids of the chunks added after a generation."""
-        return set(self._read(rows.number, "SELECT id FROM chunks WHERE generation > :since", since=since))
+        sql = f"SELECT id FROM chunks WHERE generation > :since AND {ONLY[grain]}"
+        return set(self._read(rows.number, sql, since=since))
 
     def chunk_ids_of(self, papers: Iterable[str]) -> list[int]:
-        """The ids of these papers' chunks."""
-        sql = "SELECT id FROM chunks WHERE paper = :paper"
+        """The ids of these papers' passages."""
+        sql = f"SELECT id FROM chunks WHERE paper = :paper AND {ONLY['passage']}"
         return [chunk for paper in papers for chunk in self._read(rows.number, sql, paper=paper)]
+
+    def fine_ids_in(self, passages: Sequence[int]) -> list[int]:
+        """The ids of the fine passages in these passages."""
+        return fine_passages.ids_in(self.database, passages)
+
+    def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
+        """The fine passages in each of these passages, in the order of the text; unknown ids are skipped.
+
+        Their text is neither read nor checked. Raises StoreDamaged if one does not lie in its passage.
+        """
+        with self.database.snapshot():
+            return fine_passages.read_in(self.database, self.chunks(passages))
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
@@ -168,16 +187,16 @@ class Library:
         """How many papers were read by a version that knew no sections."""
         return int(self._query("SELECT count(*) FROM paper_digests WHERE sections IS NULL")[0][0])
 
-    def chunk_count(self) -> int:
-        (count,) = self._read(int, "SELECT value FROM meta WHERE key = 'chunks'") or [-1]
-        return count
-
-    def _add_to_chunk_count(self, change: int) -> None:
-        self._execute("UPDATE meta SET value = value + :change WHERE key = 'chunks'", change=change)
+    def chunk_count(self, grain: Grain = "passage") -> int:
+        return fine_passages.recorded_count(self.database, grain)
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
-        """Every chunk's id and vector, shape (n, dimension), in batches."""
-        last, sql = -1, "SELECT chunk, data FROM vectors WHERE chunk > :last ORDER BY chunk LIMIT :batch"
+        """Every passage's id and vector, shape (n, dimension), in batches."""
+        last = -1
+        sql = (
+            f"SELECT chunk, data FROM vectors JOIN chunks ON id = chunk WHERE chunk > :last AND {ONLY['passage']}"
+            " ORDER BY chunk LIMIT :batch"
+        )
         while found := self._read(rows.vector, sql, last=last, batch=batch):
             ids = [chunk for chunk, _ in found]
             if any(first >= second for first, second in pairwise([last, *ids])):
@@ -207,13 +226,13 @@ class Library:
         return np.frombuffer(b"".join(numbers), dtype="<f4").astype(np.float32, copy=False).reshape(len(numbers), -1)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
-        """The chunks added after a generation, with their text."""
+        """The passages added after a generation, with their text; no fine ones."""
         papers = "SELECT id FROM papers INDEXED BY papers_generation WHERE generation > :since ORDER BY id"
         for id in self._read(rows.string, papers, since=since):
             yield from self._passages_of(id)
 
     def _passages_of(self, paper: str) -> list[Passage]:
-        sql = f"{rows.SELECT_CHUNKS} WHERE paper = :paper ORDER BY start"
+        sql = f"{rows.SELECT_CHUNKS} WHERE paper = :paper AND {ONLY['passage']} ORDER BY start"
         with self.database.snapshot():
             chunks = [self._checked(*found) for found in self._read(rows.chunk, sql, paper=paper)]
             about = self.papers_by_id([paper])
@@ -230,7 +249,8 @@ class Library:
     def add(self, paper: NewPaper, file: SourceFile, chunk_ids: Sequence[int], vectors: Vectors) -> None:
         """Add a paper under this file's path, replacing what the path held before, in one transaction.
 
-        `vectors` has shape (len(paper.spans), dimension), rows of unit length, in the order of the spans.
+        `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
+        order of these spans.
         """
         with self._writing() as generation:
             released = self._release([file.path])
@@ -239,13 +259,7 @@ class Library:
             self._drop_orphans(released, generation)
             paper_rows.insert(self.database, paper, generation)
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
-            hashes = [text_hash(paper.text[start:end]) for start, end in paper.spans]
-            made = [
-                {"id": id, "paper": paper.id, "start": start, "end": end, "text_hash": digest, "generation": generation}
-                for id, (start, end), digest in zip(chunk_ids, paper.spans, hashes, strict=True)
-            ]
-            columns = ":id, :paper, :start, :end, :text_hash, :generation"
-            self.database.execute_many(f"INSERT INTO chunks VALUES ({columns})", made)
+            hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, generation)
             self.database.execute_many(
                 "INSERT INTO vectors VALUES (:chunk, :data)",
                 [
@@ -253,7 +267,7 @@ class Library:
                     for chunk, vector in zip(chunk_ids, vectors, strict=True)
                 ],
             )
-            self._add_to_chunk_count(len(hashes))
+            fine_passages.change_counts(self.database, paper.id, 1)
             done = [{"text_hash": digest} for digest in hashes]
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
 
@@ -304,8 +318,7 @@ class Library:
             if not self._query("SELECT 1 FROM files WHERE paper = :paper", paper=paper):
                 sql = "INSERT INTO removed SELECT id, :generation FROM chunks WHERE paper = :paper"
                 self._execute(sql, generation=generation, paper=paper)
-                chunks = self._query("SELECT count(*) FROM chunks WHERE paper = :paper", paper=paper)[0][0]
-                self._add_to_chunk_count(-chunks)
+                fine_passages.change_counts(self.database, paper, -1)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
                 self._execute("DELETE FROM metadata WHERE paper = :paper AND source = 'pdf'", paper=paper)
 

@@ -18,8 +18,17 @@ _COUNTS = (
     ("SELECT count(*) FROM papers WHERE id NOT IN (SELECT paper FROM files)", "{} papers have no file."),
     ("SELECT count(*) FROM papers WHERE id NOT IN (SELECT paper FROM paper_digests)", "{} papers have no digest."),
     (
-        "SELECT abs(count(*) - (SELECT value FROM meta WHERE key = 'chunks')) FROM chunks",
+        "SELECT abs(count(*) - (SELECT value FROM meta WHERE key = 'chunks')) FROM chunks WHERE parent IS NULL",
         "The number of passages differs from the recorded count.",
+    ),
+    (
+        "SELECT abs(count(*) - (SELECT value FROM meta WHERE key = 'fine')) FROM chunks WHERE parent IS NOT NULL",
+        "The number of fine passages differs from the recorded count.",
+    ),
+    (
+        "SELECT count(*) FROM chunks f JOIN chunks p ON p.id = f.parent WHERE p.parent IS NOT NULL"
+        ' OR f.paper != p.paper OR f.start < p.start OR f."end" > p."end"',
+        "{} fine passages lie outside their passage.",
     ),
 )
 # What a rebuild cannot make again, and how it is read

@@ -134,6 +134,15 @@ CREATE INDEX metadata_family
 CREATE INDEX metadata_title
     ON metadata(CASE WHEN json_valid(fields) THEN substr(json_extract(fields, '$.title.value'), 1, 20) END);
 """,
+    """
+-- A fine passage lies in a passage, its parent.
+ALTER TABLE chunks ADD COLUMN parent INTEGER REFERENCES chunks(id) ON DELETE CASCADE;
+CREATE INDEX chunks_parent ON chunks(parent) WHERE parent IS NOT NULL;
+ALTER TABLE chunks ADD COLUMN digest BLOB;
+UPDATE chunks SET digest = row_digest('chunks', id, paper, start, "end", hex(text_hash), parent);
+-- The number of fine passages. That of the others is in the row chunks.
+INSERT INTO meta VALUES ('fine', '0');
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 
 from folio.store import metadata_layers, rows
 from folio.store.database import Database
-from folio.store.digests import row_digest, text_crc
+from folio.store.digests import row_digest, text_crc, text_hash
 from folio.types import NewPaper
 
 # Columns of papers that the table metadata has taken over
@@ -48,3 +49,25 @@ def insert(database: Database, paper: NewPaper, generation: int) -> None:
         "INSERT INTO sections VALUES (:paper, :start, :end, :level, :number, :title, :kind)",
         [{"paper": paper.id, **asdict(section)} for section in paper.sections],
     )
+
+
+def insert_chunks(database: Database, paper: NewPaper, ids: Sequence[int], generation: int) -> list[bytes]:
+    """Insert a paper's chunks, passages first; returns the hashes of their texts. ids: in the order of chunk_spans."""
+    hashes = [text_hash(paper.text[start:end]) for start, end in paper.chunk_spans]
+    database.execute_many(
+        "INSERT INTO chunks VALUES (:id, :paper, :start, :end, :text_hash, :generation, :parent,"
+        " row_digest('chunks', :id, :paper, :start, :end, hex(:text_hash), :parent))",
+        [
+            {
+                "id": id,
+                "paper": paper.id,
+                "start": start,
+                "end": end,
+                "text_hash": written,
+                "generation": generation,
+                "parent": None if parent is None else ids[parent],
+            }
+            for id, (start, end), written, parent in zip(ids, paper.chunk_spans, hashes, paper.parents, strict=True)
+        ],
+    )
+    return hashes

@@ -75,14 +75,14 @@ def string(value: object) -> str:
 # Everything shown about papers
 SELECT_PAPERS = """
     SELECT id, title, authors, year, starts, labels, length, problems, arxiv, added, d.text, d.about,
-        (SELECT count(*) FROM chunks WHERE paper = p.id), d.sections,
+        (SELECT count(*) FROM chunks WHERE paper = p.id AND parent IS NULL), d.sections,
         (SELECT json_group_array(json_array(start, "end", level, number, title, kind)) FROM sections s
             WHERE s.paper = p.id),
         (SELECT json_group_array(json_array(source, fields, updated, hex(digest))) FROM metadata m
             WHERE m.paper = p.id), f.path, f.name, f.paper, f.digest
     FROM papers p INDEXED BY papers_about LEFT JOIN paper_digests d ON d.paper = p.id
     LEFT JOIN files f ON f.rowid = (SELECT rowid FROM files WHERE paper = p.id ORDER BY name LIMIT 1)"""
-SELECT_CHUNKS = 'SELECT id, paper, start, "end", text_hash FROM chunks'
+SELECT_CHUNKS = 'SELECT id, paper, start, "end", text_hash, parent, digest FROM chunks'
 
 
 def paper(*row: Any) -> Paper:
@@ -196,10 +196,13 @@ def failure(path: str, name: str, sha256: str, happened: str, remedy: str, diges
     return Failure(SourceFile(path, name, sha256), happened, remedy)
 
 
-def chunk(id: object, paper: object, start: object, end: object, text_hash: object) -> tuple[Chunk, bytes]:
+def chunk(*row: Any) -> tuple[Chunk, bytes]:
     """From SELECT_CHUNKS: a chunk and the hash of its text."""
-    found = Chunk(number(id), string(paper), number(start), number(end))
-    return found, typed(bytes, text_hash, "the record of a chunk")
+    id, paper, start, end, text_hash, parent, digest = row
+    what = "the record of a chunk"
+    written = typed(bytes, text_hash, what)
+    require_digest(digest, "chunks", id, paper, start, end, written.hex().upper(), parent, what=what)
+    return Chunk(number(id), string(paper), number(start), number(end), parent), written
 
 
 def vector(id: object, blob: object) -> tuple[int, bytes]:

@@ -2,7 +2,8 @@
 
     python -m tests.helpers.kill_child JOB
 
-JOB is a JSON file: `papers`, a folder; `embedder`, a name; `prune` and `rebuild`, as of ingest.py; `runs`, a list of
+JOB is a JSON file: `papers`, a folder; `embedder`, a name; `settings`, of the app; `prune` and `rebuild`, as of
+ingest.py; `runs`, a list of
 [folder, step], where the folder holds a store. Each run is a process of its own, forked when everything is imported. It
 sends itself SIGKILL just before its write step of that number; step 0 is never reached, and the steps are then listed
 in FOLDER/steps.json.
@@ -102,7 +103,7 @@ class Steps:
 
 def _app(job: dict[str, Any], folder: Path) -> HashingApp:
     embedder = HashingEmbedder(name=job["embedder"], log=folder / "embedded.log")
-    return hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]))
+    return hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]), **job["settings"])
 
 
 def _read_all(app: HashingApp) -> None:

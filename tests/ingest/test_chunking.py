@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from folio.ingest.chunking import SHORT, chunk_id, split
+from folio.ingest.chunking import SHORT, chunk_id, fine_spans, split
 from folio.sections import Kind, PaperSection, SectionMap
 from folio.store.rows import require_tree
 from folio.types import PageMap
@@ -252,3 +252,29 @@ def test_short_sections_of_one_kind_are_joined_and_a_bare_heading_stays_with_wha
     ]
     pieces = [apart[start:end] for start, end in split(apart, 1500, 0, tree)]
     assert [piece.split("\n")[0] for piece in pieces] == ["1 One", "2 Two"]
+
+
+@given(_papers(), st.integers(20, 400), st.integers(1, 60))
+def test_fine_spans_cover_their_passage_and_stay_in_it(
+    paper: tuple[str, tuple[PaperSection, ...]], size: int, fine_size: int
+) -> None:
+    text, sections = paper
+    spans = split(text, size, 0, sections)
+    found = fine_spans(text, spans, fine_size)
+    assert len(found) == len(spans)
+    for (start, end), fine in zip(spans, found, strict=True):
+        assert all(start <= first < last <= end and last - first <= fine_size for first, last in fine)
+        assert all(not text[first].isspace() and not text[last - 1].isspace() for first, last in fine)
+        assert all(one[1] <= other[0] for one, other in pairwise(fine))
+        covered = {at for first, last in fine for at in range(first, last)}
+        assert all(text[at].isspace() or at in covered for at in range(start, end))
+
+
+def test_fine_spans_hold_as_many_sentences_as_fit() -> None:
+    text = "Otters float. They hold hands.\nKelp holds them, e.g. at night. " + "Ice " * 20 + "melts."
+    (fine,) = fine_spans(text, [(0, len(text))], 45)
+    assert [text[start:end] for start, end in fine[:2]] == [
+        "Otters float. They hold hands.",
+        "Kelp holds them, e.g. at night.",
+    ]
+    assert text[slice(*fine[-1])].endswith("melts.")

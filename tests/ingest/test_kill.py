@@ -44,6 +44,16 @@ class Scenario:
     prune: bool = False
     rebuild: bool = False
     embedder: str = "hashing"
+    before: str = "single"  # INDEX, of the store at first
+    index: str = "single"  # and of the command
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return index_settings(self.index)
+
+
+def index_settings(index: str) -> dict[str, Any]:
+    return {"INDEX": index, "COARSE_SIZE": 200, "FINE_SIZE": 60}
 
 
 def _replace(papers: Path) -> None:
@@ -61,6 +71,11 @@ SCENARIOS = {
     "replacement": Scenario(_replace),
     "prune": Scenario(_remove, prune=True),
     "rebuild": Scenario(_replace, rebuild=True, embedder="other"),
+    "ingest, dual": Scenario(lambda papers: None, filled=False, index="dual"),
+    "replacement, dual": Scenario(_replace, before="dual", index="dual"),
+    "prune, dual": Scenario(_remove, prune=True, before="dual", index="dual"),
+    "rebuild, single to dual": Scenario(_replace, rebuild=True, embedder="other", index="dual"),
+    "rebuild, dual to single": Scenario(_replace, rebuild=True, embedder="other", before="dual"),
 }
 
 
@@ -77,12 +92,16 @@ def _state(app: HashingApp) -> State:
         return {}
     with library.reading():
         papers = {paper.id: paper for paper in library.papers()}
-        vectors = {i: tuple(row) for ids, rows in library.vectors() for i, row in zip(ids, rows.tolist(), strict=True)}
         found: State = {}
         for file in library.files():
             paper = papers[file.sha256]
-            chunks = library.chunks(library.chunk_ids_of([paper.id])).values()
-            spans = sorted((chunk.start, chunk.end, chunk.id, vectors[chunk.id]) for chunk in chunks)
+            ids = library.chunk_ids_of([paper.id])
+            chunks = [*library.chunks(ids).values(), *(one for fine in library.fine_in(ids).values() for one in fine)]
+            vectors = library.vectors_of([chunk.id for chunk in chunks]).tolist()
+            spans = sorted(
+                (chunk.start, chunk.end, chunk.id, chunk.parent or 0, tuple(vector))
+                for chunk, vector in zip(chunks, vectors, strict=True)
+            )
             text = library.text(paper.id, 0, paper.length)
             about = (paper.pages, paper.sections)
             found[file.name] = (file, paper.title, about, paper.problems, text, paper.chunks, *spans)
@@ -117,6 +136,7 @@ def _kill_at(scenario: Scenario, papers: Path, job: Path, runs: list[tuple[Path,
             {
                 "papers": str(papers),
                 "embedder": scenario.embedder,
+                "settings": scenario.settings,
                 "prune": scenario.prune,
                 "rebuild": scenario.rebuild,
                 "runs": [(str(folder), step) for folder, step in runs],
@@ -134,8 +154,9 @@ def _kill_at(scenario: Scenario, papers: Path, job: Path, runs: list[tuple[Path,
     return [int(line) for line in done.stdout.split()]
 
 
-def _app(folder: Path, papers: Path, name: str = "hashing", notices: list[str] | None = None) -> HashingApp:
-    app = hashing_app(folder, HashingEmbedder(name=name, log=folder / "embedded.log"), PAPERS_DIR=papers)
+def _app(folder: Path, papers: Path, index: str, name: str = "hashing", notices: list[str] | None = None) -> HashingApp:
+    embedder = HashingEmbedder(name=name, log=folder / "embedded.log")
+    app = hashing_app(folder, embedder, PAPERS_DIR=papers, **index_settings(index))
     return app if notices is None else HashingApp(app.settings, notices.append, app.hashing)
 
 
@@ -147,15 +168,16 @@ def test_a_kill_at_a_write_step_loses_nothing(name: str, tmp_path: Path) -> None
         make_pdf(papers / f"{subject}.pdf", subject, headings=("1 Introduction", "2 Methods"))
     start.mkdir()
     if scenario.filled:
-        _app(start, papers).run()
+        _app(start, papers, scenario.before).run()
         (start / "embedded.log").unlink()
-    before = _state(_app(start, papers))
+    before = _state(_app(start, papers, scenario.before))
     scenario.change(papers)
 
     undisturbed = shutil.copytree(start, tmp_path / "undisturbed")
     assert _kill_at(scenario, papers, tmp_path / "job", [(undisturbed, 0)]) == [0]
     steps = json.loads((undisturbed / "steps.json").read_text())
-    after, record = _state(_app(undisturbed, papers)), _record(_app(undisturbed, papers))
+    after = _state(_app(undisturbed, papers, scenario.index))
+    record = _record(_app(undisturbed, papers, scenario.index))
     assert before != after
     assert "Methods" in str({**before, **after}["sponges.pdf"][2])
     once = set(_log(undisturbed))
@@ -188,7 +210,7 @@ def _assert_nothing_lost(
     record: list[dict[str, object]], once: set[str],
 ) -> None:  # fmt: skip
     first_log, notices = _log(folder), list[str]()
-    state = _state(_app(folder, papers))
+    state = _state(_app(folder, papers, scenario.index))
     is_new = state == after
     if scenario.rebuild:
         assert state in (before, after)
@@ -198,18 +220,18 @@ def _assert_nothing_lost(
 
     remembered = set[str]()
     made_with = scenario.embedder if is_new else "hashing"
-    app = _app(folder, papers, made_with, notices)
+    app = _app(folder, papers, scenario.index if is_new else scenario.before, made_with, notices)
     if app.library_path.exists() and (state or before):
         _assert_searchable(app, state)
         assert len(notices) <= 1
         remembered = _remembered(app, after)
 
-    again = _app(folder, papers, scenario.embedder)
+    again = _app(folder, papers, scenario.index, scenario.embedder)
     again.run(prune=scenario.prune, rebuild=scenario.rebuild and not is_new)
     assert _state(again) == after
     assert again.verify() == []
     assert _record(again) == record
-    _assert_tidy(folder, rebuilt=scenario.rebuild and is_new)
+    _assert_tidy(folder, rebuilt=scenario.rebuild and is_new, dual=scenario.index == "dual")
 
     # Only the two batches that the first run had not yet saved are embedded again.
     second_log = _log(folder)[len(first_log) :]
@@ -226,6 +248,7 @@ def _assert_searchable(app: HashingApp, state: State) -> None:
         indexes = app.open_indexes(library)
         assert indexes.stamp == stamp
         assert indexes.vectors.ids() == indexes.lexical.ids() == library.chunk_ids()
+        assert (indexes.fine.ids() if indexes.fine else set()) == library.chunk_ids(grain="fine")
     if state:
         retriever = app.retriever(library)
         for file in state:
@@ -245,16 +268,17 @@ def _remembered(app: HashingApp, after: State) -> set[str]:
     return found
 
 
-def _assert_tidy(folder: Path, rebuilt: bool) -> None:
+def _assert_tidy(folder: Path, rebuilt: bool, dual: bool) -> None:
     """No partial file and no file of an earlier state is left."""
     store = folder / "store"
     names = sorted(path.name for path in store.iterdir() if not path.name.endswith(("-wal", "-shm")))
     left = [name for name in names if not re.fullmatch(r"vectors-[0-9a-f]{8}-\d+\.faiss", name)]
     if rebuilt:  # a rebuild killed after the swap leaves its copy to the next one
         left = [name for name in left if name != "rebuild.sqlite"]
-    assert left == ["lexical", "library.sqlite", "vectors.json", "writer.lock"]
-    listed = [segment["file"] for segment in json.loads((store / "vectors.json").read_text())["segments"]]
-    assert [name for name in names if name.endswith(".faiss")] == sorted(listed)
+    assert left == [*(["fine"] if dual else []), "lexical", "library.sqlite", "vectors.json", "writer.lock"]
+    for place in (store, store / "fine") if dual else (store,):
+        listed = [segment["file"] for segment in json.loads((place / "vectors.json").read_text())["segments"]]
+        assert [path.name for path in sorted(place.glob("*.faiss"))] == sorted(listed)
     assert not [path.name for path in folder.rglob("*.new")]
     assert not [path.name for path in folder.rglob(".tmp*")]
 

@@ -1,4 +1,4 @@
-"""Searching a store: both indexes and extra candidates, fused and reranked."""
+"""Searching a store: its indexes and extra candidates, fused and reranked; of passages alone, and with fine ones."""
 
 from __future__ import annotations
 
@@ -64,11 +64,12 @@ class PrefersWord:
         return [1.0 if self.word in hit.text else 0.5 for hit in hits]
 
 
-@pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+@pytest.fixture(params=["single", "dual"])
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> HashingApp:
     """Six papers of one passage each."""
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    app = hashing_app(tmp_path, CHUNK_SIZE=400, CHUNK_OVERLAP=0)
+    sizes = {"CHUNK_SIZE": 400, "CHUNK_OVERLAP": 0, "COARSE_SIZE": 400, "FINE_SIZE": 50}
+    app = hashing_app(tmp_path, INDEX=request.param, **sizes)
     for name, text in PASSAGES.items():
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
     app.run()
@@ -80,7 +81,7 @@ def make(app: HashingApp) -> Iterator[Make]:
     library = app.open_library()
 
     def retriever(reranker: Reranker | None = None, candidates: int = 1) -> Retriever:
-        fusion = FusionSettings(0.7, 0.3, candidates)
+        fusion = FusionSettings(0.7, 0.3, candidates, candidates)
         return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, fusion)
 
     yield retriever

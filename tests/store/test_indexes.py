@@ -447,7 +447,7 @@ def _short_vector(filled: Store) -> None:
         (lambda made: DAMAGE["vectors missing"][0](made.folder), "The vector index cannot be read"),
         (lambda made: made.add("trees", LATER), "The vector index is not up to date with the library."),
         (lambda made: made.add("trees", LATER), "The BM25 index is not up to date with the library."),
-        (_other_vectors, "1 vectors in the index differ from the library's."),
+        (_other_vectors, "1 vectors in the vector index differ from the library's."),
         (_other_chunk, "The vector index and the library hold different passages."),
         (lambda made: DAMAGE["vectors wide"][0](made.folder), "differ in dimension"),
         (lambda made: DAMAGE["BM25 missing"][0](made.folder), "The BM25 index cannot be read"),

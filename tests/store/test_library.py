@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreMismatch, StoreMissing, StoreRefused
-from folio.ingest.chunking import chunk_id
+from folio.ingest.chunking import chunk_id, chunk_ids
 from folio.paper_metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
 from folio.sections import PaperSection, SectionMap
 from folio.store import database
@@ -424,12 +424,77 @@ def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Librar
         one.close()
 
 
+def _dual(letter: str) -> NewPaper:
+    """A paper of three passages, the last of which holds two fine ones, the others one each."""
+    (start, end), middle = SPANS[-1], SPANS[-1][0] + 5
+    fine = (*((span,) for span in SPANS[:-1]), ((start, middle), (middle, end)))
+    return replace(_paper(letter), fine_spans=fine)
+
+
+def _add_dual(library: Library, name: str, letter: str) -> NewPaper:
+    paper = _dual(letter)
+    texts = [paper.text[start:end] for start, end in paper.chunk_spans]
+    numbers = np.stack([np.frombuffer(text_hash(text), dtype=np.uint8) for text in texts])[:, :4] + np.float32(1)
+    vectors = np.asarray(numbers / np.linalg.norm(numbers, axis=1, keepdims=True), dtype=np.float32)
+    library.add(paper, _file(name, letter), chunk_ids(paper), vectors)
+    return paper
+
+
+def test_fine_passages_are_kept_with_their_parents_and_counted_apart(library: Library) -> None:
+    paper = _add_dual(library, "a.pdf", "a")
+    ids = chunk_ids(paper)
+    assert (library.chunk_count(), library.chunk_count("fine")) == (3, 4)
+    assert (library.chunk_ids(), library.chunk_ids(grain="fine")) == (set(ids[:3]), set(ids[3:]))
+    assert library.chunk_ids_of([paper.id]) == sorted(ids[:3])
+    assert [chunk.parent for chunk in library.chunks(ids).values()] == [None] * 3 + [ids[0], ids[1], ids[2], ids[2]]
+    inside = library.fine_in(ids[:3])
+    assert [[chunk.id for chunk in inside[id]] for id in ids[:3]] == [[ids[3]], [ids[4]], [ids[5], ids[6]]]
+    assert sorted(library.fine_ids_in([ids[0], ids[2]])) == sorted([ids[3], ids[5], ids[6]])
+    assert [passage.id for passage in library.passages()] == ids[:3]
+    assert [found for found, _ in library.vectors()] == [sorted(ids[:3])]
+    assert len(library.vectors_of(ids)) == 7
+    assert library.papers()[0].chunks == 3
+    # The text of the first two is that of their fine passages: it has one vector for both.
+    assert len(library.recall([text_hash(TEXT[start:end]) for start, end in paper.chunk_spans])) == 5
+    assert library.check() == []
+    library.drop("/papers/a.pdf")
+    assert (library.chunk_count(), library.chunk_count("fine")) == (0, 0)
+    assert set(library.removed(0)) == set(ids)
+    assert library.check() == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE chunks SET parent = NULL WHERE start = 0", "the record of a chunk has changed"),
+        ("DELETE FROM chunks WHERE parent = (SELECT max(parent) FROM chunks)", "number of fine passages differs"),
+        ("UPDATE chunks SET parent = 17 WHERE parent IS NOT NULL", "refers to a missing row"),
+        (
+            "UPDATE chunks SET parent = (SELECT id FROM chunks WHERE parent IS NULL AND start = 0)"
+            " WHERE parent IS NOT NULL AND start > 0",
+            "3 fine passages lie outside their passage",
+        ),
+        ("UPDATE meta SET value = 5 WHERE key = 'fine'", "number of fine passages differs"),
+    ],
+)
+def test_a_check_finds_tampering_with_fine_passages(library: Library, path: Path, statement: str, fault: str) -> None:
+    paper = _add_dual(library, "a.pdf", "a")
+    assert library.check() == []
+    with sqlite3.connect(path) as tamper:  # foreign keys are off here
+        tamper.execute(statement)
+    tamper.close()
+    assert any(fault in problem for problem in library.check())
+    if statement.startswith("UPDATE chunks"):
+        with pytest.raises(StoreDamaged):
+            library.chunks(chunk_ids(paper))
+
+
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
         ("UPDATE papers SET text = replace(text, 'second', 'sekond')", "does not match the text it was made from"),
         ("UPDATE papers SET text = text || '.'", "does not have its recorded length"),
-        ("UPDATE chunks SET start = start + 1 WHERE start = 10", "does not match the text it was made from"),
+        ("UPDATE chunks SET start = start + 1 WHERE start = 10", "the record of a chunk has changed"),
         ("UPDATE vectors SET data = x'0000803f'", "do not have 4 numbers"),
         ("UPDATE vectors SET data = x'00000000'", "is not of unit length"),
         ("UPDATE vectors SET data = x'0000c07f'", "is not of unit length"),
