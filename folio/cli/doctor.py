@@ -152,7 +152,7 @@ def _store(app: App) -> Iterator[Row]:
 
 def _opened(app: App, library: Library) -> Iterator[Row]:
     counts = library.counts()
-    papers, chunks, failed = counts["papers"], counts["chunks"], counts["failures"]
+    papers, chunks, failed = counts["papers"], library.chunk_count(), counts["failures"]
     found = f"{papers:,} paper{'s' * (papers != 1)}, {chunks:,} passages in {app.store_folder}"
     yield Row("index", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
     if failed:

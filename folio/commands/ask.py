@@ -283,7 +283,7 @@ def _stats(app: App, library: Library, *, as_json: bool) -> int:
     kept, asked = library.counts(), app.query_log(library).counts()
     stats = StatsJson(
         papers=kept["papers"],
-        chunks=kept["chunks"],
+        chunks=library.chunk_count(),
         bytes=indexes.size(app.store_folder),
         questions=asked.questions,
         refused=asked.refused,

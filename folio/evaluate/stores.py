@@ -91,7 +91,8 @@ def _about(library: Library, folder: Path) -> dict[str, str]:
     return {
         "store": str(folder),
         "papers": str(counts["papers"]),
-        "chunks": str(counts["chunks"]),
+        "chunks": str(library.chunk_count()),
+        "fine passages": str(library.chunk_count("fine")),
         **library.fingerprint(),
     }
 

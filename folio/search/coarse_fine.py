@@ -27,7 +27,7 @@ Scored = list[tuple[int, float]]
 # Stage -> the passages that it found, best first
 Found = dict[str, tuple[int, ...]]
 
-COARSE_WEIGHT = 0.5
+COARSE_WEIGHT = 0.6
 # Fine passages that a passage keeps
 HIGHLIGHTS = 3
 

@@ -180,7 +180,7 @@ class Library:
         return found[0]
 
     def counts(self) -> dict[str, int]:
-        """Table -> its number of rows."""
+        """Table -> its number of rows; `chunk_count` counts chunks by grain."""
         return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in _PAPER_TABLES}
 
     def papers_without_sections(self) -> int:

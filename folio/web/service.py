@@ -132,7 +132,7 @@ class Service:
             store = StoreJson(
                 folder=str(app.store_folder),
                 papers=counts["papers"],
-                chunks=counts["chunks"],
+                chunks=reader.library.chunk_count(),
                 bytes=indexes.size(app.store_folder),
                 generation=generation,
             )

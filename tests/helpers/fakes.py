@@ -224,17 +224,19 @@ def read_here(
             yield workers.Finished(item, error)
 
 
-_READ: dict[str, Any] = {}
+_READ: dict[tuple[str, str], Any] = {}
 
 
 def read_once(
     function: Callable[[SourceFile], ResultT], items: Iterable[SourceFile], **limits: float
 ) -> Iterator[workers.Finished[SourceFile, ResultT]]:
-    """read_here for the same papers ingested again and again: a file's paper is read once, and then kept."""
+    """read_here for the same papers ingested again and again: a file's paper is read once in each way, and then kept."""
+    how = str(getattr(function, "keywords", ""))
     for item in items:
-        if item.sha256 not in _READ:
-            (_READ[item.sha256],) = read_here(function, [item])
-        yield _READ[item.sha256]._replace(item=item)
+        key = how, item.sha256
+        if key not in _READ:
+            (_READ[key],) = read_here(function, [item])
+        yield _READ[key]._replace(item=item)
 
 
 def overwrite(path: Path, content: bytes) -> None:

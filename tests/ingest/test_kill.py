@@ -71,7 +71,7 @@ SCENARIOS = {
     "replacement": Scenario(_replace),
     "prune": Scenario(_remove, prune=True),
     "rebuild": Scenario(_replace, rebuild=True, embedder="other"),
-    "ingest, dual": Scenario(lambda papers: None, filled=False, index="dual"),
+    "ingest, dual": Scenario(lambda papers: None, filled=False, before="dual", index="dual"),
     "replacement, dual": Scenario(_replace, before="dual", index="dual"),
     "prune, dual": Scenario(_remove, prune=True, before="dual", index="dual"),
     "rebuild, single to dual": Scenario(_replace, rebuild=True, embedder="other", index="dual"),
@@ -323,7 +323,7 @@ def test_the_command_killed_while_it_embeds_loses_nothing(tmp_path: Path) -> Non
         assert sum(embedded.values()) <= sum(once.values()) + twice
         verify = _command(tmp_path / "killed", tmp_path, server, "--verify")
         assert verify.wait() == 0
-    _assert_tidy(tmp_path / "killed", rebuilt=False)
+    _assert_tidy(tmp_path / "killed", rebuilt=False, dual=False)
 
 
 def _ingest(folder: Path, root: Path, server: OllamaStandIn) -> subprocess.Popen[bytes]:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ class PrefersWord:
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> HashingApp:
     """Six papers of one passage each."""
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    sizes = {"CHUNK_SIZE": 400, "CHUNK_OVERLAP": 0, "COARSE_SIZE": 400, "FINE_SIZE": 50}
+    sizes: dict[str, Any] = {"CHUNK_SIZE": 400, "CHUNK_OVERLAP": 0, "COARSE_SIZE": 400, "FINE_SIZE": 50}
     app = hashing_app(tmp_path, INDEX=request.param, **sizes)
     for name, text in PASSAGES.items():
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
