@@ -230,8 +230,8 @@ _READ: dict[tuple[str, str], Any] = {}
 def read_once(
     function: Callable[[SourceFile], ResultT], items: Iterable[SourceFile], **limits: float
 ) -> Iterator[workers.Finished[SourceFile, ResultT]]:
-    """read_here for the same papers ingested again and again: a file's paper is read once in each way, and then kept."""
-    how = str(getattr(function, "keywords", ""))
+    """read_here for the same papers ingested again and again: a file is read once in each way, and then kept."""
+    how = str(getattr(function, "keywords", {}).get("reading"))
     for item in items:
         key = how, item.sha256
         if key not in _READ:
