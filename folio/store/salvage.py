@@ -66,7 +66,7 @@ def read(path: Path) -> Salvage:
                 case 11:
                     rows.query(rowid, *row[1:])
                     found.queries[rowid] = (rowid, *row[1:-1])
-                case 8:
+                case 8 if isinstance(row[4], str):  # else a row of chunks
                     conversation, place, asked, reply, memory, query = rows.turn(*row[1:])
                     found.turns.setdefault(conversation, {})[place] = _Turn(asked, reply, memory, query)
                 case 5 if str(row[2]).startswith("{"):

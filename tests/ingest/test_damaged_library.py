@@ -18,6 +18,7 @@ import pytest
 from folio import workers
 from folio.cli.doctor import examine
 from folio.errors import FolioError, StoreDamaged
+from folio.store import salvage
 from folio.store.conversations import Conversations
 from folio.store.database import set_aside
 from folio.store.query_log import LogEntry, QueryLog
@@ -116,6 +117,19 @@ class Desk:
         for _ in range(FLIPS):
             content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         overwrite(self.app.library_path, bytes(content))
+
+
+@pytest.mark.parametrize("index", ["single", "dual"])
+def test_nothing_of_a_sound_library_counts_as_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_once)
+    make_pdf(tmp_path / "papers" / "otters.pdf", "sponges")
+    app = hashing_app(tmp_path, INDEX=index, COARSE_SIZE=200, FINE_SIZE=60)
+    app.run()
+    found = salvage.read(app.library_path)
+    assert (found.questions_lost, found.turns_lost) == (0, 0)
+    assert [file.name for file in found.files.values()] == ["otters.pdf"]
 
 
 @pytest.fixture(autouse=True)
