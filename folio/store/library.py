@@ -149,10 +149,7 @@ class Library:
         return fine_passages.ids_in(self.database, passages)
 
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
-        """The fine passages in each of these passages, in the order of the text; unknown ids are skipped.
-
-        Their text is neither read nor checked. Raises StoreDamaged if one does not lie in its passage.
-        """
+        """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
         with self.database.snapshot():
             return fine_passages.read_in(self.database, self.chunks(passages))
 
@@ -259,14 +256,7 @@ class Library:
             self._drop_orphans(released, generation)
             paper_rows.insert(self.database, paper, generation)
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
-            hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, generation)
-            self.database.execute_many(
-                "INSERT INTO vectors VALUES (:chunk, :data)",
-                [
-                    {"chunk": chunk, "data": pack_vector(vector)}
-                    for chunk, vector in zip(chunk_ids, vectors, strict=True)
-                ],
-            )
+            hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
             fine_passages.change_counts(self.database, paper.id, 1)
             done = [{"text_hash": digest} for digest in hashes]
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from folio.store import metadata_layers, rows
 from folio.store.database import Database
-from folio.store.digests import row_digest, text_crc, text_hash
-from folio.types import NewPaper
+from folio.store.digests import pack_vector, row_digest, text_crc, text_hash
+from folio.types import NewPaper, Vectors
 
 # Columns of papers that the table metadata has taken over
 _IN_METADATA = {"title": "", "authors": "[]", "year": None}
@@ -51,8 +51,13 @@ def insert(database: Database, paper: NewPaper, generation: int) -> None:
     )
 
 
-def insert_chunks(database: Database, paper: NewPaper, ids: Sequence[int], generation: int) -> list[bytes]:
-    """Insert a paper's chunks, passages first; returns the hashes of their texts. ids: in the order of chunk_spans."""
+def insert_chunks(
+    database: Database, paper: NewPaper, ids: Sequence[int], vectors: Vectors, generation: int
+) -> list[bytes]:
+    """Insert a paper's chunks and their vectors, passages first; returns the hashes of their texts.
+
+    ids, vectors: in the order of chunk_spans.
+    """
     hashes = [text_hash(paper.text[start:end]) for start, end in paper.chunk_spans]
     database.execute_many(
         "INSERT INTO chunks VALUES (:id, :paper, :start, :end, :text_hash, :generation, :parent,"
@@ -69,5 +74,9 @@ def insert_chunks(database: Database, paper: NewPaper, ids: Sequence[int], gener
             }
             for id, (start, end), written, parent in zip(ids, paper.chunk_spans, hashes, paper.parents, strict=True)
         ],
+    )
+    database.execute_many(
+        "INSERT INTO vectors VALUES (:chunk, :data)",
+        [{"chunk": id, "data": pack_vector(vector)} for id, vector in zip(ids, vectors, strict=True)],
     )
     return hashes
