@@ -20,8 +20,8 @@ Edits = Mapping[str, Field[Any] | None]
 
 FIRST_YEAR = 1400  # before the printing press there are no papers
 LONGEST: Mapping[str, int] = {
-    "title": 1_000, "venue": 500, "doi": 300, "arxiv": 40, "abstract": 20_000, "kind": 40, "volume": 50, "issue": 50,
-    "pages": 50, "publisher": 300, "url": 2_000, "citation_key": 100,
+    "title": 1_000, "venue": 500, "doi": 300, "arxiv": 40, "abstract": 20_000, "kind": 40, "genre": 100, "volume": 50,
+    "issue": 50, "pages": 50, "publisher": 300, "url": 2_000, "citation_key": 100,
 }  # fmt: skip
 MOST_AUTHORS, LONGEST_PERSON = 5_000, 200  # a paper of CERN has some 3,000 authors
 MOST_TAGS, LONGEST_TAG = 100, 100

@@ -438,7 +438,7 @@ def test_papers_are_listed_with_their_details(client: TestClient) -> None:
     assert details.items() >= otters.items()
     assert details["labels"] == ["", ""]
     assert "On Sea Otters" in details["reference"]
-    assert "title = {{On Sea Otters}}" in details["bibtex"]
+    assert "% title not sure: On Sea Otters (from the PDF's metadata)" in details["bibtex"]
     refusal(client.get(f"/papers/{NOBODY}"), 404)
     refusal(client.get("/papers/..%2f..%2fetc%2fpasswd"), 404)
     refusal(client.get("/papers/otters.pdf"), 422)
