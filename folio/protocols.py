@@ -35,6 +35,10 @@ class Embedder(Protocol):
         """Shape (dimension,), of unit length. Raises ModelError."""
         ...
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), rows of unit length, in one call of the model. Raises ModelError."""
+        ...
+
 
 class TokenEmbedder(Embedder, Protocol):
     """An embedder that also gives the embedding of each token."""

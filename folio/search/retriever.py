@@ -15,13 +15,14 @@ from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough
 from folio.search.fusion import fuse
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
+from folio.search.readings import fuse_readings
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
 from folio.store.rows import Stamp
 from folio.text import tokenize
-from folio.types import Candidate, Hit, Paper
+from folio.types import Candidate, Hit, Paper, Vectors
 
 T = TypeVar("T")
 
@@ -90,6 +91,7 @@ class Retriever:
         also: Sequence[int] = (),
         *,
         sections: SectionFilter | None = None,
+        readings: Sequence[str] = (),
         rerank: bool = True,
         typed: str = "",
     ) -> SearchResult:
@@ -98,10 +100,12 @@ class Retriever:
         The best `candidates` (FusionSettings) of each index that may be found (candidate_filter.py) are fused
         (fusion.py) and then reranked.
 
-        also: chunk ids to add to the candidates, such as the evidence of earlier turns. rerank: False keeps the order
-        of the fused scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
+        also: chunk ids to add to the candidates, such as the evidence of earlier turns. readings: other readings of the
+        question, searched too (readings.py); the reranker reads `question`. rerank: False keeps the order of the fused
+        scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
         Raises ModelError and StoreDamaged.
         """
+        asked = tuple(dict.fromkeys((question, *readings)))
         clock = Stopwatch()
         reranker = self._reranker if rerank else None
         within = None if papers is None else frozenset(paper.id for paper in papers)
@@ -111,7 +115,7 @@ class Retriever:
             hidden = self._hidden(question) if within is None else frozenset[str]()
             candidates = CandidateFilter.of(self._library, question, sections, hidden)
             fused, ranked, added = self._on_indexes(
-                lambda indexes: self._candidates(indexes, (question, typed), top_k, within, also, candidates, clock)
+                lambda indexes: self._candidates(indexes, asked, typed, top_k, within, also, candidates, clock)
             )
             reads = reranker.reads if reranker else 0
             limit = len(fused) if reads is None else max(reads, top_k)
@@ -154,7 +158,8 @@ class Retriever:
     def _candidates(
         self,
         indexes: Indexes,
-        readings: tuple[str, str],
+        readings: Sequence[str],
+        typed: str,
         top_k: int,
         within: frozenset[str] | None,
         also: Sequence[int],
@@ -163,43 +168,39 @@ class Retriever:
     ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int]]:
         """Fused candidates, the ids in each stage's order, and the ids of `also` that may be searched.
 
-        readings: the question, and as it was typed, "" if it is the same.
+        The orders "dense" and "bm25" are of the first reading. typed: that one as it was typed, "" if it is the same.
 
         Raises IndexDamaged if an index fails, or names a chunk that the library does not have in these papers.
         """
         wanted = max(self._fusion.candidates, top_k)
         ids = None if within is None else self._library.chunk_ids_of(within)
-        question, typed = readings
-        lexical = deep_enough(
-            lambda depth: indexes.lexical.search(f"{question} {typed}", depth, within), wanted, candidates
-        )
+        texts = (f"{readings[0]} {typed}", *readings[1:])
+        lexical = [
+            deep_enough(lambda depth, text=text: indexes.lexical.search(text, depth, within), wanted, candidates)
+            for text in texts
+        ]
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
-        vector = self.embedder.embed_query(question)
-        if typed:
-            both = vector + self.embedder.embed_query(typed)
-            vector = both / max(float(np.linalg.norm(both)), 1e-6)
+        vectors = self._vectors(readings, typed)
         clock.lap("embed")
-        dense = deep_enough(lambda depth: indexes.vectors.search(vector, depth, ids), wanted, candidates)
-        if len(dense) < wanted < len(indexes.vectors) and ids is None:
-            # A large index reads only some of its vectors, but all of them if it is given ids.
-            dense = indexes.vectors.search(vector, wanted, sorted(candidates.allowed(indexes.vectors.ids())))
+        dense = [self._nearest(indexes, vector, wanted, ids, candidates) for vector in vectors]
         clock.lap("dense")
-        ranked = {"dense": _ids(dense), "bm25": _ids(lexical)}
+        ranked = {"dense": _ids(dense[0]), "bm25": _ids(lexical[0])}
         chunks = candidates.chunks
-        found = {*ranked["dense"], *ranked["bm25"]}
+        found = {chunk for scored in (*dense, *lexical) for chunk, _ in scored}
         if not found <= chunks.keys():
             raise IndexDamaged("an index names a chunk that is not in the library")
         if within is not None and any(chunks[chunk].paper_id not in within for chunk in found):
             raise IndexDamaged("an index names a chunk of another paper")
-        # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
-        in_dense = {chunk for chunk, _ in dense}
-        others = [chunk for chunk, _ in lexical if chunk not in in_dense]
         known = candidates.allowed(also) & chunks.keys()
         added = {id for id in known if within is None or chunks[id].paper_id in within}
-        others += sorted(added.difference(in_dense, others))
-        dense += zip(others, indexes.vectors.cosines(others, vector), strict=True)
-        fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
+        rankings = []
+        for vector, near, words in zip(vectors, dense, lexical, strict=True):
+            # Passages that BM25 or another reading found get their cosine too; without it they would rank too low.
+            others = sorted((found | added).difference(chunk for chunk, _ in near))
+            near += zip(others, indexes.vectors.cosines(others, vector), strict=True)
+            rankings.append(fuse(near, words, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical))
+        fused = fuse_readings(rankings)
         ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
         return fused, ranked, added
 
@@ -208,6 +209,24 @@ class Retriever:
         if names_sample(question) or len(self._library.chunk_ids_of([SAMPLE_ID])) == self._library.chunk_count():
             return frozenset()
         return frozenset([SAMPLE_ID])
+
+    def _vectors(self, readings: Sequence[str], typed: str) -> Sequence[Vectors]:
+        """A vector for each reading; the first is between the question and how it was typed, if that differs."""
+        if not typed:
+            return list(self.embedder.embed_queries(readings))
+        first, *others, as_typed = self.embedder.embed_queries([*readings, typed])
+        both = first + as_typed
+        return [both / max(float(np.linalg.norm(both)), 1e-6), *others]
+
+    def _nearest(
+        self, indexes: Indexes, vector: Vectors, wanted: int, ids: Sequence[int] | None, candidates: CandidateFilter
+    ) -> list[tuple[int, float]]:
+        """The nearest chunks that may be found, with their cosines."""
+        dense = deep_enough(lambda depth: indexes.vectors.search(vector, depth, ids), wanted, candidates)
+        if len(dense) < wanted < len(indexes.vectors) and ids is None:
+            # A large index reads only some of its vectors, but all of them if it is given ids.
+            return indexes.vectors.search(vector, wanted, sorted(candidates.allowed(indexes.vectors.ids())))
+        return dense
 
     def _on_indexes(self, work: Callable[[Indexes], T]) -> T:
         """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.

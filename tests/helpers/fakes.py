@@ -94,8 +94,12 @@ class HashingEmbedder:
         return np.stack([self._vector(text) for text in texts])
 
     def embed_query(self, text: str) -> Vectors:
-        self.queries.append(text)
-        return self._vector(text)
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        self.queries += texts
+        return np.stack([self._vector(text) for text in texts])
 
     def load_in_background(self) -> None:
         """There is nothing to load."""
