@@ -10,7 +10,7 @@ import pytest
 from folio.models.minilm import BuiltinEmbedder
 from folio.paper_metadata import simple_metadata
 from folio.protocols import Reranker
-from folio.search.builtin_reranker import LATE_INTERACTION_TOP_N, BuiltinReranker
+from folio.search.builtin_reranker import FUSED_WEIGHT, LATE_INTERACTION_TOP_N, BuiltinReranker
 from folio.search.retriever import reranked
 from folio.types import Hit, Tokens
 from tests.helpers.factories import even_weights, one_page_hits
@@ -82,9 +82,43 @@ def test_both_retrieval_scores_count() -> None:
     by_cosine = reranked(builtin(), "otters", close, even_weights("otters"))
     assert [hit.paper.file for hit in by_cosine] == [f"paper{n}.pdf" for n in (*range(4, 16), 3, 2, 1)]
     # First stage: the cosine by the largest, all terms in the passage, and all in one sentence
-    first = [0.3 * cosine / 15 + 0.2 + 0.1 for cosine in (3, 2, 1)]
-    behind = [21 / 23 * 0.99 * score / first[0] for score in first]
-    assert [hit.score for hit in by_cosine] == [pytest.approx(score) for score in [21 / 23] * 12 + behind]
+    # and the fused score, which is the same for all, with a weight from the best cosine's lead over the fifth
+    trust = FUSED_WEIGHT * ((15 - 11) / 15) ** 2
+    first = [0.3 * cosine / 15 + 0.2 + 0.1 + trust for cosine in (3, 2, 1)]
+    best = (21 / 23 + trust) / (1 + trust)
+    behind = [best * 0.99 * score / first[0] for score in first]
+    assert [hit.score for hit in by_cosine] == [pytest.approx(score) for score in [best] * 12 + behind]
+
+
+@pytest.mark.parametrize(
+    ("cosines", "first"),
+    [
+        # All passages are about alike: the one with the question's words
+        ((0.5, 0.49, 0.49, 0.48), "paper2.pdf"),
+        # The cosines tell them apart: the best by the fused score
+        ((0.6, 0.4, 0.3, 0.2), "paper1.pdf"),
+    ],
+)
+def test_the_fused_score_decides_where_cosines_tell_passages_apart(cosines: Sequence[float], first: str) -> None:
+    hits = [
+        replace(hit, dense=cosine, score=score)
+        for hit, cosine, score in zip(one_page_hits(*TEXTS), cosines, (1.0, 0.4, 0.3, 0.2), strict=True)
+    ]
+    order = reranked(builtin(), QUESTION, hits, even_weights(QUESTION))
+    assert order[0].paper.file == first
+    assert all(0 <= hit.score <= 1 for hit in order)
+
+
+def test_the_lead_is_over_the_fifth_cosine_and_counts_squared() -> None:
+    texts = ["Otters float.", *["The ice is thick."] * 5]
+    cosines = (0.2, 0.5, 0.5, 0.5, 0.4, 0.1)  # the fifth best is 0.2
+    hits = [replace(hit, dense=c, score=c) for hit, c in zip(one_page_hits(*texts), cosines, strict=True)]
+    scores = builtin().scores("otters", hits, even_weights("otters"))
+    trust = FUSED_WEIGHT * ((0.5 - 0.2) / 0.5) ** 2
+    assert scores[:2] == [
+        pytest.approx((21 / 23 + trust * 0.4) / (1 + trust), abs=1e-6),
+        pytest.approx(trust / (1 + trust), abs=1e-6),
+    ]
 
 
 def test_only_the_best_of_the_first_stage_are_scored_by_late_interaction() -> None:
