@@ -13,8 +13,8 @@ from folio.errors import UsageError
 from folio.evaluate.dataset_formats import (
     FORMAT,
     CorpusForm,
-    Form,
-    Words,
+    RewriteForm,
+    SpokenTurnForm,
     malformed,
     validated_entries,
 )
@@ -64,27 +64,6 @@ class Conversations:
     rewrites: tuple[Rewrite, ...]
 
 
-class _SpokenForm(Form):
-    speaker: Words
-    text: str
-
-
-class _TurnForm(Form):
-    id: Words
-    question: Words
-    history: list[_SpokenForm] = []
-    gold: list[Words] = []
-    answerability: str = ""
-    kind: str = ""
-
-
-class _RewriteForm(Form):
-    id: Words
-    question: Words
-    standalone: Words
-    history: list[str] = []
-
-
 def is_conversations(folder: Path) -> bool:
     """Whether a folder has this layout."""
     return (folder / TURNS).is_file()
@@ -100,7 +79,7 @@ def load(folder: Path) -> Conversations:
         _require_new(passages, text.id, folder / PASSAGES, line)
         passages[text.id] = Passage(text.id, (text.title or "").strip(), text.text)
     followups: dict[str, FollowUp] = {}
-    for line, turn in validated_entries(_TurnForm, folder / TURNS):
+    for line, turn in validated_entries(SpokenTurnForm, folder / TURNS):
         _require_new(followups, turn.id, folder / TURNS, line)
         if unknown := [id for id in turn.gold if id not in passages]:
             raise malformed(folder / TURNS, line, f"its gold {unknown[0]} is not in {PASSAGES}")
@@ -118,7 +97,7 @@ def _rewrites(path: Path) -> tuple[Rewrite, ...]:
     if not path.is_file():
         return ()
     found: dict[str, Rewrite] = {}
-    for line, form in validated_entries(_RewriteForm, path):
+    for line, form in validated_entries(RewriteForm, path):
         _require_new(found, form.id, path, line)
         if before := _asked(form.history):
             found[form.id] = Rewrite(form.id, before, form.question, form.standalone)

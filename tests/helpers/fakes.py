@@ -21,8 +21,10 @@ from folio.errors import PaperError
 from folio.ingest import discovery
 from folio.ingest.progress import Outcome
 from folio.model_choice import ModelChoice
+from folio.protocols import TermWeights
 from folio.store import indexes
-from folio.types import SourceFile, Tokens, Vectors
+from folio.text import coverage, tokenize
+from folio.types import Hit, SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
 
 ItemT = TypeVar("ItemT")
@@ -127,6 +129,16 @@ class HashingEmbedder:
         if not vector.any():
             vector[0] = 1
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+class CoverageReranker:
+    """A working reranker: the share of the question's terms that a passage has, by IDF."""
+
+    name = "coverage"
+    reads: int | None = None
+
+    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        return [coverage(weights, tokenize(hit.text)) for hit in hits]
 
 
 def digest(text: str) -> str:
