@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from folio.answer import followup
 from folio.answer_types import Answer
@@ -44,33 +44,49 @@ def search(retriever: Retriever, question: Question, depth: int, resolve: Resolv
     return replace(found, ranked={**ranked, **{k: found.ranked[k] for k in ("fused", "reranked") if k in found.ranked}})
 
 
-def resolution(rewrites: Sequence[Rewrite], resolve: Resolve) -> Table:
+@dataclass(frozen=True, slots=True)
+class Resolution:
     """How follow-ups are resolved, by the content words that people added to make them stand alone.
 
     Content words are those that are no stop words, in lower case. A word is brought in if the person added it too, and
     needless if the person's question does not have it.
     """
-    added = possible = brought = needless = untouched = followups = 0
+
+    extended: int  # follow-ups that people added words to
+    added: int  # the words that people added
+    added_from_before: int  # of these, the words that stand in the questions before; the others are the person's own
+    brought_in: int
+    needless: int
+    complete: int  # follow-ups that people added nothing to
+    left_alone: int  # of these, those that got no word
+
+
+def resolution(rewrites: Sequence[Rewrite], resolve: Resolve) -> Resolution:
+    """Resolve follow-ups that people rewrote, and compare."""
+    extended = added = before = brought_in = needless = left_alone = 0
     for rewrite in rewrites:
         asked, wanted = _words(rewrite.question), _words(rewrite.standalone)
         new = _words(resolved(rewrite.question, turns(rewrite.history, resolve), resolve)) - asked
         missing = wanted - asked
+        extended += bool(missing)
         added += len(missing)
-        possible += len(missing & _words(" ".join(rewrite.history)))
-        brought += len(missing & new)
+        before += len(missing & _words(" ".join(rewrite.history)))
+        brought_in += len(missing & new)
         needless += len(new - wanted)
-        followups += bool(missing)
-        untouched += not missing and not new
+        left_alone += not missing and not new
+    return Resolution(extended, added, before, brought_in, needless, len(rewrites) - extended, left_alone)
+
+
+def table(found: Resolution) -> Table:
+    """A resolution as a table."""
     rows = (
-        ("follow-ups that people added words to", str(followups)),
-        ("words that people added", str(added)),
-        ("of these, words that stand in the questions before", str(possible)),
-        ("words brought in", str(brought)),
-        ("needless words", str(needless)),
-        ("follow-ups that need nothing", str(len(rewrites) - followups)),
-        ("of these, left as they were", str(untouched)),
+        ("words brought in", f"{found.brought_in} of {found.added}"),
+        ("words that stand in the questions before", f"{found.added_from_before} of {found.added}"),
+        ("needless words", str(found.needless)),
+        ("follow-ups left alone that need nothing", f"{found.left_alone} of {found.complete}"),
     )
-    return Table(f"Follow-ups resolved, against rewrites by people: {len(rewrites)}", ("what", "number"), rows)
+    title = f"Follow-ups resolved, against rewrites by people: {found.extended + found.complete}"
+    return Table(title, ("what", "number"), rows)
 
 
 def _words(text: str) -> set[str]:
