@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,11 +14,12 @@ from folio.types import Hit
 
 # Passages scored by late interaction. 20 gain a little more and take longer.
 LATE_INTERACTION_TOP_N = 12
-# The fused score counts FUSED_WEIGHT * lead ** 2 times as much as this reranker's own. The lead is how far the best
-# cosine is above the LEAD_AT-th best, as a share of it. In papers all passages are about alike (0.18 on average), and
-# words decide; where passages are about different things (0.31), the embedding has seen more than the words.
-FUSED_WEIGHT = 10.0
-LEAD_AT = 5
+# In the second stage the fused score counts FUSED_WEIGHT * apart ** 4 times as much as this reranker's own; `apart` is
+# the share of candidates that are the only ones of their papers. Words tell passages of one paper apart, which are about
+# the same thing; between papers the embedding has seen more than the words.
+FUSED_WEIGHT = 6.0
+# In the first stage it counts at least this much.
+LEAST_FUSED_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,8 @@ class BuiltinReranker:
 
     A first stage scores every candidate from its retrieval scores and its words. The best LATE_INTERACTION_TOP_N are
     then scored by late interaction (late_interaction.py). `RerankWeights` lists the features of both stages. Both add
-    the fused score, with a weight that follows the question (FUSED_WEIGHT): this reranker was not trained, and alone it
-    ranks worse than the fused score wherever the cosines tell passages apart. LOG.md has the figures.
+    the fused score, with a weight that follows the candidates (FUSED_WEIGHT): this reranker was not trained, and alone
+    it ranks whole documents worse than the fused score does. LOG.md has the figures.
     """
 
     name = "built in"
@@ -63,10 +65,10 @@ class BuiltinReranker:
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """See protocols.Reranker. Raises ModelError."""
         features = self._first_stage(question, hits, weights)
-        trust = FUSED_WEIGHT * _lead(hits) ** 2
+        trust = FUSED_WEIGHT * _apart(hits) ** 4
         largest = max((hit.score for hit in hits), default=0.0)
-        fused = [trust * _ratio(hit.score, largest) for hit in hits]
-        first = [own.score + more for own, more in zip(features, fused, strict=True)]
+        fused = [_ratio(hit.score, largest) for hit in hits]
+        first = [own.score + max(LEAST_FUSED_WEIGHT, trust) * more for own, more in zip(features, fused, strict=True)]
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:LATE_INTERACTION_TOP_N], order[LATE_INTERACTION_TOP_N:]
         scores = [0.0] * len(hits)
@@ -76,7 +78,7 @@ class BuiltinReranker:
         best_whole, best_window = max(wholes, default=0.0), max(windows, default=0.0)
         for place, whole, window in zip(top, wholes, windows, strict=True):
             own = self._second_stage(features[place], _ratio(whole, best_whole), _ratio(window, best_window))
-            scores[place] = (own + fused[place]) / (1 + trust)
+            scores[place] = (own + trust * fused[place]) / (1 + trust)
         # The rest follow in the order of the first stage.
         lowest = min((scores[place] for place in top), default=0.0)
         for place in rest:
@@ -129,10 +131,10 @@ class _Features:
     sentence: float
 
 
-def _lead(hits: Sequence[Hit]) -> float:
-    """How far the best cosine is above the LEAD_AT-th best, or the last of fewer, as a share of the best; 0 to 1."""
-    cosines = sorted((max(0.0, hit.dense or 0.0) for hit in hits), reverse=True)[:LEAD_AT]
-    return _ratio(cosines[0] - cosines[-1], cosines[0]) if cosines else 0.0
+def _apart(hits: Sequence[Hit]) -> float:
+    """The share of hits that are the only ones of their papers; 0 to 1."""
+    of_paper = Counter(hit.paper.id for hit in hits)
+    return _ratio(sum(count == 1 for count in of_paper.values()), len(hits))
 
 
 def _ratio(part: float, whole: float) -> float:
