@@ -15,8 +15,8 @@ from folio.types import Hit
 # Passages scored by late interaction. 20 gain a little more and take longer.
 LATE_INTERACTION_TOP_N = 12
 # In the second stage the fused score counts FUSED_WEIGHT * apart ** 4 times as much as this reranker's own; `apart` is
-# the share of candidates that are the only ones of their papers. Words tell passages of one paper apart, which are about
-# the same thing; between papers the embedding has seen more than the words.
+# the share of candidates that are the only ones of their papers. Words tell passages of one paper apart, which are
+# about the same thing; between papers the embedding has seen more than the words.
 FUSED_WEIGHT = 6.0
 # In the first stage it counts at least this much.
 LEAST_FUSED_WEIGHT = 1.0
