@@ -40,15 +40,17 @@ def standalone(question: str, history: Sequence[Answer]) -> str:
 def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
     """The readings of a question to search with; the first is `meant`, the question with its references filled in.
 
-    history: the questions before it. The others are the question as typed, and behind the last question and the last
-    two. A question that names its own subject may have left the one before: it is read as typed, and behind the last
-    question alone, so that an earlier subject never outweighs its own.
+    history: the questions before it. The others are the question as typed, and behind each of these: the last
+    question, the last two, and the subject of the last one that stood alone. A question that names its own subject may have left
+    the one before: it is read as typed and behind the last question, so that an earlier subject never outweighs its own.
     """
     if not history:
         return [meant]
     behind = [" ".join([*history[-count:], question]) for count in (1, 2)]
-    found = [meant, behind[0]] if names_its_subject(question) else [meant, question, *behind]
-    return list(dict.fromkeys(found))
+    if names_its_subject(question):
+        return list(dict.fromkeys([meant, behind[0]]))
+    about = subject(_anchor(history)).replace(",", "")
+    return list(dict.fromkeys([meant, question, *behind, f"{about} {question}".strip()]))
 
 
 # How a question begins: an "and", a preposition, a question word.
@@ -196,8 +198,12 @@ def _topic(asked: Sequence[str]) -> list[str]:
     named = next((names for question in reversed(asked) if (names := _names(question))), None)
     if named:
         return named
-    anchor = next((question for question in reversed(asked) if not is_followup(question)), asked[-1])
-    return [phrase for phrase in subject(anchor).split(", ") if 0 < len(phrase.split()) <= _LONGEST_PHRASE]
+    return [phrase for phrase in subject(_anchor(asked)).split(", ") if 0 < len(phrase.split()) <= _LONGEST_PHRASE]
+
+
+def _anchor(asked: Sequence[str]) -> str:
+    """The last question that stands alone, or the last."""
+    return next((question for question in reversed(asked) if not is_followup(question)), asked[-1])
 
 
 _POSSESSIVES = frozenset({"its", "their", "theirs", "his", "her", "hers"})

@@ -175,11 +175,13 @@ def test_a_no_with_something_to_go_on_is_understood(question: str) -> None:
     [
         # It leans on what was asked before: every reading
         ("Why?", "Why, for Aletsch?",
-         ["Why, for Aletsch?", "Why?", "Who measured it? Why?", f"{LENGTH} Who measured it? Why?"]),
+         ["Why, for Aletsch?", "Why?", "Who measured it? Why?", f"{LENGTH} Who measured it? Why?",
+          "Aletsch Why?"]),
         # Nothing was filled in, and nothing may be needed: the readings tell
         ("Which instruments measure ice from space?", "Which instruments measure ice from space?",
          ["Which instruments measure ice from space?", "Who measured it? Which instruments measure ice from space?",
-          f"{LENGTH} Who measured it? Which instruments measure ice from space?"]),
+          f"{LENGTH} Who measured it? Which instruments measure ice from space?",
+          "Aletsch Which instruments measure ice from space?"]),
         # It names its own subject, and may have left the one before
         ("How thick is the Rhone glacier?", "How thick is the Rhone glacier?",
          ["How thick is the Rhone glacier?", "Who measured it? How thick is the Rhone glacier?"]),
