@@ -77,6 +77,8 @@ class Settings(BaseSettings):
     STRICT: bool = False
     """Whether answers show only what is quoted: `true` leaves out what a model says in its own words, even where the
     papers support it."""
+    SHOW_UNDERSTOOD: bool = True
+    """Whether the answer to a follow-up says how it was understood ("Understood as: ...")."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"

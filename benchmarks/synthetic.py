@@ -84,6 +84,9 @@ class LookupEmbedder:
     def embed_query(self, text: str) -> Vectors:
         return self._vectors[text]
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self._vectors[text] for text in texts])
+
 
 def identity(dimension: int) -> dict[str, str]:
     """The identity of an embedder for a synthetic store."""

@@ -97,6 +97,11 @@ class App:
         return self.settings.TOP_K
 
     @property
+    def shows_understood(self) -> bool:
+        """Whether the answer to a follow-up says how it was understood."""
+        return self.settings.SHOW_UNDERSTOOD
+
+    @property
     def lexical_engine(self) -> indexes.Engine:
         """The BM25 engine."""
         return self.settings.LEXICAL

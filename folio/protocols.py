@@ -35,6 +35,10 @@ class Embedder(Protocol):
         """Shape (dimension,), of unit length. Raises ModelError."""
         ...
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), rows of unit length, in one call of the model. Raises ModelError."""
+        ...
+
 
 class TokenEmbedder(Embedder, Protocol):
     """An embedder that also gives the embedding of each token."""
@@ -97,6 +101,7 @@ class Answerer(Protocol):
     notice: str  # a remark to show with the answer, such as that it was cut off; "" for none
     failed: bool  # whether the model's server failed during the last answer
     evidence_tokens: int  # how much evidence it takes
+    quotes_only: bool  # whether its sentences are the papers' own, chosen and not written
 
     @property
     def confidence(self) -> float | None:
@@ -113,7 +118,7 @@ class Answerer(Protocol):
         ...
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
-        """A follow-up rewritten so that it stands alone. Raises ModelError."""
+        """A follow-up rewritten so that it stands alone. Raises ModelError, and NotUnderstoodError (followup.py)."""
         ...
 
 

@@ -51,11 +51,13 @@ class CitedAnswer(BaseCombineDocumentsChain):
     def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         """The Answer to inputs["question"] from these documents. Calls inputs["on_sentence"] for each sentence.
 
-        inputs["on_checking"] is called with the number of statements that wait for their verifier.
+        inputs["on_checking"] is called with the number of statements that wait for their verifier. Sentences for which
+        inputs["is_repeat"] is true are left out.
         """
         gathered = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
         on_sentence: OnSentence = inputs["on_sentence"]
         on_checking: OnChecking = inputs["on_checking"]
+        is_repeat: Callable[[Sentence], bool] = inputs["is_repeat"]
         sentences: list[Sentence] = []
         left_out: list[RejectedSentence] = []
         for part in self.answerer.sentences(inputs["question"], gathered.evidence, self.style):
@@ -63,7 +65,7 @@ class CitedAnswer(BaseCombineDocumentsChain):
                 left_out.append(part)
             elif isinstance(part, Checking):
                 on_checking(part.count)
-            else:
+            elif not is_repeat(part):
                 sentences.append(part)
                 on_sentence(part)
         notices = [_left_out_notice(gathered.left_out)] if gathered.left_out else []
@@ -96,7 +98,10 @@ def _left_out_notice(count: int) -> str:
 def make_chain(
     search: Search, rewrite: Callable[[str], str], gather: Gather, answerer: Answerer, style: Style
 ) -> ConversationalRetrievalChain:
-    """The chain. Its input: question, chat_history, on_sentence, on_checking. Its output has an Answer as "answer"."""
+    """The chain. Its output has an Answer as "answer".
+
+    Its input: question, chat_history, on_sentence, on_checking, is_repeat.
+    """
 
     def no_model(_: object) -> str:
         raise AssertionError("the question generator and the combine step call the answerer")

@@ -8,6 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from folio.answer import followup
 from folio.answer.evidence import GatheredEvidence, gather
 from folio.answer_types import Answer, Sentence, Style
 from folio.background import run_in_background
@@ -16,6 +17,7 @@ from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
+from folio.text import tokenize
 from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
@@ -120,11 +122,21 @@ class Chat:
             chain = self._loaded_chain()
             self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
-        inputs = {"question": question, "chat_history": history, "on_sentence": on_sentence, "on_checking": on_checking}
-        output = (chain or self._loaded_chain()).invoke(inputs)
+        inputs = {
+            "question": question,
+            "chat_history": history,
+            "on_sentence": on_sentence,
+            "on_checking": on_checking,
+            "is_repeat": self._is_repeat,
+        }
+        try:
+            answer: Answer = (chain or self._loaded_chain()).invoke(inputs)["answer"]
+        except followup.NotUnderstoodError as unclear:  # nothing was searched
+            self._found = SearchResult((), {}, {})
+            answer = Answer(question, question, (), notice=str(unclear), style=self._style)
+        notice = " ".join(filter(None, [spelt.note, answer.notice]))
+        answer = replace(answer, question=typed, notice=notice)
         self._clock.lap("answer")
-        notice = " ".join(filter(None, [spelt.note, output["answer"].notice]))
-        answer: Answer = replace(output["answer"], question=typed, notice=notice)
         self._turns.append(answer)
         stages = self._clock.laps  # "retrieve" is the sum of the retriever's own stages
         total = round(sum(stages.values()), 2)
@@ -153,12 +165,33 @@ class Chat:
             return self._found.hits
         also = remembered(self._turns)
         typed = self._typed if question == self._spelt else ""
+        readings = followup.readings(self._spelt, question, [turn.question for turn in self._turns])
         self._found = self._retriever.search(
-            question, self._top_k, self._papers, also, sections=self._sections, rerank=self._rerank, typed=typed
+            question,
+            self._top_k,
+            self._papers,
+            also,
+            sections=self._sections,
+            readings=readings,
+            rerank=self._rerank,
+            typed=typed,
         )
         self._clock.lap("retrieve")
         self._on_hits(self._found.hits)
         return self._found.hits
+
+    def _is_repeat(self, sentence: Sentence) -> bool:
+        """Whether a quote was in the last answer already, and has nothing of what the follow-up adds to its question.
+
+        A model's statements are its own business; an excerpt that is the best for two questions answers only one.
+        """
+        if not self._turns or not self._answerer.quotes_only:
+            return False
+        last = self._turns[-1]
+        words = set(tokenize(self._spelt)).difference(tokenize(last.question))
+        again = not words and set(tokenize(self._spelt)) == set(tokenize(last.question))
+        shown = any(sentence.text == before.text for before in last.sentences)
+        return shown and not again and words.isdisjoint(tokenize(sentence.text))
 
     def _gather(self, hits: Sequence[Hit]) -> GatheredEvidence:
         gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)

@@ -56,6 +56,7 @@ class ExtractiveAnswerer:
     """Answers with the best sentences of the evidence, quoted word for word."""
 
     name = "extractive (built in)"
+    quotes_only = True
     notice = ""
     failed = False
 

@@ -1,4 +1,7 @@
-"""Rewrites follow-up questions without a model. Pure."""
+"""Follow-up questions without a model: which lean on earlier ones, what they mean, and with which readings to search.
+
+Pure. The references are resolved by rules; search (folio/search/readings.py) does not rely on them alone.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,46 @@ from folio.answer_types import Answer
 from folio.text import STOP_WORDS, tokenize
 
 
-def standalone(question: str, history: Sequence[Answer]) -> str:
-    """A follow-up with its references filled in; a question without any is returned as it is.
+class NotUnderstoodError(Exception):
+    """Nobody could tell what a follow-up asks. The message asks back, in one sentence or two."""
 
-    "Explain the second one" means the second item, or else sentence, of the last answer. Any other follow-up gets the
-    subject of the last independent question in front: "About Mikrokosmos: who wrote it?". Nothing more is carried over,
-    because the rest of the earlier question would find its old answer again.
+
+def standalone(question: str, history: Sequence[Answer]) -> str:
+    """A follow-up with its references filled in, as a sentence; a question without any is returned as it is.
+
+    "Explain the second one" means the second item, or else sentence, of the last answer. "And for GPT-2?" is the last
+    question about another thing. Any other follow-up is given the subject of the conversation: in place of "it" or
+    "they", or behind it: "Why, for Mikrokosmos?" Nothing more is carried over, because the rest of the earlier
+    question would find its old answer again. Raises NotUnderstoodError.
     """
     if not history:
         return question
     if resolved := _resolve_ordinal(question, history[-1]):
         return resolved
-    if not is_followup(question):
-        return question
-    anchor = next((turn for turn in reversed(history) if not is_followup(turn.question)), history[-1])
-    about = subject(anchor.question)
-    return f"About {about}: {_continued(question)}" if about else f"{anchor.question} {question}"
+    if is_unclear(question):
+        shown = " ".join(question.split())
+        raise NotUnderstoodError(f"It is not clear what “{shown}” asks. Please ask it as a whole question.")
+    if swapped := _swap_name(question, history[-1].standalone_question):
+        return swapped
+    about = _topic([turn.question for turn in history]) if is_followup(question) else []
+    return _fill_in(question, about) if about else question
+
+
+def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
+    """The readings of a question to search with; the first is `meant`, the question with its references filled in.
+
+    history: the questions before it. The others are the question as typed, and behind each of these: the last
+    question, the last two, and the subject of the last one that stood alone. A question that names its own subject may
+    have left the one before: it is read as typed and behind the last question, so that an earlier subject never
+    outweighs its own.
+    """
+    if not history:
+        return [meant]
+    behind = [" ".join([*history[-count:], question]) for count in (1, 2)]
+    if names_its_subject(question):
+        return list(dict.fromkeys([meant, behind[0]]))
+    about = subject(_anchor(history)).replace(",", "")
+    return list(dict.fromkeys([meant, question, *behind, f"{about} {question}".strip()]))
 
 
 # How a question begins: an "and", a preposition, a question word.
@@ -66,24 +93,161 @@ def subject(question: str) -> str:
     return ", ".join([phrase for phrase in phrases if tokenize(phrase)][-2:])
 
 
-def _continued(question: str) -> str:
-    """A question as it reads after a colon: without a leading "and", in lower case unless it begins with a name."""
-    rest = _AND.sub("", question) or question
-    first, _, _ = rest.partition(" ")
-    return rest[:1].lower() + rest[1:] if first.strip("?!.,").lower() in STOP_WORDS else rest
-
-
+# What refers to something said before. "It" in "is it safer to buy" and "that" in "the loss that falls" do not.
 _BACK = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|his|her|hers|same|former|latter|both|else"
-    r"|others?|such(?! as\b)|(?:the|which|another|first|second|last) ones?|(?<!is )(?<!are )(?<!was )(?<!were )there)\b"
+    r"\b(?:it|its|itself|they|them|theirs?|he|she|his|hers?|him)\b"
+    r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,]|$"
+    r"|(?:is|are|was|were|do|does|did|can|could|will|would|has|have|mean|work|happen|affect|apply|in|for|on|too|further"
+    r"|more|again)\b))",
+    re.I,
+)
+_EMPTY_IT = re.compile(r"\bit(?:'s)?\s+(?:(?:is|be|was)\s+)?(?:\w+\s+){0,2}(?:to|that|if|when)\b", re.I)
+_THAT_CLAUSE = re.compile(
+    r"\b(?!(?:is|are|was|were|do|does|did|can|could|will|would|and|but|so|if|when|why|how|what|like|of|about|explain)\b)"
+    r"\w+\s+$",
+    re.I,
+)
+# "How many square kilometres does", "On which data are": what comes before the thing that is asked about
+_ASKED_OF = re.compile(
+    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:\w+\s+)?(?:how|what|which|whose|when|where|why)\b[^,;:]*"
+    r"\b(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)\s+$",
+    re.I,
+)
+# A reference after more content words than this is to one of them, unless these say what is asked of it.
+_BEFORE_REFERENCE = 1
+# Words in a noun phrase; a longer one is no phrase but what the rules of `subject` could not take apart.
+_LONGEST_PHRASE = 4
+# Questions with fewer content words need an earlier one to be understood.
+_FEW_WORDS = 3
+
+
+def is_followup(question: str) -> bool:
+    """Whether a question needs an earlier one to be understood: it refers back, or has hardly any content words.
+
+    One that names its own subject, and refers to nothing before that, needs none.
+    """
+    if _ordinal_reference(question) is not None or _reference(question) is not None:
+        return True
+    return not _names(question) and len(_content(question)) < _FEW_WORDS
+
+
+def names_its_subject(question: str) -> bool:
+    """Whether a question has a name in it ("BERT", "the Aletsch glacier") and nothing that hints at an earlier one."""
+    return bool(_names(question)) and not is_followup(question) and not _HINT.search(question)
+
+
+# What hints at an earlier question without standing for a thing in it
+_HINT = re.compile(
+    r"\b(?:such(?! as\b)|same|else|others?|both|former|latter|(?:this|that|these|those) \w+"
+    r"|(?:the|which|another) ones?)\b"
     r"|^\W*(?:and|but|or|so|then|also|how so|what about|how about)\b",
     re.I,
 )
 
 
-def is_followup(question: str) -> bool:
-    """Whether a question needs an earlier one to be understood: it refers back, or has hardly any content words."""
-    return bool(_BACK.search(question)) or _ordinal_reference(question) is not None or len(set(tokenize(question))) < 3
+_FRAGMENT = re.compile(r"^\W*(?:no|not|nor|neither|never|except)\b(?!.*\b(?:mean|meant)\b)", re.I)
+_ASKS = re.compile(
+    r"\b(?:how|what|which|who|whose|where|when|why|is|are|was|were|does|do|did|can|could|tell|explain)\b", re.I
+)
+
+
+def is_unclear(question: str) -> bool:
+    """Whether nobody could tell what a question asks: "Not payment", "???"."""
+    if not any(map(str.isalnum, question)):
+        return True
+    return bool(_FRAGMENT.match(question)) and len(_content(question)) < _FEW_WORDS and not _ASKS.search(question)
+
+
+def _content(question: str) -> set[str]:
+    """The content words of a question, lower case."""
+    return {word for word in re.findall(r"\w+", question.lower()) if word not in STOP_WORDS}
+
+
+def _names(question: str) -> list[str]:
+    """The names in a question, without the capital that begins a sentence."""
+    found = []
+    for match in _NAME.finditer(question):
+        words = match.group().strip(".").split()
+        begins = not question[: match.start()].strip() or question[: match.start()].rstrip()[-1:] in ".?!"
+        if begins and words[0][1:].islower():
+            del words[0]
+        while words and words[0].lower() in STOP_WORDS:
+            del words[0]
+        while words and words[-1].lower() in STOP_WORDS:
+            del words[-1]
+        if sum(map(str.isalpha, "".join(words))) > 1 and any(map(str.isupper, "".join(words))):
+            found.append(" ".join(words))
+    return list(dict.fromkeys(found))
+
+
+def _reference(question: str) -> re.Match[str] | None:
+    """The first word that refers to something before the question."""
+    for match in _BACK.finditer(question):
+        before = question[: match.start()]
+        is_within = len(_content(before)) > _BEFORE_REFERENCE and not _ASKED_OF.match(before)
+        if is_within or _EMPTY_IT.match(question, match.start()):
+            continue
+        if match.group().lower() == "that" and _THAT_CLAUSE.search(before):
+            continue
+        return match
+    return None
+
+
+def _topic(asked: Sequence[str]) -> list[str]:
+    """What a conversation is about: the names in the last question that has any, else the subject of the last question
+    that stands alone."""
+    named = next((names for question in reversed(asked) if (names := _names(question))), None)
+    if named:
+        return named
+    return [phrase for phrase in subject(_anchor(asked)).split(", ") if 0 < len(phrase.split()) <= _LONGEST_PHRASE]
+
+
+def _anchor(asked: Sequence[str]) -> str:
+    """The last question that stands alone, or the last."""
+    return next((question for question in reversed(asked) if not is_followup(question)), asked[-1])
+
+
+_POSSESSIVES = frozenset({"its", "their", "theirs", "his", "her", "hers"})
+_PLURALS = frozenset({"they", "them", "these", "those"})
+_MORE = re.compile(
+    r"^(?:please\s+)?(?:tell me|say|explain|give me|i want|show me)\b.*\b(?:more|details?|further)$", re.I
+)
+
+
+def _fill_in(question: str, about: Sequence[str]) -> str:
+    """A question with what it is about in place of its reference, or behind it."""
+    subjects = " and ".join(about)
+    rest = _AND.sub("", question.strip()) or question.strip()
+    match = _reference(rest)
+    word = match.group().lower() if match else ""
+    if match and (len(about) == 1 or word in _PLURALS):
+        is_possessive = word in _POSSESSIVES and (word != "her" or re.match(r"\s+\w", rest[match.end() :]))
+        filled = f"{subjects}{_possessive(subjects) if is_possessive else ''}"
+        whole = f"{rest[: match.start()]}{filled}{rest[match.end() :]}"
+        return whole[:1].upper() + whole[1:]
+    body, end = re.fullmatch(r"(.*?)\s*([?.!]*)", rest, re.S).groups()  # type: ignore[union-attr]
+    body = body[:1].upper() + body[1:]
+    return f"{body} about {subjects}{end}" if _MORE.match(body) else f"{body}, for {subjects}{end}"
+
+
+def _possessive(name: str) -> str:
+    return "’" if name.endswith("s") else "’s"
+
+
+_ELLIPSIS = re.compile(
+    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:(?:what|how)\s+about\b)?\s*(?:(?:for|in|of|with|on|at|to|about|by)\s+)?"
+    r"(?:the\s+)?(?P<name>[^?.!]+?)\W*$",
+    re.I,
+)
+
+
+def _swap_name(question: str, last: str) -> str:
+    """The last question with its only name replaced by the one that the follow-up gives: "And for GPT-2?"; else ""."""
+    match = _ELLIPSIS.match(question)
+    if not match or match.start("name") == 0 or _NAME.fullmatch(match["name"]) is None:
+        return ""
+    names = _names(last)
+    return last.replace(names[0], match["name"]) if len(names) == 1 and names[0] != match["name"] else ""
 
 
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
@@ -129,9 +293,11 @@ def _resolve_ordinal(question: str, last: Answer) -> str:
     item = items[place - 1]
     rest = question[match.end() :]
     # A whole sentence fits after a word such as "explain", but not in the middle of a question.
-    if listed or (len(item.split()) <= _LONGEST_ITEM and not tokenize(rest)):
+    if listed:
         return f"{question[: match.start()]}{item.rstrip(' .')}{rest}"
-    return f"{question} {item}"
+    if len(item.split()) <= _LONGEST_ITEM and not tokenize(rest):
+        return f"{question[: match.start()]}“{item}”{rest.rstrip(' .')}"
+    return f"{question} That is: “{item}”"
 
 
 def _items(answer: Answer) -> tuple[list[str], bool]:

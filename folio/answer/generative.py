@@ -67,6 +67,7 @@ class OllamaAnswerer:
     """A chat model on Ollama. Only statements that the evidence supports are shown (validation.py)."""
 
     confidence = None
+    quotes_only = False
 
     def __init__(
         self,

@@ -82,6 +82,8 @@ class ChatSession:
 
     def _show_sources(self, reply: Reply, in_chat: bool) -> None:
         answer = reply.answer
+        if self._app.shows_understood and one_line(answer.standalone_question) != one_line(answer.question):
+            say(f"Understood as: {one_line(answer.standalone_question)}")
         if answer.refused:
             output().print(answer.text)
             closest = ", ".join(dict.fromkeys(f"{name_line(hit.paper.file)} {hit.where}" for hit in reply.hits))

@@ -36,7 +36,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         description="Measure search and answers on questions with known answers, or the check on labelled answers.",
         epilog="docs/evaluation-set.md shows the formats. docs/settings.md lists the settings.",
     )
-    found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a BEIR folder")
+    found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a folder")
     evaluate_labelled.add_options(found)
     found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
     found.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
@@ -168,11 +168,14 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
         ready = stores.open_text_store(app, asked, progress) if asked.documents else stores.open_paper_store(app)
         with ready as store:
             chat = answerer = None
-            # Judgements of documents go with statements and keywords, which have no answer.
-            if answers and asked.relevance is None:
+            # Judgements of documents go with statements and keywords, which have no answer, or with follow-ups, which
+            # are rewritten as for an answer.
+            follow_up = any(question.history for question in asked.questions)
+            if (answers and asked.relevance is None) or (follow_up and asked.relevance is not None):
+                answerer = app.models.answerer(store.retriever)
+            if answers and answerer and asked.relevance is None:
                 from folio.answer.chat import Chat
 
-                answerer = app.models.answerer(store.retriever)
                 chat = Chat(store.retriever, answerer, top_k=app.top_k)
             app.models.announce()
             runner = Runner(asked, store.library, store.retriever, chat, answerer)

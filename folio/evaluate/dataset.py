@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from folio.errors import UsageError
-from folio.evaluate import dataset_formats
+from folio.evaluate import conversation_set, dataset_formats
+from folio.evaluate.conversation_set import Rewrite
 from folio.files import no_space, sync
 
 PENDING = "pending"  # the review state of a question that a model wrote and nobody has read
@@ -73,6 +74,7 @@ class EvalSet:
     documents: tuple[Document, ...] = ()  # empty if the questions are about PDFs
     relevance: dict[str, dict[str, int]] | None = None  # question id -> document id -> grade, in a BEIR set
     pending: int = 0  # questions written by a model and not yet reviewed
+    rewrites: tuple[Rewrite, ...] = ()  # follow-ups that people rewrote, in a set of conversations
 
 
 def load(path: Path, *, split: str = "test") -> EvalSet:
@@ -81,7 +83,7 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
     Raises UsageError if it is missing or malformed, naming the file, the line and what to do.
     """
     if path.is_dir():
-        return _beir(path, split)
+        return _conversations(path) if conversation_set.is_conversations(path) else _beir(path, split)
     questions: dict[str, Question] = {}
     documents: dict[str, Document] = {}
     pending = conversations = 0
@@ -262,6 +264,15 @@ def _beir(folder: Path, split: str) -> EvalSet:
         raise UsageError(f"The split {split} of {folder} judges {judged_of}.", "Get both files from the same source.")
     asked = tuple(question for id, question in questions.items() if id in relevance)
     return EvalSet(folder.resolve().name, folder, asked, tuple(documents.values()), relevance)
+
+
+def _conversations(folder: Path) -> EvalSet:
+    """The follow-ups of a folder of conversations, each passage one document."""
+    found = conversation_set.load(folder)
+    asked = tuple(Question(one.id, one.question, one.kind, history=one.history) for one in found.followups)
+    documents = tuple(Document(passage.id, passage.title, passage.text) for passage in found.passages)
+    relevance = {one.id: dict.fromkeys(one.gold, 1) for one in found.followups}
+    return EvalSet(folder.resolve().name, folder, asked, documents, relevance, rewrites=found.rewrites)
 
 
 def _require_unique(seen: Container[str], id: str, path: Path, line: int) -> None:

@@ -1,4 +1,4 @@
-"""The file formats of evaluation sets, parsed and validated: our own, conversations, SQuAD's, BEIR's.
+"""The file formats of evaluation sets, parsed and validated: our own, conversations, SQuAD's, BEIR's, MTRAG's.
 
 dataset.py turns them into an EvalSet.
 """
@@ -123,6 +123,30 @@ class JudgementForm(Form):
     query: Words
     document: Words
     grade: int
+
+
+# Conversations by people over passages, and their rewrites (MTRAG, https://github.com/IBM/mt-rag-benchmark)
+
+
+class SpokenForm(Form):
+    speaker: Words
+    text: str
+
+
+class SpokenTurnForm(Form):
+    id: Words
+    question: Words
+    history: list[SpokenForm] = []
+    gold: list[Words] = []
+    answerability: str = ""
+    kind: str = ""
+
+
+class RewriteForm(Form):
+    id: Words
+    question: Words
+    standalone: Words
+    history: list[str] = []
 
 
 def entries(path: Path) -> Iterator[tuple[int, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from folio.errors import UsageError
+from folio.evaluate import followups
 from folio.evaluate.metrics import (
     ANSWERING,
     RANKING,
@@ -68,6 +69,7 @@ def tables(run: Run) -> list[Table]:
     found += _stage_gains(run, by_stage, last)
     found += _published(run, by_stage)
     found += _by_type(run, last)
+    found += [followups.table(run.resolution)] if run.resolution else []
     found += _answering(last)
     found += _curve(run.asked)
     times = latencies(question.timings_ms for question in run.asked)

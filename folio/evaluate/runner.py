@@ -10,7 +10,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from folio.errors import ModelError, ModelFailed, UsageError
+from folio.evaluate import followups
 from folio.evaluate.dataset import EvalSet, Question
+from folio.evaluate.followups import Resolution
 from folio.evaluate.metrics import AnswerResult, QuestionResult
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_of
 from folio.evaluate.saved_runs import load_run, save_run
@@ -60,6 +62,7 @@ class Run:
     seconds: float
     form: int = FORM
     failed: tuple[FailedQuestion, ...] = ()
+    resolution: Resolution | None = None  # of a set of conversations with rewrites by people
 
 
 def save(path: Path, run: Run) -> None:
@@ -83,7 +86,7 @@ class Runner:
         chat: Chat | None = None,
         answerer: Answerer | None = None,
     ) -> None:
-        """chat: if given, answers are measured too. answerer: the one used by chat, for its confidence."""
+        """chat: if given, answers are measured too. answerer: used by chat; its confidence counts, and its rewrites."""
         self._set = evalset
         self._retriever = retriever
         self._chat = chat
@@ -138,7 +141,13 @@ class Runner:
             notes=tuple(self._notes(left)),
             seconds=round(perf_counter() - began, 1),
             failed=tuple(failed),
+            resolution=self._resolution(),
         )
+
+    def _resolution(self) -> Resolution | None:
+        if not self._set.rewrites or not self._answerer:
+            return None
+        return followups.resolution(self._set.rewrites, self._answerer.standalone)
 
     def _ask(self, question: Question) -> QuestionResult:
         targets, problems = self._judge.targets(question)
@@ -180,13 +189,21 @@ class Runner:
         return replies
 
     def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:
-        """Search as the chat does: follow-ups are rewritten, and earlier evidence is added to the candidates."""
+        """Search as the chat does: in several readings, and earlier evidence is added to the candidates.
+
+        A set of conversations has no replies: its follow-ups are searched behind the questions before them alone.
+        """
+        if self._set.relevance is not None and question.history and self._answerer:
+            return followups.search(self._retriever, question, DEPTH, self._answerer.standalone)
         if len(replies) < 2:
             return self._retriever.search(question.text, DEPTH)
         from folio.answer.chat import remembered
+        from folio.answer.followup import readings
 
         also = remembered([reply.answer for reply in replies[:-1]])
-        return self._retriever.search(replies[-1].answer.standalone_question, DEPTH, also=also)
+        meant = replies[-1].answer.standalone_question
+        read = readings(question.text, meant, question.history)
+        return self._retriever.search(meant, DEPTH, also=also, readings=read)
 
     def _judge_answer(self, reply: Reply, targets: Targets) -> AnswerResult:
         answer = reply.answer
@@ -205,7 +222,8 @@ class Runner:
             yield f"Stopped after {MAX_CONSECUTIVE_FAILURES} failures in a row; questions not asked: {left}."
         if missing := list(dict.fromkeys(self._judge.source_pages.missing)):
             yield f"Missing or changed since they were ingested, so the indexed pages were used: {', '.join(missing)}."
-        if not self._chat and any(question.history for question in self._set.questions):
+        rewrites = self._chat or (self._set.relevance is not None and self._answerer)
+        if not rewrites and any(question.history for question in self._set.questions):
             yield "Follow-ups were searched without rewriting, because answers were not measured."
         if self._set.pending:
             yield f"Questions written by a model and not yet reviewed: {self._set.pending}."

@@ -211,8 +211,13 @@ class BuiltinEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """Shape (384,), of unit length. Raises as embed_passages does."""
-        (encoded,) = self._encode([text])
-        return _pool(encoded.lengths, [states.mean(axis=0) for states in encoded.states])
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), 384), rows of unit length. Raises as embed_passages does."""
+        pooled = [_pool(one.lengths, [states.mean(axis=0) for states in one.states]) for one in self._encode(texts)]
+        return np.stack(pooled) if pooled else np.zeros((0, DIMENSION), dtype=np.float32)
 
     def is_word(self, word: str) -> bool:
         """See protocols.TokenEmbedder. Its 30,000 word pieces have the common English words whole."""

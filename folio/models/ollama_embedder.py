@@ -98,8 +98,12 @@ class OllamaEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """Shape (dimension,), of unit length. Raises ModelError."""
-        row: Vectors = self._embed([text], self._query_prefix, self._query_bytes)[0]
+        row: Vectors = self.embed_queries([text])[0]
         return row
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
+        return self._embed(texts, self._query_prefix, self._query_bytes)
 
     def _room(self, prefix: str) -> int:
         """The bytes of a text that certainly fit into the window after a prefix. Raises ContextTooSmall."""

@@ -16,13 +16,14 @@ from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_e
 from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import fuse
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
+from folio.search.readings import fuse_readings
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
 from folio.store.rows import Stamp
 from folio.text import tokenize
-from folio.types import Candidate, Hit, Paper
+from folio.types import Candidate, Hit, Paper, Vectors
 
 T = TypeVar("T")
 
@@ -92,6 +93,7 @@ class Retriever:
         also: Sequence[int] = (),
         *,
         sections: SectionFilter | None = None,
+        readings: Sequence[str] = (),
         rerank: bool = True,
         typed: str = "",
     ) -> SearchResult:
@@ -100,10 +102,12 @@ class Retriever:
         The best `candidates` (FusionSettings) of each index that may be found (candidate_filter.py) are fused
         (fusion.py) and then reranked.
 
-        also: chunk ids to add to the candidates, such as the evidence of earlier turns. rerank: False keeps the order
-        of the fused scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
+        also: chunk ids to add to the candidates, such as the evidence of earlier turns. readings: other readings of the
+        question, searched too (readings.py); the reranker reads `question`. rerank: False keeps the order of the fused
+        scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
         Raises ModelError and StoreDamaged.
         """
+        asked = tuple(dict.fromkeys((question, *readings)))
         clock = Stopwatch()
         reranker = self._reranker if rerank else None
         within = None if papers is None else frozenset(paper.id for paper in papers)
@@ -113,7 +117,7 @@ class Retriever:
             hidden = self._hidden(question) if within is None else frozenset[str]()
             candidates = CandidateFilter.of(self._library, question, sections, hidden)
             fused, ranked, added, highlights = self._on_indexes(
-                lambda indexes: self._candidates(indexes, (question, typed), top_k, within, also, candidates, clock)
+                lambda indexes: self._candidates(indexes, asked, typed, top_k, within, also, candidates, clock)
             )
             reads = reranker.reads if reranker else 0
             limit = len(fused) if reads is None else max(reads, top_k)
@@ -156,7 +160,8 @@ class Retriever:
     def _candidates(
         self,
         indexes: Indexes,
-        readings: tuple[str, str],
+        readings: Sequence[str],
+        typed: str,
         top_k: int,
         within: frozenset[str] | None,
         also: Sequence[int],
@@ -165,39 +170,43 @@ class Retriever:
     ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int], Highlights]:
         """Fused candidates, the ids in each stage's order, the ids of `also` that may be searched, and highlights.
 
-        readings: the question, and as it was typed, "" if it is the same.
+        The orders "dense" and "bm25" are of the first reading. typed: that one as it was typed, "" if it is the same.
 
         Raises IndexDamaged if an index fails, or names a chunk that the library does not have in these papers.
         """
         wanted = max(self._fusion.candidates, top_k)
         ids = None if within is None else self._library.chunk_ids_of(within)
-        question, typed = readings
-        lexical = deep_enough(
-            lambda depth: indexes.lexical.search(f"{question} {typed}", depth, within), wanted, candidates
-        )
+        texts = (f"{readings[0]} {typed}", *readings[1:])
+        search_words = partial(_search_words, indexes, wanted=wanted, within=within, candidates=candidates)
+        lexical = [search_words(text) for text in texts]
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
-        vector = self.embedder.embed_query(question)
-        if typed:
-            both = vector + self.embedder.embed_query(typed)
-            vector = both / max(float(np.linalg.norm(both)), 1e-6)
+        vectors = self._vectors(readings, typed)
         clock.lap("embed")
-        search = dense_search(self._library, indexes, vector, wanted, max(self._fusion.dual_candidates, top_k))
-        ranked = {**search.find(ids, candidates), "bm25": tuple(chunk for chunk, _ in lexical)}
+        dual_count = max(self._fusion.dual_candidates, top_k)
+        searches = [dense_search(self._library, indexes, vector, wanted, dual_count) for vector in vectors]
+        stages = [search.find(ids, candidates) for search in searches]
         clock.lap("dense")
+        ranked = {**stages[0], "bm25": tuple(chunk for chunk, _ in lexical[0])}
         chunks = candidates.chunks
-        found = dict.fromkeys(chunk for stage in ranked.values() for chunk in stage)
-        if not found.keys() <= chunks.keys():
+        found = {chunk for stage in stages for chunks_found in stage.values() for chunk in chunks_found}
+        found.update(chunk for scored in lexical for chunk, _ in scored)
+        if not found <= chunks.keys():
             raise IndexDamaged("an index names a chunk that is not in the library")
         if within is not None and any(chunks[chunk].paper_id not in within for chunk in found):
             raise IndexDamaged("an index names a chunk of another paper")
-        # Passages that only BM25 found get their cosine too; without it they would be ranked too low.
         known = candidates.allowed(also) & chunks.keys()
         added = {id for id in known if within is None or chunks[id].paper_id in within}
-        dense, highlights = search.scores([*found, *sorted(added.difference(found))])
-        fused = fuse(dense, lexical, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical)
+        rankings: list[list[Candidate]] = []
+        highlights: Highlights = {}
+        for search, words in zip(searches, lexical, strict=True):
+            # Passages that BM25 or another reading found get their cosine too; without it they would rank too low.
+            dense, nearest = search.scores(sorted(found | added))
+            highlights = nearest | highlights  # of the first reading
+            rankings.append(fuse(dense, words, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical))
         # A dual search finds more; as many are reranked as a single one finds at most.
-        fused = [each for place, each in enumerate(fused) if place < 2 * wanted or each.chunk_id in added]
+        most = 2 * wanted * len(readings)
+        fused = [c for place, c in enumerate(fuse_readings(rankings)) if place < most or c.chunk_id in added]
         ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
         return fused, ranked, added, highlights
 
@@ -206,6 +215,14 @@ class Retriever:
         if names_sample(question) or len(self._library.chunk_ids_of([SAMPLE_ID])) == self._library.chunk_count():
             return frozenset()
         return frozenset([SAMPLE_ID])
+
+    def _vectors(self, readings: Sequence[str], typed: str) -> Sequence[Vectors]:
+        """A vector for each reading; the first is between the question and how it was typed, if that differs."""
+        if not typed:
+            return list(self.embedder.embed_queries(readings))
+        first, *others, as_typed = self.embedder.embed_queries([*readings, typed])
+        both = first + as_typed
+        return [both / max(float(np.linalg.norm(both)), 1e-6), *others]
 
     def _on_indexes(self, work: Callable[[Indexes], T]) -> T:
         """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.
@@ -250,6 +267,13 @@ def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: Te
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
+
+
+def _search_words(
+    indexes: Indexes, text: str, wanted: int, within: frozenset[str] | None, candidates: CandidateFilter
+) -> list[tuple[int, float]]:
+    """The best chunks for these words that may be found, with their BM25 scores."""
+    return deep_enough(lambda depth: indexes.lexical.search(text, depth, within), wanted, candidates)
 
 
 class Stopwatch:

@@ -270,6 +270,8 @@ class Service:
             callbacks.check_cancelled()
             answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
             web_reply = chat_reply(question.message, answer, conversation, len(before) + 1, _milliseconds(began))
+            if not self._app.shows_understood:  # the page and exports show it where it differs from the message
+                web_reply = web_reply.model_copy(update={"standalone_question": question.message})
             entry = log_entry(reply, at, models["llm"]) if self._logs_questions else None
             try:
                 self._conversations.add(conversation, web_reply.model_dump(), reply.answer, entry)

@@ -381,10 +381,20 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     assert LENGTH not in ran.out
     assert "urchins, clams and crabs. [" not in ran.out  # nothing is asked behind /quit
     notices = ran.err.splitlines()[1:]
-    assert notices[0] == "New conversation."
-    assert notices[1] == "Nothing has been asked yet."
-    assert notices[2].startswith("/sources lists the passages")
-    assert len(notices) == 3
+    assert notices[:3] == [
+        "Understood as: How thick is Aletsch?",
+        "New conversation.",
+        "Nothing has been asked yet.",
+    ]
+    assert notices[3].startswith("/sources lists the passages")
+    assert len(notices) == 4
+
+
+def test_a_chat_need_not_say_how_it_understood_a_follow_up(ready: CliRunner) -> None:
+    ready.settings["SHOW_UNDERSTOOD"] = "false"
+    ran = ready.query(typed=f"{LENGTH}\nHow thick is it?\n/quit\n")
+    assert f"{IS_THICK} [alps/glaciers p.2]" in ran.out
+    assert "Understood" not in ran.out + ran.err
 
 
 def test_a_chat_goes_on_after_an_error(ready: CliRunner, ollama_server: OllamaStandIn) -> None:

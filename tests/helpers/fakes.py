@@ -21,8 +21,10 @@ from folio.errors import PaperError
 from folio.ingest import discovery
 from folio.ingest.progress import Outcome
 from folio.model_choice import ModelChoice
+from folio.protocols import TermWeights
 from folio.store import indexes
-from folio.types import SourceFile, Tokens, Vectors
+from folio.text import coverage, tokenize
+from folio.types import Hit, SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
 
 ItemT = TypeVar("ItemT")
@@ -94,8 +96,12 @@ class HashingEmbedder:
         return np.stack([self._vector(text) for text in texts])
 
     def embed_query(self, text: str) -> Vectors:
-        self.queries.append(text)
-        return self._vector(text)
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        self.queries += texts
+        return np.stack([self._vector(text) for text in texts])
 
     def load_in_background(self) -> None:
         """There is nothing to load."""
@@ -123,6 +129,16 @@ class HashingEmbedder:
         if not vector.any():
             vector[0] = 1
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+class CoverageReranker:
+    """A working reranker: the share of the question's terms that a passage has, by IDF."""
+
+    name = "coverage"
+    reads: int | None = None
+
+    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        return [coverage(weights, tokenize(hit.text)) for hit in hits]
 
 
 def digest(text: str) -> str:

@@ -30,6 +30,7 @@ class ScriptedAnswerer:
     notice = ""
     failed = False
     evidence_tokens = 6000
+    quotes_only = False
     confidence = None
 
     def __init__(self, script: Script) -> None:

@@ -10,7 +10,7 @@ import pytest
 from folio.models.minilm import BuiltinEmbedder
 from folio.paper_metadata import simple_metadata
 from folio.protocols import Reranker
-from folio.search.builtin_reranker import LATE_INTERACTION_TOP_N, BuiltinReranker
+from folio.search.builtin_reranker import FUSED_WEIGHT, LATE_INTERACTION_TOP_N, LEAST_FUSED_WEIGHT, BuiltinReranker
 from folio.search.retriever import reranked
 from folio.types import Hit, Tokens
 from tests.helpers.factories import even_weights, one_page_hits
@@ -25,8 +25,13 @@ TEXTS = (
 )
 
 
+def of_one_paper(*texts: str) -> list[Hit]:
+    """A hit for each text, named paper1.pdf and so on, with the id of one paper."""
+    return [replace(hit, paper=replace(hit.paper, id="one")) for hit in one_page_hits(*texts)]
+
+
 def found(dense: Sequence[float | None], lexical: Sequence[float | None]) -> list[Hit]:
-    hits = one_page_hits(*TEXTS)
+    hits = of_one_paper(*TEXTS)
     return [replace(hit, dense=d, lexical=b) for hit, d, b in zip(hits, dense, lexical, strict=True)]
 
 
@@ -67,7 +72,7 @@ def test_the_title_is_read_with_the_passage() -> None:
 def test_matches_that_are_close_together_score_higher() -> None:
     apart = f"Sea otters float in kelp. {'The glacier is long and the ice is thick. ' * 10}Urchins eat kelp."
     near = f"{'The glacier is long and the ice is thick. ' * 10}Urchins eat kelp. Sea otters float in kelp."
-    hits = one_page_hits(apart, near)
+    hits = of_one_paper(apart, near)
     scores = builtin().scores(QUESTION, hits, even_weights(QUESTION))
     assert scores == [pytest.approx((10 + 10 * part + 1 / 2 + 2 / 3) / 23, abs=1e-6) for part in (2 / 3, 1)]
 
@@ -78,13 +83,46 @@ def test_both_retrieval_scores_count() -> None:
     assert [hit.paper.file for hit in by_bm25] == ["paper4.pdf", "paper1.pdf", "paper3.pdf", "paper2.pdf"]
     assert [hit.score for hit in by_bm25] == [pytest.approx(part / 23) for part in (1, 1 / 4, 1 / 8, 0)]
     # The cosine decides which passages reach the second stage.
-    close = [replace(hit, dense=0.01 * place) for place, hit in enumerate(one_page_hits(*["Otters float."] * 15), 1)]
+    close = [replace(hit, dense=0.01 * place) for place, hit in enumerate(of_one_paper(*["Otters float."] * 15), 1)]
     by_cosine = reranked(builtin(), "otters", close, even_weights("otters"))
     assert [hit.paper.file for hit in by_cosine] == [f"paper{n}.pdf" for n in (*range(4, 16), 3, 2, 1)]
-    # First stage: the cosine by the largest, all terms in the passage, and all in one sentence
-    first = [0.3 * cosine / 15 + 0.2 + 0.1 for cosine in (3, 2, 1)]
+    # First stage: the cosine by the largest, all terms in the passage and in one sentence, and the fused score
+    first = [0.3 * cosine / 15 + 0.2 + 0.1 + LEAST_FUSED_WEIGHT for cosine in (3, 2, 1)]
     behind = [21 / 23 * 0.99 * score / first[0] for score in first]
     assert [hit.score for hit in by_cosine] == [pytest.approx(score) for score in [21 / 23] * 12 + behind]
+
+
+def fused(hits: Sequence[Hit], *scores: float) -> list[Hit]:
+    return [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+
+
+def test_words_tell_passages_of_one_paper_apart_and_the_fused_score_whole_papers() -> None:
+    scores = (1.0, 0.5, 0.3, 0.2)
+    weights = even_weights(QUESTION)
+    within = reranked(builtin(), QUESTION, fused(of_one_paper(*TEXTS), *scores), weights)
+    assert [hit.paper.file for hit in within] == ["paper2.pdf", "paper4.pdf", "paper3.pdf", "paper1.pdf"]
+    across = reranked(builtin(), QUESTION, fused(one_page_hits(*TEXTS), *scores), weights)
+    assert [hit.paper.file for hit in across] == ["paper1.pdf", "paper2.pdf", "paper3.pdf", "paper4.pdf"]
+    assert all(0 <= hit.score <= 1 for hit in (*within, *across))
+
+
+def test_the_weight_of_the_fused_score_follows_the_share_of_papers_with_one_hit() -> None:
+    texts = ("Otters float.", "The ice is thick.", "The moon is far.", "Bees dance.")
+    first, second, third, fourth = fused(one_page_hits(*texts), 0.4, 0.8, 0.2, 0.2)
+    hits = [first, second, third, replace(fourth, paper=third.paper)]  # two of four are alone
+    trust = FUSED_WEIGHT * 0.5**4
+    assert builtin().scores("otters", hits, even_weights("otters")) == [
+        pytest.approx((21 / 23 + trust * 0.5) / (1 + trust), abs=1e-6),
+        pytest.approx(trust / (1 + trust), abs=1e-6),
+        pytest.approx(trust * 0.25 / (1 + trust), abs=1e-6),
+        pytest.approx(trust * 0.25 / (1 + trust), abs=1e-6),
+    ]
+
+
+def test_the_fused_score_counts_for_who_is_scored_by_late_interaction() -> None:
+    hits = fused(of_one_paper(*["Otters float."] * 13), *[0.5] * 12, 1.0)
+    read = reranked(builtin(), "otters", hits, even_weights("otters"))
+    assert read[-1].paper.file == "paper12.pdf"  # the last of the others
 
 
 def test_only_the_best_of_the_first_stage_are_scored_by_late_interaction() -> None:
@@ -96,7 +134,7 @@ def test_only_the_best_of_the_first_stage_are_scored_by_late_interaction() -> No
             return super().tokens(texts)
 
     texts = [f"Otters number {number} float." for number in range(14)]
-    hits = [replace(hit, lexical=float(place)) for place, hit in enumerate(one_page_hits(*texts))]
+    hits = [replace(hit, lexical=float(place)) for place, hit in enumerate(of_one_paper(*texts))]
     scores = BuiltinReranker(Reader(4096)).scores("otters", hits, even_weights("otters"))
     assert read == ["otters", "A Paper", *reversed(texts[14 - LATE_INTERACTION_TOP_N :])]  # the shared title once
     assert scores == sorted(scores)
@@ -111,12 +149,12 @@ def test_missing_scores_and_empty_questions() -> None:
 
 
 def test_ties_keep_their_order() -> None:
-    hits = [replace(hit, dense=0.5) for hit in one_page_hits(*TEXTS * 5)]
+    hits = [replace(hit, dense=0.5) for hit in of_one_paper(*TEXTS * 5)]
     assert reranked(builtin(), "xyzzy", hits, {}) == [replace(hit, score=0.0) for hit in hits]
 
 
 def test_a_paraphrase_outranks_a_stray_word_match() -> None:
-    hits = one_page_hits(
+    hits = of_one_paper(
         "Ships that crossed the sea in winter were often lost, and their crews with them.",
         "These marine mammals feed on urchins, clams and crabs.",
     )

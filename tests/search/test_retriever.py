@@ -58,9 +58,11 @@ class PrefersWord:
     def __init__(self, word: str, reads: int | None) -> None:
         self.word = word
         self.reads = reads
+        self.question = ""
         self.given: list[str] = []
 
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        self.question = question
         self.given = [hit.text for hit in hits]
         return [1.0 if self.word in hit.text else 0.5 for hit in hits]
 
@@ -116,6 +118,39 @@ def test_a_text_is_read_as_it_is_in_the_paper(make: Make) -> None:
     assert make().text(hit.paper.id, hit.chunk.start, hit.chunk.end) == hit.text
     assert make().text(hit.paper.id, hit.chunk.start + 4, hit.chunk.start + 11) == hit.text[4:11]
     assert make().text("no paper", 0, 10) == ""
+
+
+# Several readings of a question
+
+GAUGE = "On which day does a warden read the gauge?"
+
+
+def test_readings_are_embedded_in_one_call_and_their_agreement_decides(app: HashingApp, make: Make) -> None:
+    retriever = make(candidates=20)
+    before = len(app.hashing.queries)
+    found = retriever.search("Why every Monday?", 9, readings=[GAUGE, "Why every Monday?", ICE])
+    assert app.hashing.queries[before:] == ["Why every Monday?", GAUGE, ICE]  # each once
+    alone = [
+        {hit.chunk.id: hit.score for hit in make(candidates=20).search(reading, 9).hits}
+        for reading in ("Why every Monday?", GAUGE, ICE)
+    ]
+    expected = {id: sum(scores[id] for scores in alone) / 3 for id in alone[0]}
+    assert {hit.chunk.id: hit.score for hit in found.hits} == pytest.approx(expected)
+    assert named(found.hits)[0] == "warden"
+
+
+def test_a_passage_that_another_reading_finds_gets_its_cosine_from_every_reading(make: Make) -> None:
+    found = make(candidates=1).search(ICE, 2, readings=[GAUGE])
+    assert sorted(named(found.hits)) == ["glacier", "warden"]
+    assert all(hit.dense is not None for hit in found.hits)
+    own = make(candidates=1).search(ICE, 2).ranked
+    assert [found.ranked[stage] for stage in ("dense", "bm25")] == [own["dense"], own["bm25"]]
+
+
+def test_the_reranker_reads_the_question_and_not_its_other_readings(make: Make) -> None:
+    reranker = PrefersWord("warden", None)
+    found = make(reranker, 20).search(ICE, 1, readings=[GAUGE])
+    assert (reranker.question, named(found.hits)) == (ICE, ["warden"])
 
 
 # Extra candidates

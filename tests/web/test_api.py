@@ -216,10 +216,17 @@ def test_a_follow_up_uses_its_own_conversation(client: TestClient) -> None:
     first, other = said(client, LENGTH), said(client, "How do sea otters sleep?")
     assert first["conversation"] != other["conversation"]
     follow_up = said(client, THICK, conversation=first["conversation"])
-    assert follow_up["standalone_question"] == "About Aletsch: what thickness has its ice at the Konkordiaplatz?"
+    assert follow_up["standalone_question"] == "What thickness has Aletsch’s ice at the Konkordiaplatz?"
     assert follow_up["turn"] == 2
     assert "thickness of 800 metres" in follow_up["answer"]
     assert said(client, THICK)["standalone_question"] == THICK
+
+
+def test_how_a_follow_up_was_understood_is_told_only_if_the_settings_say_so(opened: Open) -> None:
+    client = opened(SHOW_UNDERSTOOD=False)
+    follow_up = said(client, THICK, conversation=said(client, LENGTH)["conversation"])
+    assert follow_up["standalone_question"] == THICK  # the page and exports show it where it differs
+    assert "thickness of 800 metres" in follow_up["answer"]
 
 
 def test_an_answer_uses_the_chosen_papers_and_number_of_passages(client: TestClient) -> None:
