@@ -25,13 +25,13 @@ def bibliography_routes(app: App) -> APIRouter:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(write(papers), media_type=media_type, headers=headers)
 
-    def content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-        return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+    def content(media_type: str, description: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+        return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
     @routes.get(
         "/papers.bib",
         response_class=PlainTextResponse,
-        responses=content("application/x-bibtex", "The BibTeX file."),
+        responses=content("application/x-bibtex", "The BibTeX file.", {"type": "string"}),
         summary="Export BibTeX",
     )
     def export_bibtex() -> Response:
@@ -40,8 +40,12 @@ def bibliography_routes(app: App) -> APIRouter:
 
     @routes.get(
         "/papers.csl.json",
-        response_class=PlainTextResponse,
-        responses=content("application/vnd.citationstyles.csl+json", "The CSL-JSON file."),
+        response_class=Response,
+        responses=content(
+            "application/vnd.citationstyles.csl+json",
+            "The CSL-JSON file.",
+            {"type": "array", "items": {"type": "object"}},
+        ),
         summary="Export CSL-JSON",
     )
     def export_csl_json() -> Response:
