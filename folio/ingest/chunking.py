@@ -171,6 +171,7 @@ def parts(text: str, size: int, sections: Sequence[PaperSection]) -> list[tuple[
 
 
 def _between_borders(text: str, sections: Sequence[PaperSection]) -> Iterator[_Part]:
+    sections = [section for section in sections if section.level]  # a caption stays with the text around it
     borders = {0, len(text), *(place for section in sections for place in (section.start, section.end))}
     around: list[PaperSection] = []
     left = deque(sections)
