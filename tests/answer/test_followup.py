@@ -95,7 +95,7 @@ def test_what_a_question_is_about(question: str, expected: str) -> None:
         ("and?", "And, for Aletsch?"),
         ("Tell me more", "Tell me more about Aletsch"),
         # The question before, about something else
-        ("And on Rhone’s tongue?", "On Rhone’s tongue, for Aletsch?"),
+        ("And on Rhone ice?", "On Rhone ice, for Aletsch?"),
         ("How many samples were drawn for it?", "How many samples were drawn for Aletsch?"),
         ("And for Rhone?", "How long is the Rhone glacier?"),
         ("What about the Rhone?", "How long is the Rhone glacier?"),
