@@ -165,9 +165,9 @@ class Chat:
             return self._found.hits
         also = remembered(self._turns)
         typed = self._typed if question == self._spelt else ""
-        readings = followup.readings(self._spelt, question, [turn.question for turn in self._turns])
+        first, *readings = followup.readings(self._spelt, question, [turn.question for turn in self._turns])
         self._found = self._retriever.search(
-            question,
+            first,
             self._top_k,
             self._papers,
             also,

@@ -38,20 +38,22 @@ def standalone(question: str, history: Sequence[Answer]) -> str:
 
 
 def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
-    """The readings of a question to search with; the first is `meant`, the question with its references filled in.
+    """The readings of a question to search with; the first says the most, and is what a reranker should read.
 
-    history: the questions before it. The others are the question as typed, and behind each of these: the last
-    question, the last two, and the subject of the last one that stood alone. A question that names its own subject may
-    have left the one before: it is read as typed and behind the last question, so that an earlier subject never
-    outweighs its own.
+    meant: the question with its references filled in. history: the questions before it. The readings are `meant`, the
+    question as typed, and behind each of these: the subject of the last question that stood alone, the last question,
+    the last two. The first is `meant`, or the one with the subject if nothing was filled in. A question that names its
+    own subject may have left the one before: it is read as typed and behind the last question, so that an earlier
+    subject never outweighs its own.
     """
     if not history:
         return [meant]
     behind = [" ".join([*history[-count:], question]) for count in (1, 2)]
     if names_its_subject(question):
         return list(dict.fromkeys([meant, behind[0]]))
-    about = subject(_anchor(history)).replace(",", "")
-    return list(dict.fromkeys([meant, question, *behind, f"{about} {question}".strip()]))
+    about = f"{subject(_anchor(history)).replace(',', '')} {question}".strip()
+    first = [about, meant] if meant == question else [meant, about]
+    return list(dict.fromkeys([*first, question, *behind]))
 
 
 # How a question begins: an "and", a preposition, a question word.
@@ -107,10 +109,12 @@ _THAT_CLAUSE = re.compile(
     r"\w+\s+$",
     re.I,
 )
-# "How many square kilometres does", "On which data are": what comes before the thing that is asked about
+# "How many square kilometres does", "How many samples were drawn for": what is asked of the thing that follows
 _ASKED_OF = re.compile(
-    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:\w+\s+)?(?:how|what|which|whose|when|where|why)\b[^,;:]*"
-    r"\b(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)\s+$",
+    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:\w+\s+)?(?:how|what|which|who|whose|when|where|why)\b"
+    r"(?:(?!\b(?:if|when|while|that|because)\b)[^,;:])*"
+    r"\b(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should"
+    r"|for|of|on|in|with|by|to|from|at|about|into|using)\s+$",
     re.I,
 )
 # A reference after more content words than this is to one of them, unless these say what is asked of it.
@@ -128,7 +132,8 @@ def is_followup(question: str) -> bool:
     """
     if _ordinal_reference(question) is not None or _reference(question) is not None:
         return True
-    return not _names(question) and len(_content(question)) < _FEW_WORDS
+    is_fragment = bool(_AND.match(question)) and not _ASKS.search(question)  # "And on Google's alternative?"
+    return len(_content(question)) < _FEW_WORDS and (is_fragment or not _names(question))
 
 
 def names_its_subject(question: str) -> bool:

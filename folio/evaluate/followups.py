@@ -40,7 +40,8 @@ def search(retriever: Retriever, question: Question, depth: int, resolve: Resolv
     meant = resolved(question.text, turns(question.history, resolve), resolve)
     alone = {TYPED: question.text, RESOLVED: meant, BEHIND: f"{question.history[-1]} {question.text}"}
     ranked = {stage: retriever.search(text, depth, rerank=False).ranked["fused"] for stage, text in alone.items()}
-    found = retriever.search(meant, depth, readings=followup.readings(question.text, meant, question.history))
+    first, *others = followup.readings(question.text, meant, question.history)
+    found = retriever.search(first, depth, readings=others)
     return replace(found, ranked={**ranked, **{k: found.ranked[k] for k in ("fused", "reranked") if k in found.ranked}})
 
 

@@ -202,8 +202,8 @@ class Runner:
 
         also = remembered([reply.answer for reply in replies[:-1]])
         meant = replies[-1].answer.standalone_question
-        read = readings(question.text, meant, question.history)
-        return self._retriever.search(meant, DEPTH, also=also, readings=read)
+        first, *others = readings(question.text, meant, question.history)
+        return self._retriever.search(first, DEPTH, also=also, readings=others)
 
     def _judge_answer(self, reply: Reply, targets: Targets) -> AnswerResult:
         answer = reply.answer

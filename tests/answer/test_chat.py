@@ -93,7 +93,7 @@ def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
     chat.ask(LENGTH)
     reply = chat.ask("And what thickness has its ice at the Konkordiaplatz?")
     typed, meant = reply.answer.question, "What thickness has Aletsch’s ice at the Konkordiaplatz?"
-    assert searched(chat) == [LENGTH, meant, typed, f"{LENGTH} {typed}", f"Aletsch {typed}"]
+    assert searched(chat) == [LENGTH, meant, f"Aletsch {typed}", typed, f"{LENGTH} {typed}"]
     assert reply.answer.standalone_question == meant
     assert reply.answer.question == "And what thickness has its ice at the Konkordiaplatz?"
     assert ("glaciers.pdf", 2, IS_THICK) in quoted(reply.answer.sentences)
@@ -206,7 +206,7 @@ def test_a_follow_up_is_rewritten_for_the_search_and_never_shown(
     reply = chat.ask("And how thick is it?", told.append)
     # The model's rewrite is one of the readings
     typed = "And how thick is it?"
-    assert searched(chat) == [LENGTH, THICK, typed, f"{LENGTH} {typed}", f"Aletsch {typed}"]
+    assert searched(chat) == [LENGTH, THICK, f"Aletsch {typed}", typed, f"{LENGTH} {typed}"]
     assert reply.answer.question == "And how thick is it?"
     assert reply.answer.standalone_question == THICK
     assert [sentence.text for sentence in told] == [IS_THICK]

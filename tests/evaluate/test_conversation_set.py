@@ -16,12 +16,12 @@ from tests.helpers.paths import ROOT
 
 SHARED = ROOT.parent / "shared" / "mtrag"
 LENGTH = "How long is the Aletsch glacier?"
-PASSAGES = [
+PASSAGES: list[dict[str, Any]] = [
     {"_id": "ice", "title": " Ice ", "text": "The Aletsch glacier is 23 kilometres long."},
     {"_id": "thick", "text": "At the Konkordiaplatz it is 800 metres thick."},
 ]
 ASKED = [{"speaker": "user", "text": LENGTH}, {"speaker": "agent", "text": "23 kilometres."}]
-TURN = {
+TURN: dict[str, Any] = {
     "id": "c<::>2",
     "history": ASKED,
     "question": " How thick is it? ",
@@ -40,7 +40,8 @@ REWRITE = {
 
 def folder_of(folder: Path, **files: list[Any]) -> Path:
     folder.mkdir(exist_ok=True)
-    for name, values in {"passages": PASSAGES, "turns": [TURN], "rewrites": [REWRITE], **files}.items():
+    content: dict[str, list[Any]] = {"passages": [*PASSAGES], "turns": [TURN], "rewrites": [REWRITE], **files}
+    for name, values in content.items():
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(value)}\n" for value in values), encoding="utf-8")
     return folder
 
