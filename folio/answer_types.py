@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from folio.shown_text import citation_mark, label_mark, page_words
 from folio.types import Hit, Paper, require
@@ -96,31 +96,34 @@ class Citation:
         return label_mark(label, self.page) if label else citation_mark(self.paper.key, self.page)
 
 
+Heading = Literal["", "Summary", "Analysis", "Closest passages"]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Where a sentence of a report belongs. A sentence of a plain answer has neither heading nor subheading.
+    """Where a statement belongs: in a report, or below the heading of excerpts. What a model says plainly has neither.
 
-    Written as one string, in JSON and in the library: "Summary", "Analysis", "Analysis/Melt", "".
+    Written as one string, in JSON and in the library: "Summary", "Analysis", "Analysis/Melt", "Closest passages", "".
     """
 
-    heading: Literal["", "Summary", "Analysis"] = ""
+    heading: Heading = ""
     subheading: str = ""
 
     def __post_init__(self) -> None:
-        require(self.heading in ("", "Summary", "Analysis"), "a section is of the summary or of the analysis")
+        require(self.heading in get_args(Heading), "a section has one of the headings")
         require(bool(self.heading) or not self.subheading, "a subheading belongs to a heading")
 
     @classmethod
     def parse(cls, written: str) -> Section:
         """The section written as this string. Raises ValueError for an unknown heading."""
         heading, _, subheading = written.partition("/")
-        return cls(cast(Literal["", "Summary", "Analysis"], heading), subheading)
+        return cls(cast(Heading, heading), subheading)
 
     def __str__(self) -> str:
         return f"{self.heading}/{self.subheading}" if self.subheading else self.heading
 
 
-SUMMARY, ANALYSIS = Section("Summary"), Section("Analysis")
+SUMMARY, ANALYSIS, CLOSEST = Section("Summary"), Section("Analysis"), Section("Closest passages")
 
 
 # quoted: the paper's words, or nearly. reworded: a model's words, to be shown with a mark and beside their quote.
@@ -129,7 +132,7 @@ Outcome = Literal["quoted", "reworded"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One statement of an answer with its citations; it may be a list or lines of code."""
+    """One statement of an answer with its citations: a sentence, an excerpt of several, a list or lines of code."""
 
     text: str
     citations: tuple[Citation, ...]
@@ -138,6 +141,8 @@ class Sentence:
     outcome: Outcome = "quoted"
     verified_by: str = ""  # the verifier that agreed with a reworded statement; "" if none ran
     instead_of: str = ""  # a model's statement that was left out, and whose place this quote takes
+    marks: tuple[tuple[int, int], ...] = ()  # [start, end) of the words in the text that answer, in order, apart
+    short: tuple[int, int] | None = None  # [start, end) in the text of a short answer, such as "64 MB"
 
     def __post_init__(self) -> None:
         require(bool(self.text.strip()), "a sentence has words")
@@ -147,6 +152,11 @@ class Sentence:
             "only a quoted sentence has support 1",
         )
         require(self.outcome == "quoted" or not self.instead_of, "what takes the place of a statement is a quote")
+        require(self.outcome == "quoted" or not (self.marks or self.short), "only the paper's words are marked")
+        bounds = [0, *(offset for mark in self.marks for offset in mark), len(self.text)]
+        require(bounds == sorted(bounds) and all(a < b for a, b in self.marks), "marks are in the text, in order")
+        short = self.short or (0, 1)
+        require(0 <= short[0] < short[1] <= len(self.text), "a short answer is in the text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +180,7 @@ Style = Literal["plain", "report"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer as shown: sentences that each cite a page of the evidence, or a refusal without any."""
+    """The answer as shown: sentences that each cite a page of the evidence, or a refusal or a remark without any."""
 
     question: str
     standalone_question: str  # the follow-up, rewritten so that it stands alone
@@ -181,8 +191,10 @@ class Answer:
     style: Style = "plain"
     left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in dropped; () for an answer of an older Folio
     model_failed: bool = False  # the model's server failed; what is shown is what there was before, or quotes
+    remark: str = ""  # Folio's own words in place of an answer: to a greeting, or how many papers there are
 
     def __post_init__(self) -> None:
+        require(not (self.remark and self.sentences), "a remark takes the place of an answer")
         require(len(self.left_out) in (0, self.dropped), "dropped counts the statements that are left out")
         numbers = [evidence.number for evidence in self.evidence]
         require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
@@ -195,11 +207,11 @@ class Answer:
 
     @property
     def refused(self) -> bool:
-        return not self.sentences
+        return not (self.sentences or self.remark)
 
     @property
     def text(self) -> str:
-        return " ".join(sentence.text for sentence in self.sentences) or REFUSAL
+        return " ".join(sentence.text for sentence in self.sentences) or self.remark or REFUSAL
 
     @property
     def citations(self) -> tuple[Citation, ...]:

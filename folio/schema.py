@@ -22,6 +22,10 @@ PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last
 Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
 Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds that each stage took.")]
 
+Span = Annotated[
+    tuple[Count, FromOne], Field(description="Start and end in the text of the sentence, in Unicode code points.")
+]
+
 _DIGITS = 4  # of a score, behind the point
 
 
@@ -73,9 +77,9 @@ class SentenceJson(Strict):
     """One statement of the answer with its citations."""
 
     text: Annotated[str, Field(min_length=1)]
-    """A sentence; or several lines, such as a list, code or a table."""
+    """A sentence, an excerpt of several; or several lines, such as a list, code or a table."""
     section: str
-    """The heading that it stands under in a report, such as "Summary" or "Analysis/Melt"; else empty."""
+    """The heading that it stands under, such as "Closest passages", or "Summary" or "Analysis/Melt" in a report."""
     citations: Annotated[list[CitationJson], Field(min_length=1)]
     against: list[CitationJson]
     """Quotes from other papers that disagree with it."""
@@ -85,6 +89,10 @@ class SentenceJson(Strict):
     """The verifier that agreed with a reworded statement; empty if none ran."""
     instead_of: str = ""
     """A statement of the model that the papers do not support and whose place this quote takes; else empty."""
+    marks: list[Span] = []
+    """The words of the text that answer the question, in order."""
+    short: Span | None = None
+    """A short answer in the text, such as "64 MB"; null if none was found. It is shown above the text."""
 
 
 class LeftOutJson(Strict):
@@ -134,12 +142,16 @@ _SOME: JsonDict = {"minItems": 1}
 _REFUSED_OR_CITED: JsonDict = {
     "if": {"properties": {"refused": {"const": True}}},
     "then": {"properties": {"answer": {"const": REFUSAL}, "sentences": _NONE, "citations": _NONE}},
-    "else": {"properties": {"sentences": _SOME, "citations": _SOME}},
+    "else": {
+        "if": {"properties": {"remark": {"const": ""}}},
+        "then": {"properties": {"sentences": _SOME, "citations": _SOME}},
+        "else": {"properties": {"sentences": _NONE, "citations": _NONE}},
+    },
 }
 
 
 class AnswerJson(Strict):
-    """An answer or a refusal. A refusal has a fixed wording, no sentence and no citation."""
+    """An answer, a remark or a refusal. A refusal has a fixed wording. A remark and a refusal cite nothing."""
 
     model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
 
@@ -148,8 +160,10 @@ class AnswerJson(Strict):
     """The question rewritten so that it stands alone."""
     style: Style
     answer: str
-    """The sentences joined, or the fixed refusal."""
+    """The sentences joined, the remark, or the fixed refusal."""
     refused: bool
+    remark: str = ""
+    """Folio's own words in place of an answer, such as to a greeting; else empty. Nothing is cited then."""
     sentences: list[SentenceJson]
     dropped_sentences: Count
     """Number of the model's sentences that nothing supports and that are not shown."""
@@ -232,6 +246,7 @@ def answer_json(
         style=answer.style,
         answer=answer.text,
         refused=answer.refused,
+        remark=answer.remark,
         sentences=[sentence_json(sentence) for sentence in answer.sentences],
         dropped_sentences=answer.dropped,
         left_out=[LeftOutJson(text=rejected.text, reason=rejected.reason) for rejected in answer.left_out],
@@ -255,6 +270,8 @@ def sentence_json(sentence: Sentence) -> SentenceJson:
         outcome=sentence.outcome,
         verified_by=sentence.verified_by,
         instead_of=sentence.instead_of,
+        marks=list(sentence.marks),
+        short=sentence.short,
     )
 
 

@@ -7,6 +7,7 @@ page reference become round ones, and so do brackets that look like square ones.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 REWORDED_SIGN = "≈"  # before a statement in a model's own words
 LONGEST_NAME = 200  # characters of a title, a name or a file name
@@ -72,6 +73,28 @@ def statement_lines(text: str) -> tuple[str, ...]:
     other = _without_citations(flat)
     shown = iter([other[found.start()] for found in _BRACKET.finditer(flat)])
     return tuple(_BRACKET.sub(lambda _: next(shown), visible).split("\n"))
+
+
+def marked_parts(shown: str, text: str, marks: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:
+    """What is shown of a text in parts, each with whether it is marked. marks: spans [start, end) of the text.
+
+    What this module shows of a text differs in its spaces, and in characters that stand for one each; so the marks are
+    found by counting the characters that are neither spaces nor joiners.
+    """
+    ink = [place for place, char in enumerate(shown) if _has_ink(char)]
+    parts: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in marks:
+        first, last = (sum(map(_has_ink, text[:offset])) for offset in (start, end))
+        if last <= first or last > len(ink):
+            continue
+        parts += [(shown[at : ink[first]], False), (shown[ink[first] : ink[last - 1] + 1], True)]
+        at = ink[last - 1] + 1
+    return [part for part in (*parts, (shown[at:], False)) if part[0]]
+
+
+def _has_ink(char: str) -> bool:
+    return not char.isspace() and char not in _KEPT
 
 
 def short_line(text: str, longest: int) -> str:

@@ -86,6 +86,8 @@ def test_an_answer_in_json() -> None:
             "outcome": "quoted",
             "verified_by": "",
             "instead_of": "",
+            "marks": [],
+            "short": None,
         },
         {
             "text": "Its tongue retreats by 40 metres each year.",
@@ -95,6 +97,8 @@ def test_an_answer_in_json() -> None:
             "outcome": "quoted",
             "verified_by": "",
             "instead_of": "",
+            "marks": [],
+            "short": None,
         },
     ]
     assert found["evidence"] == [
@@ -137,6 +141,7 @@ def test_an_answer_in_json() -> None:
         "style": "plain",
         "answer": "It is 23 kilometres long and lies in the Alps. Its tongue retreats by 40 metres each year.",
         "refused": False,
+        "remark": "",
         "dropped_sentences": 0,
         "left_out": [],
         "notice": "",

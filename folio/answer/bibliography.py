@@ -59,6 +59,12 @@ def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
     return tuple(pages.values())
 
 
+def stands_in(quote: str, texts: Iterable[str]) -> bool:
+    """Whether one of these texts, which are shown, has this quote word for word: it need not be shown again."""
+    line = " ".join(quote.split())
+    return any(line in " ".join(text.split()) for text in texts)
+
+
 def reference(paper: Paper, pages: Sequence[int]) -> str:
     """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3". pages: physical."""
     *others, last = map(name_line, paper.authors) if paper.authors else ("",)

@@ -8,13 +8,17 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from folio.answer import followup
+from folio.answer import followup, library_questions
 from folio.answer.evidence import GatheredEvidence, gather
+from folio.answer.extractive import WITHOUT_MODEL
+from folio.answer.question_type import QuestionKind, question_type
+from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import Answer, Sentence, Style
 from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
+from folio.search.paper_names import papers_meant
 from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.text import tokenize
@@ -27,6 +31,13 @@ OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
 OnChecking = Callable[[int], None]
 
+# What is said to a greeting and to thanks, which no paper answers
+REMARKS: dict[QuestionKind, str] = {
+    "greeting": "Hello. Ask a question about your papers, such as: What is this paper about?",
+    "thanks": "You are welcome. Ask another question about your papers whenever you like.",
+}
+# Passages of a paper that is asked about as a whole, at least, and of each thing that is compared
+WHOLE_PAPER_PASSAGES, OF_EACH_THING = 6, 2
 # Earlier turns whose evidence is a candidate for the next question.
 REMEMBERED_EVIDENCE = 3
 
@@ -88,6 +99,7 @@ class Chat:
         self._prefetched: str | None = None  # the question whose hits _found has before the chain searches
         self._clock = Stopwatch()
         self._chain: ConversationalRetrievalChain | None = None
+        self._told = False  # whether it was said what a model would add
 
     @property
     def models(self) -> dict[str, str]:
@@ -112,9 +124,18 @@ class Chat:
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
         self._clock, self._on_hits = Stopwatch(), on_hits
+        self._found = SearchResult((), {}, {})
+        if remark := REMARKS.get(question_type(question).kind):
+            return self._reply(Answer(question, question, (), remark=remark, style=self._style))
         typed, spelt = question, self._retriever.respelled(question)
         self._typed, question = (typed, spelt.question) if spelt.typed else ("", question)
         self._spelt = spelt.question
+        if (direct := self._direct(question)) is not None:
+            for sentence in direct.sentences:
+                on_sentence(sentence)
+            return self._reply(
+                replace(direct, question=typed, notice=" ".join(filter(None, [spelt.note, direct.notice])))
+            )
         chain = self._chain
         if chain is None and not self._turns:  # search while LangChain is being imported
             self._search(question)
@@ -137,8 +158,29 @@ class Chat:
         notice = " ".join(filter(None, [spelt.note, answer.notice]))
         answer = replace(answer, question=typed, notice=notice)
         self._clock.lap("answer")
+        if WITHOUT_MODEL in answer.notice:  # once is enough
+            told = self._told or answer.refused or any(WITHOUT_MODEL in turn.notice for turn in self._turns)
+            self._told = self._told or not answer.refused
+            answer = replace(answer, notice=answer.notice.replace(WITHOUT_MODEL, "").strip()) if told else answer
+        return self._reply(answer)
+
+    def _direct(self, question: str) -> Answer | None:
+        """The answer to a question about the library, which needs no search; else None."""
+        if library_questions.library_question(question) is None:
+            return None
+        papers = self._retriever.papers() if self._papers is None else self._papers
+        answer = library_questions.answer(question, papers, self._title_passage)
+        return answer and replace(answer, style=self._style)
+
+    def _title_passage(self, paper: Paper) -> Hit | None:
+        return next(iter(self._retriever.passages(paper, 1)), None)
+
+    def _reply(self, answer: Answer) -> Reply:
+        """The reply with this answer, which becomes a turn of the conversation."""
         self._turns.append(answer)
         stages = self._clock.laps  # "retrieve" is the sum of the retriever's own stages
+        if "answer" not in stages:
+            self._clock.lap("answer")
         total = round(sum(stages.values()), 2)
         return Reply(answer, self._found.hits, {**self._found.timings_ms, **stages, "total": total})
 
@@ -163,19 +205,7 @@ class Chat:
         prefetched, self._prefetched = self._prefetched, None
         if question == prefetched:
             return self._found.hits
-        also = remembered(self._turns)
-        typed = self._typed if question == self._spelt else ""
-        first, *readings = followup.readings(self._spelt, question, [turn.question for turn in self._turns])
-        self._found = self._retriever.search(
-            first,
-            self._top_k,
-            self._papers,
-            also,
-            sections=self._sections,
-            readings=readings,
-            rerank=self._rerank,
-            typed=typed,
-        )
+        self._found = self._by_kind(question)
         self._clock.lap("retrieve")
         self._on_hits(self._found.hits)
         return self._found.hits
@@ -192,6 +222,46 @@ class Chat:
         again = not words and set(tokenize(self._spelt)) == set(tokenize(last.question))
         shown = any(sentence.text == before.text for before in last.sentences)
         return shown and not again and words.isdisjoint(tokenize(sentence.text))
+
+    def _by_kind(self, question: str) -> SearchResult:
+        """The passages for a question, with those that its kind asks for.
+
+        A question about one paper as a whole, named or chosen, gets the sections that answer it. Of a comparison, each
+        thing gets passages of its own.
+        """
+        asked = question_type(question)
+        if asked.kind == "paper" and not self._sections:
+            among = self._retriever.papers() if self._papers is None else self._papers
+            named = among if len(among) == 1 else papers_meant(question, among)
+            if len(named) == 1:
+                found = self._search_in(question, named)
+                most = max(self._top_k, WHOLE_PAPER_PASSAGES)
+                whole = self._retriever.passages(named[0])
+                return replace(found, hits=tuple(whole_paper_hits(asked.aspect, question, whole, found.hits, most)))
+        found = self._search_in(question, self._papers, also=remembered(self._turns))
+        hits = {hit.chunk.id: hit for hit in found.hits}
+        for thing in asked.things:
+            for hit in self._search_in(thing, self._papers, top_k=OF_EACH_THING).hits:
+                hits.setdefault(hit.chunk.id, hit)
+        return replace(found, hits=tuple(hits.values()))
+
+    def _search_in(
+        self, question: str, papers: Sequence[Paper] | None, *, also: Sequence[int] | None = None, top_k: int = 0
+    ) -> SearchResult:
+        """Search these papers. also: chunk ids that are candidates, too; None: it is no follow-up."""
+        first, readings = question, list[str]()
+        if also is not None:
+            first, *readings = followup.readings(self._spelt, question, [turn.question for turn in self._turns])
+        return self._retriever.search(
+            first,
+            top_k or self._top_k,
+            papers,
+            also or (),
+            sections=self._sections,
+            readings=readings,
+            rerank=self._rerank,
+            typed=self._typed if question == self._spelt else "",
+        )
 
     def _gather(self, hits: Sequence[Hit]) -> GatheredEvidence:
         gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)

@@ -6,11 +6,11 @@ paper's text, so completing it means moving two offsets.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+from folio.answer.excerpts import MOST_BEFORE, leans
+from folio.answer.structure import lists_and_tables
 from folio.answer_types import Evidence
 from folio.text import estimate_tokens, sentence_spans, stripped
 from folio.types import Hit, Paper
@@ -24,28 +24,6 @@ MAX_GROWTH = 1500
 LONGEST_SENTENCE = 600
 # Tokens for the header of each piece of evidence, with paper and pages.
 HEADER_TOKENS = 40
-
-_STEP = re.compile(
-    r"[ ]*(?:(?:step[ ]+)?\(?\d{1,3}(?:[.)][ ]+|[ ]?:(?!\d)[ ]*)\S|step[ ]+\d"
-    r"|[•▪‣*–-][ ]+\S|\(?(?:[a-z]|[ivx]{1,4})\)[ ]+\S"
-    r"|(?:require|ensure|input|output)s?[ ]?:|(?:for|while|if|else[ ]?if|until)\b.{0,70}(?:\bdo|\bthen|:)[ ]*$"
-    r"|(?:else|repeat|end(?:[ ]?(?:for|while|if))?|return\b.{0,40})[ ]*$)",
-    re.I,
-)
-# A line of an algorithm, "12: return x", has no continuation lines.
-_LINE_OF_CODE = re.compile(r"[ ]*\d{1,3}[ ]?:")
-_ROW = re.compile(r"[ ]*\S+(?:[ ]\S+)*(?:[ ]{2,}\S+(?:[ ]\S+)*)+[ ]*$")
-# A line between table rows that names the rows after it.
-_GROUP_LABEL = re.compile(r"[ ]*[^\W\d_]{3}[^.]{0,37}$")
-_TABLE = re.compile(r"[ ]*table[ ]*[\dIVX]", re.I)
-_LEADS_IN = re.compile(r"[ ]*(?:table|algorithm|listing|box|procedure)[ ]*\d|.*:[ ]*$", re.I)
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-# Characters between the starts of two items of one list, at most.
-_ITEM_GAP = 500
-# The same where a separate paragraph, such as a formula, comes between them.
-_PARAGRAPH_GAP = 200
-# Lines of a caption above its table, at most.
-_CAPTION_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +41,6 @@ class _Span:
     end: int
     text: str
     hits: tuple[Hit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A list, table, item or row to keep whole: the span [start, end), and whether its true start and end are known."""
-
-    start: int
-    end: int
-    begins: bool = True
-    ends: bool = True
 
 
 def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> GatheredEvidence:
@@ -136,18 +104,20 @@ def _extended(span: _Span, read: ReadText) -> _Span:
     if around[start:end] != span.text:  # the paper was replaced in the meantime
         return span
     begins, ends = low == 0 or span.start - low < MAX_GROWTH, high == span.paper.length or high - span.end < MAX_GROWTH
-    units = list(_lists_and_tables(around, begins, ends))
+    units = list(lists_and_tables(around, begins, ends))
     for unit in units:
         if unit.begins and unit.start < start < unit.end:
             start = unit.start
         if unit.ends and unit.start < end < unit.end:
             end = unit.end
     at_unit_end = end in {unit.end for unit in units}  # complete even without a full stop
-    for first, last in sentence_spans(around):
+    sentences = sentence_spans(around)
+    for first, last in sentences:
         if last - first <= LONGEST_SENTENCE:
             start = first if first < start < last else start
             end = last if first < end < last and not at_unit_end else end
     start, end = stripped(around, start, end)
+    start = _with_subject(around, start, sentences)
     return replace(span, start=low + start, end=low + end, text=around[start:end])
 
 
@@ -162,72 +132,12 @@ def _room(span: _Span) -> tuple[int, int]:
     return low, high
 
 
-def _lists_and_tables(text: str, begins: bool, ends: bool) -> Iterator[_Unit]:
-    """The lists, algorithms and tables of a text, each with the line that introduces it, then their items and rows.
-
-    begins, ends: whether the paper begins or ends where the text does; if not, a list may continue beyond the text.
-    """
-    lines = [stripped(text, *match.span()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
-    parts: list[_Unit] = []
-    for first, last, items in (*_lists(text, lines), *_tables(text, lines)):
-        parts += [_Unit(lines[item][0], lines[after - 1][1]) for item, after in pairwise((*items, last + 1))]
-        years = sum(bool(_YEAR.search(text, part.start, part.end)) for part in parts[-len(items) :])
-        if items and 2 * years > len(items) > 1 and not _ROW.match(text, *lines[items[0]]):
-            continue  # a bibliography: single entries are enough
-        start, end = lines[first][0], lines[last][1]
-        yield _Unit(start, end, begins or start > _ITEM_GAP, ends or len(text) - end > _ITEM_GAP)
-    yield from parts
-
-
-# First and last line of a list or table, and the lines where its items begin
-_Run = tuple[int, int, list[int]]
-
-
-def _lists(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
-    """Lists and algorithms. Lines after the last item belong to it until a paragraph or sentence ends."""
-    starts = [number for number, line in enumerate(lines) if _STEP.match(text, *line)]
-
-    def together(one: int, two: int) -> bool:
-        paragraphs = sum(text[lines[n][1] : lines[n + 1][0]].count("\n") > 1 for n in range(one, two))
-        return lines[two][0] - lines[one][0] <= (_ITEM_GAP if paragraphs < 2 else _PARAGRAPH_GAP) and paragraphs < 3
-
-    for items in _groups(starts, together):
-        last = items[-1]
-        continues = not _LINE_OF_CODE.match(text, *lines[last])
-        while continues and last + 1 < len(lines) and lines[last][1] - lines[items[-1]][0] <= _ITEM_GAP:
-            in_paragraph = text[lines[last][1] : lines[last + 1][0]].count("\n") == 1
-            continues = in_paragraph and text[lines[last][1] - 1] not in ".!?"
-            last += continues
-        if len(items) > 1:
-            before = items[0] - 1
-            yield before if before >= 0 and _LEADS_IN.match(text, *lines[before]) else items[0], last, items
-
-
-def _tables(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
-    """Tables: their rows, with the caption above or below."""
-    rows = [number for number, line in enumerate(lines) if _ROW.match(text, *line)]
-
-    def together(one: int, two: int) -> bool:
-        names = _GROUP_LABEL.match(text, *lines[two - 1]) and text[lines[two - 1][1] : lines[two][0]].count("\n") == 1
-        return two == one + 1 or (two == one + 2 and bool(names))
-
-    for items in _groups(rows, together):
-        if len(items) < 2:
-            continue
-        above = range(items[0] - 1, max(-1, items[0] - 1 - _CAPTION_LINES), -1)
-        first = next((number for number in above if _TABLE.match(text, *lines[number])), items[0])
-        if first == items[0] and first and _LEADS_IN.match(text, *lines[first - 1]):
-            first -= 1
-        below = items[-1] + 1
-        is_caption = first == items[0] and below < len(lines) and _TABLE.match(text, *lines[below])
-        yield first, below if is_caption else items[-1], items
-
-
-def _groups(numbers: Sequence[int], together: Callable[[int, int], bool]) -> list[list[int]]:
-    groups: list[list[int]] = []
-    for number in numbers:
-        if groups and together(groups[-1][-1], number):
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    return groups
+def _with_subject(text: str, start: int, sentences: Sequence[tuple[int, int]]) -> int:
+    """The start, or that of a sentence before it that does not begin with "This" or "Therefore", as this one does."""
+    before = [span for span in sentences if span[0] <= start]
+    for first, last in before[: -MOST_BEFORE - 2 : -1]:
+        if last - first > LONGEST_SENTENCE:
+            break
+        if not leans(text[first:last]):
+            return first
+    return start

@@ -1,63 +1,38 @@
-"""Question + evidence -> the sentences of the papers that answer best, quoted. No model writes anything."""
+"""Question + evidence -> the excerpts of the papers that answer best, word for word. No model writes anything."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from folio.answer import followup
-from folio.answer.question_type import ASKING, asks_for_number, gives_number
-from folio.answer_types import SUMMARY, Answer, Evidence, Section, Sentence, Style
-from folio.grounding.conflicts import against, conflict
-from folio.grounding.quantities import quantities
-from folio.grounding.sentences import EvidenceSentence, citation, number_sentences
+from folio.answer.excerpt_ranking import DETAIL_CUTOFF, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
+from folio.answer.excerpts import Span
+from folio.answer.question_type import ASKING, QuestionType, asks_for_number, gives_number, question_type
+from folio.answer.short_answer import short_answer
+from folio.answer_types import CLOSEST, SUMMARY, Answer, Evidence, Section, Sentence, Style
+from folio.grounding.conflicts import against
+from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, evidence_coverage, matches
-from folio.text import coverage, sentence_spans, tokenize
+from folio.text import sentence_spans, tokenize
 
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A sentence of the evidence and how well it answers."""
-
-    evidence: Evidence
-    start: int  # offsets in the evidence's text
-    end: int
-    score: float
-
-    @property
-    def text(self) -> str:
-        return self.evidence.text[self.start : self.end]
-
-
-# Sentences in an answer, at most, and the fraction of the best score that each needs.
-MAX_SENTENCES = 3
-ANSWER_CUTOFF = 0.85
-# The same for the analysis of a report, which follows these sentences as its summary.
-MAX_DETAILS = 8
-DETAIL_CUTOFF = 0.6
-# Weights in a sentence's score: how well its words match the question's (late interaction), and the share of the
-# question's words that occur literally in it or in its paper's title.
-MATCH_WEIGHT, COVERAGE_WEIGHT = 0.77, 0.23
 # Below this the question is refused. LOG.md has the questions refused rightly and wrongly.
 LEAST_CONFIDENCE = 0.58
 # Numeric questions need this much more coverage: papers are full of numbers.
 NUMBER_MARGIN = 0.04
-# A sentence with fewer or more words is a heading, a caption's label or a run of table cells.
-WORDS = (5, 90)
-# How a list item begins, how a complete sentence ends, and what only a table of contents has.
-_BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
-_WHOLE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
-_LEADERS = re.compile(r"(?:\. ?){4,}")
+
+WITHOUT_MODEL = (
+    "These are passages as they stand in the papers. With a chat model on Ollama (`folio doctor` shows how), Folio"
+    " answers in sentences and cites these."
+)
 
 
 class ExtractiveAnswerer:
-    """Answers with the best sentences of the evidence, quoted word for word."""
+    """Answers with the excerpts of the evidence that come closest, quoted word for word."""
 
     name = "extractive (built in)"
     quotes_only = True
-    notice = ""
     failed = False
 
     def __init__(
@@ -65,6 +40,7 @@ class ExtractiveAnswerer:
     ) -> None:
         """evidence_tokens: limit for the evidence that is searched."""
         self.confidence: float | None = None
+        self.notice = WITHOUT_MODEL
         self._embedder = embedder
         self._term_weights = term_weights
         self.evidence_tokens = evidence_tokens
@@ -73,50 +49,125 @@ class ExtractiveAnswerer:
         """See protocols.Answerer."""
         scored = self._score(question, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
-            yield from self._best(scored, evidence, style)
+            yield from _best(scored, question, evidence, style)
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
         if scored := self._score(question, evidence):
-            yield from self._best(scored, evidence, style)
+            yield from _best(scored, question, evidence, style)
 
-    def _best(self, scored: Sequence[_Scored], evidence: Sequence[Evidence], style: Style) -> Iterator[Sentence]:
-        sentences = number_sentences(evidence)
-        best = scored[0].score
-        answering = _without_repeats(place for place in scored if place.score >= ANSWER_CUTOFF * best)[:MAX_SENTENCES]
-        for place in answering:
-            yield _sentence(place, sentences, SUMMARY if style == "report" else Section())
-        if style == "report":
-            near = [place for place in scored if place.score >= DETAIL_CUTOFF * best]
-            details = _without_repeats([*answering, *near])[len(answering) :][:MAX_DETAILS]
-            for paper in dict.fromkeys(place.evidence.paper for place in details):
-                own = (place for place in details if place.evidence.paper == paper)
-                for place in sorted(own, key=lambda place: place.evidence.start + place.start):
-                    yield _sentence(place, sentences, Section("Analysis", paper.title or paper.file))
+    def best_quote(self, question: str, evidence: Sequence[Evidence]) -> Sentence | None:
+        """The one sentence that answers best, for an answer that a model writes; None where nothing does."""
+        scored = self._score(question, evidence)
+        if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
+            return None
+        alone = replace(scored[0], block=replace(scored[0].block, head=None), first=scored[0].core, last=scored[0].core)
+        return replace(excerpt_sentence(alone, question, number_sentences(evidence), Section()), marks=())
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
         return followup.standalone(question, history)
 
-    def _score(self, question: str, evidence: Sequence[Evidence]) -> list[_Scored]:
-        """Every sentence of the evidence, best first. Sets `confidence`.
+    def _score(self, question: str, evidence: Sequence[Evidence]) -> list[Excerpt]:
+        """Every excerpt of the evidence, best first. Sets `confidence`.
 
         A paper's title counts for its sentences: a question may name the paper, and its sentences seldom do.
         """
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         found = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
         self.confidence = _confidence(question, evidence, found)
-        scored = [
-            _Scored(
-                piece,
-                start,
-                end,
-                MATCH_WEIGHT * match.sentence(start, end) + COVERAGE_WEIGHT * _coverage(weights, piece, start, end),
-            )
-            for piece, match in zip(evidence, found, strict=True)
-            for start, end in statements(piece.text)
-        ]
-        return sorted(scored, key=lambda place: (-place.score, place.evidence.number, place.start))
+        return scored_excerpts(question, evidence, found, weights)
+
+
+def _best(scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style) -> Iterator[Sentence]:
+    sentences, asked = number_sentences(evidence), question_type(question)
+    if style == "plain" and (pair := _side_by_side(scored, asked)):
+        for excerpt in pair:
+            paper = excerpt.block.evidence.paper
+            yield excerpt_sentence(excerpt, question, sentences, replace(CLOSEST, subheading=paper.title or paper.file))
+        return
+    answering = chosen(scored)
+    for place, excerpt in enumerate(answering):
+        section = SUMMARY if style == "report" else CLOSEST
+        yield excerpt_sentence(excerpt, question, sentences, section, leads=place == 0)
+    if style == "report":
+        details = [*answering, *(one for one in scored if one not in answering)]
+        details = chosen(details, MOST_DETAILS, DETAIL_WORDS, DETAIL_CUTOFF)[len(answering) :]
+        for paper in dict.fromkeys(excerpt.block.evidence.paper for excerpt in details):
+            own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
+            for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):
+                yield excerpt_sentence(excerpt, question, sentences, Section("Analysis", paper.title or paper.file))
+
+
+def _side_by_side(scored: Sequence[Excerpt], asked: QuestionType) -> list[Excerpt]:
+    """The best excerpt about each thing that is compared, of another paper each; [] if they have no papers apart."""
+    found: list[Excerpt] = []
+    for thing in asked.things:
+        words = frozenset(tokenize(thing))
+        others = {excerpt.block.evidence.paper.id for excerpt in found}
+        about = (
+            excerpt
+            for excerpt in scored
+            if excerpt.block.evidence.paper.id not in others
+            and words <= frozenset(tokenize(f"{excerpt.block.evidence.paper.title} {excerpt.text}"))
+        )
+        if (best := next(about, None)) is None:
+            return []
+        found.append(best)
+    return found
+
+
+def excerpt_sentence(
+    excerpt: Excerpt,
+    question: str,
+    sentences: Sequence[EvidenceSentence],
+    section: Section,
+    *,
+    leads: bool = False,
+) -> Sentence:
+    """An excerpt with its citations, one for each page, and its words that answer marked.
+
+    leads: whether a short answer in it is to stand above the whole answer.
+    """
+    block, core = excerpt.block, excerpt.block.parts[excerpt.core]
+    evidence = block.evidence
+    text, offsets = _shown(excerpt)
+    quotes = tuple(quote for span in excerpt.spans for quote in citations(evidence, *span, 1.0))
+    short = None
+    if block.kind != "table":
+        found = short_answer(question_type(question).kind, evidence.text[core.start : core.end], question)
+        short = _place(offsets, core.start + found[0], core.start + found[1]) if found else None
+    mark = short or _place(offsets, core.start, core.end)
+    disagrees = against(evidence.text[core.start : core.end], quotes, sentences)
+    return Sentence(text, quotes, disagrees, section, marks=(mark,) if mark else (), short=short if leads else None)
+
+
+def _shown(excerpt: Excerpt) -> tuple[str, list[int]]:
+    """An excerpt as it is shown, and where each of its characters stands in the evidence's text.
+
+    Prose is on one line, each item of a list on its own; a table keeps its lines.
+    """
+    evidence, kind = excerpt.block.evidence.text, excerpt.block.kind
+    breaks = {part.start for part in excerpt.block.parts} if kind == "list" else set()
+    shown: list[tuple[str, int]] = []
+    for start, end in excerpt.spans:
+        if shown:
+            shown.append(("\n", start))
+        for offset in range(start, end):
+            char = evidence[offset]
+            if offset in breaks and shown and shown[-1][0] != "\n":
+                shown = [*shown[:-1], ("\n", offset)] if shown[-1][0] == " " else [*shown, ("\n", offset)]
+            if kind == "table" or not char.isspace():
+                shown.append((char, offset))
+            elif shown and shown[-1][0] not in " \n":
+                shown.append((" ", offset))
+    return "".join(char for char, _ in shown), [offset for _, offset in shown]
+
+
+def _place(offsets: Sequence[int], start: int, end: int) -> Span | None:
+    """Where the characters [start, end) of the evidence stand in what is shown; None if they do not."""
+    inside = [place for place, offset in enumerate(offsets) if start <= offset < end]
+    return (inside[0], inside[-1] + 1) if inside else None
 
 
 def _confidence(question: str, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:
@@ -134,68 +185,3 @@ def _confidence(question: str, evidence: Sequence[Evidence], found: Sequence[Mat
         if gives_number(piece.text[start:end], question)
     )
     return max(0.0, max(of_numbers, default=0.0) - NUMBER_MARGIN)
-
-
-def _coverage(weights: TermWeights, piece: Evidence, start: int, end: int) -> float:
-    return coverage(weights, tokenize(f"{piece.paper.title} {piece.text[start:end]}"))
-
-
-def _sentence(place: _Scored, sentences: Sequence[EvidenceSentence], section: Section) -> Sentence:
-    quote = citation(place.evidence, place.start, place.end, 1.0)
-    return Sentence(_as_sentence(quote.quote), (quote,), against(quote.quote, (quote,), sentences), section)
-
-
-def _without_repeats(places: Iterable[_Scored]) -> list[_Scored]:
-    """The sentences without those that repeat an earlier one.
-
-    A sentence with other numbers is no repetition, unless another paper gives them for the same thing: then it is
-    shown as a disagreement with the earlier one.
-    """
-    kept: list[_Scored] = []
-    for place in places:
-        if tokenize(place.text) and not any(_repeats(place, before) for before in kept):
-            kept.append(place)
-    return kept
-
-
-def _repeats(place: _Scored, before: _Scored) -> bool:
-    words, others = set(tokenize(place.text)), set(tokenize(before.text))
-    if len(words & others) <= 0.8 * min(len(words), len(others)):
-        return False
-    apart = place.evidence.paper != before.evidence.paper
-    return _numbers(place.text) == _numbers(before.text) or (apart and conflict(place.text, before.text))
-
-
-def _numbers(text: str) -> frozenset[object]:
-    return frozenset((number.value, number.unit) for number in quantities(text, units=False))
-
-
-def statements(text: str) -> list[tuple[int, int]]:
-    """Spans that can be quoted as an answer: complete sentences and list items, no headings or contents lines.
-
-    A sentence that ends in a colon is joined with the one that it introduces.
-    """
-    found: list[tuple[int, int]] = []
-    intro_start: int | None = None
-    for start, end in sentence_spans(text):
-        bullet = _BULLET.match(text, start, end)
-        begin = bullet.end() if bullet else start
-        words = len(text[begin:end].split())
-        if text[end - 1] == ":" and words >= WORDS[0]:
-            intro_start = begin
-            continue
-        if intro_start is not None and len(text[intro_start:end].split()) <= WORDS[1]:
-            begin = intro_start
-        intro_start = None
-        is_whole = bool(bullet) or bool(_WHOLE.search(text, begin, end))
-        if is_whole and WORDS[0] <= words <= WORDS[1] and not _LEADERS.search(text, begin, end):
-            found.append((begin, end))
-    return found
-
-
-def _as_sentence(quote: str) -> str:
-    """A quote on one line, with an ellipsis where the page break cut the sentence."""
-    line = " ".join(quote.split())
-    before = "… " if line[:1].islower() else ""
-    after = "" if _WHOLE.search(line) or line.endswith(":") else " …"
-    return f"{before}{line}{after}"

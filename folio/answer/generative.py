@@ -146,7 +146,7 @@ class OllamaAnswerer:
             self._verifier.for_answer(start) if self._verifier else None,
             layout.style,
             self._strict,
-            lambda: next(self._stand_in.sentences(layout.question, layout.evidence), None),
+            lambda: self._stand_in.best_quote(layout.question, layout.evidence),
         )
         pieces = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True)
         longest = LONGEST_TOKEN * self._answer_tokens

@@ -1,15 +1,34 @@
-"""Recognises questions that ask for a number, by their words. Pure.
+"""What kind of answer a question asks for, by its words: a number, a definition, a whole paper's contributions. Pure.
 
-This is the numeric class of Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/),
-for English. Other classes are not distinguished.
+The classes follow Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/), with those
+that people put to papers: about one as a whole, and comparisons. For English; what no rule knows is "other".
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 from folio.grounding.quantities import quantities
 from folio.text import tokenize
+
+QuestionKind = Literal[
+    "greeting", "thanks", "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
+    "how", "other",
+]  # fmt: skip
+# What is asked about a paper as a whole
+Aspect = Literal["", "about", "contributions", "method", "results", "limitations", "conclusion"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionType:
+    """The kind of a question, with what its kind is about."""
+
+    kind: QuestionKind
+    aspect: Aspect = ""  # of a question about a paper as a whole
+    things: tuple[str, ...] = ()  # that a comparison names, two at least
+
 
 # Question words that no answer repeats, as search tokens.
 ASKING = frozenset(tokenize("many much"))
@@ -43,8 +62,137 @@ _NUMBER = re.compile(
     rf" (?:{'|'.join(_plural(measure) for measure in _MEASURES)})(?=[?.,;]|$| (?:{'|'.join(_AFTER_MEASURE)})\b)",
     re.I,
 )
+# Keywords that end in a measure: "GFS chunk size"
+_KEYWORDS = re.compile(
+    rf"(?!.*\b(?:how|what|wh[a-z]+|is|are|do|does)\b)[\w .+/-]* (?:{'|'.join(map(_plural, _MEASURES))})", re.I
+)
 _ASKS = re.compile(r"\b(?:how|what|when|where|which|who|whom|whose|why)\b", re.I)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+
+_POLITE = r"(?:there|folio|everyone|all|again|so much|very much|a lot|for (?:your|the) \w+|you|that)"
+_GREETING = re.compile(
+    rf"(?:hello|hi|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|how are you|what(?:'s| is) up)"
+    rf"(?:[\s,]+{_POLITE})*",
+    re.I,
+)
+_GREETED = re.compile(rf"(?:{_GREETING.pattern})\s*[,.!]\s+", re.I)
+_THANKS = re.compile(
+    rf"(?:thanks|thank you|thx|cheers|many thanks|great|perfect|bye|goodbye|good ?night|see you)(?:[\s,]+{_POLITE}"
+    r"|[\s,!]+(?:thanks|thank you|bye|goodbye))*",
+    re.I,
+)
+
+_WORK = r"(?:paper|article|study|work|authors?|researchers|report|thesis|publication)"
+_BEST = r"(?:main|key|major|central|principal|most important|primary|core|overall)"
+# How an aspect is asked for. The first that matches counts.
+_ASPECTS: tuple[tuple[Aspect, str], ...] = (
+    ("contributions", r"\bcontributions?\b(?! (?:from|by|to) )|\bwhat (?:is|was|are) (?:new|novel)\b|\bnovelty of\b"),
+    ("limitations", r"\b(?:limitations?|shortcomings?|drawbacks?|weakness(?:es)?|future work)\b"),
+    ("conclusion", r"\bconclusions? (?:of|in|does|do|did|from|drawn)\b"),
+    ("conclusion", r"\b(?:does|do|did) (?:the |this |these )?[\w\s-]{1,60} conclude\b"),
+    (
+        "conclusion",
+        rf"\b{_WORK} conclude[sd]?\b|\b(?:is|are|was|were) (?:the |its |their )?(?:{_BEST} )?conclusions?\b",
+    ),
+    ("results", rf"\b{_BEST} (?:results?|findings?|outcomes?)\b|\bresults? of (?:the|this) {_WORK}\b"),
+    ("results", rf"\bwhat (?:does|do|did) (?:the|this|these|they) ?(?:{_WORK})? (?:find|show|discover)\b"),
+    ("method", rf"\b(?:methods?|methodology|approach)\b.{{0,40}}\b(?:the|this) {_WORK}\b"),
+    ("method", rf"\bhow (?:does|do|did) (?:the|this) {_WORK} (?:do|work|proceed|go about)"),
+    ("about", r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about\W*$"),
+    ("about", r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\boverview of\b"),
+    (
+        "about",
+        rf"\bwhat (?:does|do|did) (?:the|this|that) {_WORK} (?:say|do|argue|discuss|cover|present|propose|describe)",
+    ),
+    ("about", rf"\b{_BEST} (?:ideas?|points?|message|topic|goal|purpose|aim|argument|takeaways?)\b"),
+    ("about", r"\bwhat problems? (?:does|do|did) .{1,60} (?:solve|address|tackle)"),
+)
+_COMPARISONS = (
+    re.compile(r"\bcompare[sd]?\s+(?P<one>[^?]{1,80}?)\s+(?:and|with|to|versus|vs\.?)\s+(?P<two>[^?]{1,80})", re.I),
+    re.compile(r"\bdifferences?\s+between\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80})", re.I),
+    re.compile(
+        r"\bhow\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,80}?)\s+(?:differ(?:ent)?\s+from|compare[sd]?\s+(?:to|with))\s+"
+        r"(?P<two>[^?]{1,80})",
+        re.I,
+    ),
+    re.compile(r"(?P<one>[\w .+/-]{1,60}?)\s+(?:versus|vs\.?)\s+(?P<two>[\w .+/-]{1,60})", re.I),
+)
+# What follows the second thing of a comparison, and is not part of it.
+_AFTER_THING = re.compile(
+    r"\s*(?:[,;:?!]|\.(?:\s|$)|\b(?:in|on|for|with respect to|regarding|when|at|by|as)\b).*$", re.I | re.S
+)
+_ARTICLE = re.compile(r"^(?:what (?:is|are) )?(?:the|an?)\s+", re.I)
+
+_DATE = re.compile(
+    r"\bwhen\s+(?:is|was|were|are|did|does|do|has|had|will)\b|\b(?:what|which) (?:date|day|month|year)s?\b", re.I
+)
+_PERSON = re.compile(
+    r"^\W*(?:by |to |from |with )?(?:who|whom|whose)\b"
+    r"|\b(?:what|which) (?:person|people|author|researcher|scientist)s?\b",
+    re.I,
+)
+_PLACE = re.compile(
+    r"\bwhere (?:is|was|were|are|did|does|do|can|has)\b"
+    r"|\b(?:what|which) (?:city|cities|country|countries|place|region|town|village|continent)\b",
+    re.I,
+)
+_DEFINITION = re.compile(
+    r"^\W*(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:meant by )?(?P<term>[\w./+-]+(?: [\w./+-]+){0,3})\W*$"
+    r"|\b(?:define|definition of|meaning of|what (?:does|do) .{1,60} (?:mean|stand for)|is meant by|explain what)\b"
+    r"|\bwhat (?:do|does) .{1,40} mean by\b",
+    re.I,
+)
+_WHY = re.compile(r"\b(?:why|for what reasons?|what (?:is|was|are|were) the reasons?|what causes?)\b", re.I)
+_LIST = re.compile(
+    r"^\W*(?:list|name|enumerate)\b|\bwhat are (?:the|all|some)\b"
+    r"|\b(?:what|which) (?:kinds|types|sorts|steps|stages|phases)\b"
+    r"|\bwhich (?:[\w-]+ ){0,2}[\w-]+s (?:are|were|do|does|did|have|has)\b",
+    re.I,
+)
+_HOW = re.compile(r"\bhow\b", re.I)
+
+
+def question_type(question: str) -> QuestionType:
+    """The kind of a question; "other" for what no rule knows.
+
+    >>> question_type("What are the main contributions of LLaMA?")
+    QuestionType(kind='paper', aspect='contributions', things=())
+    >>> question_type("Compare Raft and Paxos").things
+    ('Raft', 'Paxos')
+    """
+    plain = " ".join(question.split())
+    bare = plain.strip(" .!?,;:)(")
+    if _GREETING.fullmatch(bare):
+        return QuestionType("greeting")
+    if _THANKS.fullmatch(bare):
+        return QuestionType("thanks")
+    plain = _GREETED.sub("", plain)
+    if things := _compared(plain):
+        return QuestionType("comparison", things=things)
+    if aspect := next((aspect for aspect, asked in _ASPECTS if re.search(asked, plain, re.I)), None):
+        return QuestionType("paper", aspect)
+    rules: tuple[tuple[QuestionKind, bool], ...] = (
+        ("date", bool(_DATE.search(plain)) and not asks_for_number(plain.replace("year", "date"))),
+        ("number", asks_for_number(plain) or bool(_KEYWORDS.fullmatch(bare))),
+        ("person", bool(_PERSON.search(plain))),
+        ("place", bool(_PLACE.search(plain))),
+        ("why", bool(_WHY.search(plain))),
+        ("definition", bool(_DEFINITION.search(plain))),
+        ("list", bool(_LIST.search(plain))),
+        ("how", bool(_HOW.search(plain))),
+    )
+    return QuestionType(next((kind for kind, holds in rules if holds), "other"))
+
+
+def _compared(question: str) -> tuple[str, ...]:
+    """The two things that a question compares; () if it compares none."""
+    for pattern in _COMPARISONS:
+        if match := pattern.search(question):
+            pair = (_ARTICLE.sub("", _AFTER_THING.sub("", match[name]).strip()) for name in ("one", "two"))
+            things = tuple(thing for thing in pair if tokenize(thing))
+            if len(things) == 2:
+                return things
+    return ()
 
 
 def asks_for_number(question: str) -> bool:

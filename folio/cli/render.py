@@ -9,10 +9,19 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from folio.answer.bibliography import cited_pages, reference
-from folio.answer_types import SUMMARY, Answer, Citation, Evidence, Section, Sentence
+from folio.answer.bibliography import cited_pages, reference, stands_in
+from folio.answer_types import CLOSEST, SUMMARY, Answer, Citation, Evidence, Section, Sentence
 from folio.outcome_text import IN_PLACE, LEFT_OUT, REASONS_NOT_KEPT, legend
-from folio.shown_text import REWORDED_SIGN, name_line, one_line, plain, sentence_line, short_line, statement_lines
+from folio.shown_text import (
+    REWORDED_SIGN,
+    marked_parts,
+    name_line,
+    one_line,
+    plain,
+    sentence_line,
+    short_line,
+    statement_lines,
+)
 from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
@@ -21,7 +30,9 @@ if TYPE_CHECKING:
     from folio.schema import StatsJson
 
 # Headings that Folio prints itself, in lower case
-_OUR_HEADINGS = frozenset({"summary", "analysis", "sources", "key references", "evidence", "pages", LEFT_OUT.lower()})
+_OUR_HEADINGS = frozenset(
+    {"summary", "analysis", "closest passages", "sources", "key references", "evidence", "pages", LEFT_OUT.lower()}
+)
 _LONGEST_QUOTE = 240  # characters of the quote beneath a reworded statement; the sources have it whole
 
 
@@ -35,23 +46,43 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
 
     before: the previous sentence; a report's heading is printed when the section changes.
     """
+    if before is None and sentence.short:
+        _show_short(console, sentence, sentence.short)
     _show_headings(console, sentence.section, before.section if before else None)
+    if before and before.section == sentence.section and sentence.section.heading == CLOSEST.heading:
+        console.print()
     if sentence.instead_of:
         console.print(Text(IN_PLACE, style="dim"))
     reworded = sentence.outcome == "reworded"
     signs = ("• " if sentence.section == SUMMARY else "") + (f"{REWORDED_SIGN} " if reworded else "")
     lines = statement_lines(sentence.text)
+    text = _marked("\n".join(lines), sentence)
     marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations))
     if len(lines) > 1:
-        _hanging(console, signs or "  ", Text("\n").join([*map(Text, lines), marks]))
+        _hanging(console, signs or "  ", Text("\n").join([text, marks]))
     elif signs:
-        _hanging(console, signs, Text(f"{lines[0]} ").append_text(marks))
+        _hanging(console, signs, text.append(" ").append_text(marks))
     else:
-        console.print(Text(f"{lines[0]} ").append_text(marks))
+        console.print(text.append(" ").append_text(marks))
     for quote in dict.fromkeys(citation.quote for citation in sentence.citations) if reworded else ():
         _hanging(console, " " * len(signs), Text(f"“{short_line(quote, _LONGEST_QUOTE)}”", style="italic dim"))
     for other in sentence.against:
         console.print(Text(f"But {other.shown} says otherwise: “{one_line(other.quote)}”", style="yellow"))
+
+
+def _marked(shown: str, sentence: Sentence) -> Text:
+    """What is shown of a sentence, with the words that answer in bold."""
+    parts = marked_parts(shown, sentence.text, sentence.marks)
+    return Text.assemble(*((part, "bold" if is_marked else "") for part, is_marked in parts))
+
+
+def _show_short(console: Console, sentence: Sentence, short: tuple[int, int]) -> None:
+    """Print a short answer, with the page that it is on."""
+    answer = sentence_line(sentence.text[slice(*short)])
+    on_page = (quote for quote in sentence.citations if stands_in(answer, [quote.quote]))
+    source = next(on_page, sentence.citations[0])
+    console.print(Text.assemble((answer, "bold"), " ", (source.shown, "cyan")))
+    console.print()
 
 
 def _marks(citations: Sequence[Citation]) -> list[str]:
@@ -93,12 +124,18 @@ def _subheading(text: str) -> str:
     return f"“{line}”" if line.casefold().strip(" :.") in _OUR_HEADINGS else line
 
 
-def show_sources(console: Console, citations: Iterable[Citation]) -> None:
-    """Print the sources of an answer: paper, page and quotes, numbered for /verify."""
+def show_sources(console: Console, citations: Iterable[Citation], shown: Iterable[str] = ()) -> None:
+    """Print the sources of an answer: paper, page and quotes, numbered for /verify.
+
+    shown: the texts of the answer; what stands there word for word is not quoted again.
+    """
+    texts = tuple(shown)
     console.print("\nSources", style="bold")
     for number, source in enumerate(cited_pages(citations), 1):
         _item(console, f"{number}.", _heading(source.file, source.where, source.title, "; ".join(source.sections)))
         for quote, support in source.quotes:
+            if stands_in(quote, texts):
+                continue
             line = Text(f"“{one_line(quote)}”", style="italic")
             if support < 1:
                 line.append(f" · support {support:.2f}", style="dim not italic")

@@ -84,14 +84,16 @@ class ChatSession:
         answer = reply.answer
         if self._app.shows_understood and one_line(answer.standalone_question) != one_line(answer.question):
             say(f"Understood as: {one_line(answer.standalone_question)}")
-        if answer.refused:
+        if answer.remark:
+            output().print(answer.remark, markup=False, highlight=False)
+        elif answer.refused:
             output().print(answer.text)
             closest = ", ".join(dict.fromkeys(f"{name_line(hit.paper.file)} {hit.where}" for hit in reply.hits))
             if closest:
                 say(f"The closest passages are in {closest}; {'/sources' if in_chat else '--sources'} shows them.")
         else:
             render.show_legend(output(), answer.sentences)
-            render.show_sources(output(), answer.citations)
+            render.show_sources(output(), answer.citations, [sentence.text for sentence in answer.sentences])
             if answer.style == "report":
                 render.show_references(output(), answer.citations)
         if self._evidence:

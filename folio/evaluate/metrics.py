@@ -24,6 +24,8 @@ ANSWERING = (
     "citation_accuracy",
     "first_citation",
     "any_citation",
+    "gold_shown",
+    "answer_words",
     "quote_fidelity",
     "refusal_recall",
     "refusal_precision",
@@ -53,6 +55,8 @@ class AnswerResult:
     citations: tuple[CitationResult, ...] = ()  # in the order of the answer
     confidence: float | None = None  # the answerer's confidence, if it gives one
     has_gold_page: bool = True  # whether the gold pages are known
+    gold_shown: bool | None = None  # the gold quote or span is inside the quotes; None where neither is known
+    words: int = 0  # of the sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +199,14 @@ def _answering(question: QuestionResult) -> dict[str, tuple[float, float]]:
     parts = {"refusal_precision": (good, refused)}
     if question.answerable:
         parts["answerable_refused"] = (refused, 1.0)
+        if answer.gold_shown is not None:
+            parts["gold_shown"] = (float(answer.gold_shown), 1.0)
     else:
         parts["refusal_recall"] = (good, 1.0)
     if not answer.refused:
         cited = answer.citations
+        if answer.words:  # a run of an older Folio has not counted them
+            parts["answer_words"] = (float(answer.words), 1.0)
         parts["citation_rate"] = (float(answer.with_citation), float(answer.sentences))
         parts["quote_fidelity"] = (float(sum(c.faithful for c in cited)), float(len(cited)))
         if question.answerable and answer.has_gold_page and cited:

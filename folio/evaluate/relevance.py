@@ -135,6 +135,26 @@ class RelevanceJudge:
         chunks = self._library.chunks(ids)
         return list(dict.fromkeys(chunks[id].paper_id for id in ids if id in chunks))
 
+    def is_shown(self, citations: Sequence[Citation], targets: Targets) -> bool | None:
+        """Whether the quotes of an answer have a place of every group, whole spans and at least 60 % of a quote.
+
+        None where a group has neither a span nor a quote.
+        """
+        if "chunk" not in targets.units:
+            return None
+        by_paper: dict[str, str] = {}
+        for quote in citations:
+            by_paper[quote.paper.id] = f"{by_paper.get(quote.paper.id, '')} {quote.quote}"
+        folded = {paper: fold(text) for paper, text in by_paper.items()}
+
+        def inside(place: Place) -> bool:
+            if place.span:
+                start, end = place.span
+                return any(q.paper.id == place.paper and q.start <= start and end <= q.end for q in citations)
+            return bool(place.quote) and holds(folded.get(place.paper, ""), place.quote)
+
+        return all(any(map(inside, places)) for places in targets.groups)
+
     def check_citation(self, citation: Citation, targets: Targets) -> CitationResult:
         """Check a citation. It is right if it names a gold page and its quote is on it."""
         paper, page = citation.paper, citation.page

@@ -43,6 +43,8 @@ LABELS = {
     "citation_accuracy": "citations on a gold page",
     "first_citation": "first citation on a gold page",
     "any_citation": "any citation on a gold page",
+    "gold_shown": "gold quote inside what is shown",
+    "answer_words": "words shown",
     "quote_fidelity": "quotes that are verbatim on their page",
     "refusal_recall": "unanswerable questions that were refused",
     "refusal_precision": "refusals of unanswerable questions",

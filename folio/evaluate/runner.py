@@ -215,6 +215,8 @@ class Runner:
             citations=tuple(self._judge.check_citation(citation, targets) for citation in citations),
             confidence=self._answerer.confidence if self._answerer else None,
             has_gold_page=any(place.pages for places in targets.groups for place in places),
+            gold_shown=self._judge.is_shown(tuple(citations), targets),
+            words=sum(len(sentence.text.split()) for sentence in answer.sentences),
         )
 
     def _notes(self, left: int) -> Iterator[str]:

@@ -12,8 +12,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.text import tokenize
@@ -58,7 +60,7 @@ def _normalized(weights: Vectors) -> Vectors:
     return (weights / total).astype(np.float32) if total > 0 else even
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Matches:
     """How well each token of a question is matched by each token of a passage and by its paper's title."""
 
@@ -96,10 +98,24 @@ class Matches:
         """How much of the question the characters [start, end) cover, in their context, by squared IDF; 0 to 1."""
         return float(np.clip(self.query.squared_shares @ self._in_context(start, end), 0.0, 1.0))
 
+    def inside(self, start: int, end: int) -> Vectors:
+        """Each of the question's tokens: its best match in the characters [start, end), or in the title."""
+        return _best(self.cosines[:, (start <= self._begins) & (self._begins < end)], self.titles)
+
+    def score(self, inside: Vectors) -> float:
+        """The score of a part of the passage that matches each token so well (see `inside`), in its context."""
+        return float(self.query.shares @ self._with_context(inside))
+
+    @cached_property
+    def _begins(self) -> npt.NDArray[np.int64]:
+        return np.array([begin for begin, _ in self.spans], dtype=np.int64)
+
     def _in_context(self, start: int, end: int) -> Vectors:
         """Each token's best match in [start, end), averaged with its best match in the passage by CONTEXT_WEIGHT."""
-        inside = [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
-        best: Vectors = (1 - CONTEXT_WEIGHT) * _best(self.cosines[:, inside], self.titles) + CONTEXT_WEIGHT * self.best
+        return self._with_context(self.inside(start, end))
+
+    def _with_context(self, inside: Vectors) -> Vectors:
+        best: Vectors = (1 - CONTEXT_WEIGHT) * inside + CONTEXT_WEIGHT * self.best
         return best
 
     def _score(self, places: slice) -> float:

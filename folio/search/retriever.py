@@ -254,6 +254,16 @@ class Retriever:
             return EVERYTHING
         return wanted.select(self._library.papers(), self._library.files())
 
+    def papers(self) -> list[Paper]:
+        """Every paper, sorted by file name."""
+        return self._library.papers()
+
+    def passages(self, paper: Paper, most: int | None = None) -> list[Hit]:
+        """The passages of a paper in its order, or the first of them, with the score 0. Raises StoreDamaged."""
+        chunks = self._library.chunks(self._library.chunk_ids_of([paper.id])).values()
+        ids = [chunk.id for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))]
+        return [Hit(*found, 0.0) for found in self._library.read_chunks(ids[:most])]
+
     def _read(self, candidates: Sequence[Candidate], highlights: Highlights) -> list[Hit]:
         found = self._library.read_chunks([candidate.chunk_id for candidate in candidates])
         return [

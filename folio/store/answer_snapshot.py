@@ -27,6 +27,8 @@ def snapshot_of(answer: Answer) -> str:
                     "outcome": sentence.outcome,
                     "verified_by": sentence.verified_by,
                     "instead_of": sentence.instead_of,
+                    "marks": sentence.marks,
+                    "short": sentence.short,
                 }
                 for sentence in answer.sentences
             ],
@@ -36,6 +38,7 @@ def snapshot_of(answer: Answer) -> str:
             "style": answer.style,
             "left_out": [[left.text, left.reason, left.rule] for left in answer.left_out],
             "model_failed": answer.model_failed,
+            "remark": answer.remark,
         }
     )
 
@@ -61,6 +64,8 @@ def restore(snapshot: str, library: Library) -> Answer | None:
                 kept.get("outcome", "quoted"),  # an older Folio showed nothing else
                 kept.get("verified_by", ""),
                 kept.get("instead_of", ""),
+                tuple((start, end) for start, end in kept.get("marks", ())),
+                (kept["short"][0], kept["short"][1]) if kept.get("short") else None,
             )
             for kept in answer["sentences"]
         )
@@ -76,6 +81,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
         answer["style"],
         tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ())),
         answer.get("model_failed", False),
+        answer.get("remark", ""),
     )
 
 

@@ -12,10 +12,10 @@ from itertools import groupby
 from textwrap import indent
 from typing import Any
 
-from folio.answer.bibliography import CitedPage, merge_by_page, reference_line
-from folio.answer_types import SUMMARY, Section
+from folio.answer.bibliography import CitedPage, merge_by_page, reference_line, stands_in
+from folio.answer_types import CLOSEST, SUMMARY, Section
 from folio.outcome_text import IN_PLACE, LEFT_OUT, legend
-from folio.shown_text import REWORDED_SIGN, mark_again, name_line, one_line, statement_lines
+from folio.shown_text import REWORDED_SIGN, mark_again, marked_parts, name_line, one_line, statement_lines
 from folio.zotero_link import checked
 
 _ACTIVE = re.compile(
@@ -43,8 +43,10 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {_escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
         yield f"Understood as: {_escaped(reply['standalone_question'])}"
-    if reply["refused"]:
+    if reply["refused"] or reply.get("remark"):
         yield f"*{_escaped(reply['answer'])}*"
+    if reply["sentences"] and (short := reply["sentences"][0].get("short")):
+        yield _short(reply["sentences"][0], short)
     before = Section()
     for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
         yield from _headings(section, before)
@@ -59,12 +61,20 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         yield f"Note: {_escaped(reply['notice'])}"
     if sources:
         yield "### Sources"
+    texts = [said["text"] for said in reply["sentences"]]
     for number, source in enumerate(sources, 1):
-        yield from _source_item(number, source)
+        yield from _source_item(number, source, texts)
     if left_out := reply.get("left_out"):
         yield f"### {LEFT_OUT}"
         yield "The papers do not support these statements of the model:"
         yield "\n".join(_item("- ", _left_out(rejected)) for rejected in left_out)
+
+
+def _short(sentence: Mapping[str, Any], short: Sequence[int]) -> str:
+    """A short answer in bold, with the page that it is on."""
+    answer = sentence["text"][short[0] : short[1]]
+    on_page = [cited for cited in sentence["citations"] if stands_in(answer, [cited["quote"]])]
+    return f"**{_escaped(answer)}** {_marks((on_page or sentence['citations'])[:1])[0]}"
 
 
 def _headings(section: Section, before: Section) -> Iterator[str]:
@@ -96,7 +106,8 @@ def _is_reworded(sentence: Mapping[str, Any]) -> bool:
 
 def _stands_alone(sentence: Mapping[str, Any]) -> bool:
     several = len(statement_lines(sentence["text"])) > 1
-    return several or _is_reworded(sentence) or bool(sentence.get("instead_of"))
+    is_excerpt = Section.parse(sentence["section"]).heading == CLOSEST.heading
+    return several or is_excerpt or _is_reworded(sentence) or bool(sentence.get("instead_of"))
 
 
 def _item(bullet: str, text: str) -> str:
@@ -108,20 +119,31 @@ def _left_out(rejected: Mapping[str, Any]) -> str:
     return f"{_statement(rejected['text'])}{_BREAK}*Reason: {_escaped(rejected['reason'])}*"
 
 
-def _statement(text: str) -> str:
-    """A statement line by line, with the spaces that CommonMark would drop as entities."""
-    return _BREAK.join(map(_spaced, statement_lines(text)))
+def _statement(text: str, marks: Sequence[Sequence[int]] = ()) -> str:
+    """A statement line by line, with the spaces that CommonMark would drop as entities, and marked words in bold."""
+    shown = "\n".join(statement_lines(text))
+    spans = [(start, end) for start, end in marks]
+    lines: list[str] = [""]
+    for part, is_marked in marked_parts(shown, text, spans):
+        for number, piece in enumerate(part.split("\n")):
+            if number:
+                lines.append("")
+            inked = piece.strip(" ")
+            bold = f"**{_spaced(inked, starts=not lines[-1])}**" if inked and is_marked else ""
+            lines[-1] += piece.replace(inked, bold, 1) if bold else _spaced(piece, starts=not lines[-1])
+    return _BREAK.join(lines)
 
 
-def _spaced(line: str) -> str:
-    text = line.lstrip(" ")
+def _spaced(line: str, *, starts: bool) -> str:
+    """A part of a line, escaped. starts: whether the line begins with it."""
+    text = line.lstrip(" ") if starts else line
     return "&nbsp;" * (len(line) - len(text)) + re.sub(" (?= )", "&nbsp;", _markup_escaped(text))
 
 
 def _sentence(sentence: Mapping[str, Any]) -> str:
     """A sentence with the pages that support it, and those that contradict it. Below several lines, they have one."""
     sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
-    statement = _statement(sentence["text"])
+    statement = _statement(sentence["text"], sentence.get("marks", ()))  # an older Folio kept none
     line = f"{sign}{statement}{_BREAK if _BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
     others = _marks(sentence["against"])
     if others:
@@ -135,14 +157,16 @@ def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(map(_markup_escaped, marks))
 
 
-def _source_item(number: int, source: CitedPage) -> Iterator[str]:
-    """An item of the numbered list of sources: the page, with its quotes below."""
+def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterator[str]:
+    """An item of the numbered list of sources: the page, and its quotes that do not stand in the texts."""
     title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
     item = f"{number}. "
     place = ", ".join((source.where, *source.sections))
     zotero = f" [Open in Zotero]({source.zotero})" if source.zotero else ""
     yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{zotero}"
     for quote, support in source.quotes:
+        if stands_in(quote, texts):
+            continue
         support_note = f" (support {support:.2f})" if support < 1 else ""
         yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
 

@@ -409,12 +409,17 @@ def test_a_hit_of_white_space_is_no_evidence() -> None:
 
 
 def test_evidence_grows_into_no_references() -> None:
-    text = Text("Otters sleep on kelp. They eat\nA Otter, Urchins and crabs, 2014\nof the sea, and clams.")
+    text = Text("Otters sleep on kelp. Seals eat\nA Otter, Urchins and crabs, 2014\nof the sea, and clams.")
     start, end = text.texts["p1"].index("A Otter"), text.texts["p1"].index("of the")
-    hit, inside = text.hit("sleep", "They"), text.hit("Urchins", "crabs")
-    assert text.whole("sleep", "They").endswith("and clams.")
+    hit, inside = text.hit("sleep", "Seals"), text.hit("Urchins", "crabs")
+    assert text.whole("sleep", "Seals").endswith("and clams.")
     for kind in ("references", "boilerplate", "acknowledgements"):
         sections = SectionMap((PaperSection(start, end, 0, "", "", kind),))
         paper = replace(hit.paper, sections=sections)
         grown = [gather([replace(one, paper=paper)], text.read, PLENTY).evidence[0].text for one in (hit, inside)]
-        assert grown == ["Otters sleep on kelp. They eat", text.texts["p1"][22:]]
+        assert grown == ["Otters sleep on kelp. Seals eat", text.texts["p1"][22:]]
+
+
+def test_evidence_begins_with_what_its_first_sentence_refers_to() -> None:
+    text = Text("The bay is cold. Otters sleep on kelp. Therefore, they drift in rafts at night.")
+    assert text.whole("they drift", "night").startswith("Otters sleep on kelp. Therefore")

@@ -270,11 +270,12 @@ def test_where_something_was_shown_the_model_is_not_asked_again(
 def test_after_two_useless_tries_the_papers_speak_for_themselves(
     ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
 ) -> None:
-    evidence = evidence_on(f"{FLOAT} {EAT}", LONG)
+    both = f"{FLOAT} {EAT}"
+    evidence = evidence_on(both, LONG)
     ollama_server.reply = [written(answer_format, evidence, f"{wrong} [1]") for wrong in (PARIS, ROME)]
     answerer = make(answer_format=answer_format)
     found = asked(answerer, f"{FLOAT} {EAT}", LONG, question="Do otters float in rafts?")
-    assert [told(s) for s in found] == [(PARIS, []), (ROME, []), (FLOAT, [(1, FLOAT)])]
+    assert [told(s) for s in found] == [(PARIS, []), (ROME, []), (both, [(1, both)])]
     assert (answerer.notice, answerer.failed) == (STOOD_IN, False)
     assert len(ollama_server.bodies(CHAT)) == 2
 
@@ -466,8 +467,7 @@ def test_a_useless_report_becomes_one_of_the_papers_own_sentences(
     answerer = make(answer_format=answer_format)
     found = asked(answerer, text, question="Do otters float in rafts?", style="report")
     sentences = [(str(part.section), part.text) for part in found if isinstance(part, Sentence)]
-    assert sentences[0] == ("Summary", FLOAT)
-    assert sentences[1:] in ([], [("Analysis/A Paper", "Otters sleep there on their backs.")])
+    assert sentences == [("Summary", text)]
     assert answerer.notice == STOOD_IN
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.answer.question_type import asks_for_number, gives_number
+from folio.answer.question_type import asks_for_number, gives_number, question_type
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,57 @@ def test_no_number_is_asked_for(question: str) -> None:
 )
 def test_a_text_gives_a_number_where_it_counts_or_measures(text: str, question: str, gives: bool) -> None:
     assert gives_number(text, question) is gives
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("hello", "greeting"), ("Hi there!", "greeting"), ("good morning", "greeting"),
+        ("Hi, what is BERT?", "definition"), ("thanks", "thanks"), ("Thank you very much!", "thanks"),
+        ("What is the paper about?", "paper"), ("Summarise the GFS paper", "paper"),
+        ("What are the main contributions of LLaMA?", "paper"), ("What does the paper conclude?", "paper"),
+        ("What are the limitations of this study?", "paper"), ("main findings of the otter survey", "paper"),
+        ("Compare Raft and Paxos.", "comparison"), ("How does BERT differ from GPT?", "comparison"),
+        ("What is the difference between a lease and a lock?", "comparison"),
+        ("How many otters float?", "number"), ("What is the chunk size of GFS?", "number"),
+        ("GFS chunk size", "number"),
+        ("When was the gauge built?", "date"), ("In what year was it built?", "date"),
+        ("Who measured the ice?", "person"), ("Whose data were used?", "person"),
+        ("Where do otters sleep?", "place"), ("In which country is the glacier?", "place"),
+        ("What is a CRDT?", "definition"), ("what is bert", "definition"),
+        ("What does the C in ReScience C stand for?", "definition"),
+        ("Why do otters float?", "why"), ("What causes the retreat?", "why"),
+        ("List the steps of key generation.", "list"), ("What are the phases of the moon in winter?", "list"),
+        ("How does Raft elect a leader?", "how"),
+        ("Do otters eat clams?", "other"), ("", "other"),
+    ],
+)  # fmt: skip
+def test_questions_have_kinds(question: str, kind: str) -> None:
+    assert question_type(question).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "aspect"),
+    [
+        ("What is this paper about?", "about"), ("tl;dr", "about"), ("Give me an overview of the Raft paper", "about"),
+        ("What is the main idea of Raft?", "about"), ("What does the paper propose?", "about"),
+        ("What are the key contributions?", "contributions"), ("what is new in LLaMA", "contributions"),
+        ("What are the main results?", "results"), ("What otters did they count?", ""),
+        ("limitations of GFS", "limitations"), ("What do the authors conclude?", "conclusion"),
+    ],
+)  # fmt: skip
+def test_a_question_about_a_whole_paper_asks_for_a_part_of_it(question: str, aspect: str) -> None:
+    assert question_type(question).aspect == aspect
+
+
+@pytest.mark.parametrize(
+    ("question", "things"),
+    [
+        ("Compare Raft and Paxos for logs.", ("Raft", "Paxos")),
+        ("What is the difference between the Aletsch glacier and the Rhone one?", ("Aletsch glacier", "Rhone one")),
+        ("GFS vs HDFS", ("GFS", "HDFS")),
+        ("How do otters and seals swim?", ()),
+    ],
+)
+def test_a_comparison_names_things(question: str, things: tuple[str, ...]) -> None:
+    assert question_type(question).things == things

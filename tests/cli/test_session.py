@@ -80,7 +80,7 @@ def test_feedback_in_a_chat_is_for_its_own_question(filled: CliRunner) -> None:
     ran = filled.query(typed=f"/good\n{LENGTH}\n/bad\n/bad please\n")
     assert ran.out.endswith(f"Rated bad: {LENGTH}\n")
     assert ran.err.splitlines()[0] == "Nothing has been asked yet."
-    assert ran.err.splitlines()[1].startswith("/sources lists the passages")
+    assert "\n/sources lists the passages" in ran.err
     assert log_of(filled) == [2, 0, 0, 1]
     unlogged = filled.query("--no-log", typed=f"{LENGTH}\n/good\n")
     assert "The question is not in the log. --no-log or QUERY_LOG=false keeps questions out of it." in unlogged.err
@@ -147,8 +147,10 @@ def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
 def test_the_evidence_is_shown_where_it_is_asked_for(ready: CliRunner) -> None:
     shown = ready.query("--show-evidence", LENGTH)
     assert shown.code == 0
-    sources, evidence = shown.out.split("\nSources\n")[1].split("\nEvidence\n")
-    assert IS_LONG in sources
+    answer, rest = shown.out.split("\nSources\n")
+    sources, evidence = rest.split("\nEvidence\n")
+    assert IS_LONG in answer
+    assert IS_LONG not in sources  # it stands there already
     heading = r"\[1\] alps/glaciers\.pdf, pp\. 1–3 · The Aletsch Glacier · \d\.\d\d \(cosine [\d.]+, BM25 [\d.]+\)\n"
     assert re.match(heading, evidence)
     assert "   Measurements of the melt water are taken at Blatten." in evidence
@@ -182,13 +184,13 @@ def test_verify_opens_the_page_of_the_first_citation(filled: CliRunner, viewer: 
     pdf = filled.papers / "alps" / "glaciers.pdf"
     ran = filled.query("--verify", LENGTH)
     assert ran.code == 0
-    assert ran.out.startswith(f"{IS_LONG} [“The Aletsch Glacier”, p. 1]")
+    assert f"{IS_LONG} [“The Aletsch Glacier”, p. 1]" in ran.out
     assert f"\n1. alps/glaciers.pdf, p. 1  {pdf.as_uri()}#page=1\n" in ran.out
-    assert viewer.read_text() == f"1 {pdf}\n"
+    assert viewer.read_text().startswith(f"1 {pdf}\n")
     later = filled.query("--verify")
     assert later.code == 0
     assert later.out.startswith(f"{LENGTH}\n\nPages\n1. alps/glaciers.pdf, p. 1  {pdf.as_uri()}#page=1\n")
-    assert viewer.read_text() == f"1 {pdf}\n" * 2
+    assert viewer.read_text().count(f"1 {pdf}\n") == 2
     pdf.unlink()
     gone = filled.query("--verify")
     assert gone.code == 1
@@ -227,7 +229,7 @@ def test_a_viewer_that_cannot_be_run_is_told(filled: CliRunner) -> None:
     filled.settings["PDF_VIEWER"] = "nobody-has-this {file}"
     ran = filled.query("--verify", LENGTH)
     assert ran.code == 2
-    assert ran.out.startswith(IS_LONG)
+    assert IS_LONG in ran.out
     assert "PDF_VIEWER cannot be run: nobody-has-this {file}." in ran.err
     filled.settings["PDF_VIEWER"] = "evince"
     ran = filled.query("--verify", LENGTH)

@@ -149,10 +149,24 @@ def test_citations_without_a_gold_page_are_neither_right_nor_wrong() -> None:
     assert known == {"citation_rate": 1, "quote_fidelity": 1, "answerable_refused": 0}
 
 
+def test_what_is_shown_is_counted_of_all_answerable_questions_and_its_words_of_the_answers() -> None:
+    asked = [
+        answered(True, AnswerResult(False, 1, 1, gold_shown=True, words=80)),
+        answered(True, AnswerResult(False, 1, 1, gold_shown=False, words=120)),
+        answered(True, AnswerResult(True, gold_shown=False)),
+        answered(True, AnswerResult(False, 1, 1, words=100)),  # where the answer stands is not known
+        answered(False, AnswerResult(True)),
+    ]
+    known = values(asked)
+    assert (known["gold_shown"], known["answer_words"]) == (1 / 3, 100)
+
+
 def test_every_figure_has_a_name_that_can_be_required() -> None:
     gains = dict.fromkeys(("chunk", "page", "paper"), (1.0,))
     ranks = {"last": dict.fromkeys(("chunk", "page", "paper"), (1,))}
-    good = QuestionResult("q", "", True, False, gains, ranks, {}, AnswerResult(False, 1, 1, (RIGHT,)))
+    good = QuestionResult(
+        "q", "", True, False, gains, ranks, {}, AnswerResult(False, 1, 1, (RIGHT,), None, True, True, 9)
+    )
     assert set(figures([good, answered(False, AnswerResult(True))], "last")) == set(NAMES)
 
 

@@ -212,6 +212,17 @@ def test_a_citation_is_right_if_its_quote_is_on_a_gold_page(library: Library, tm
     assert (invented.right, invented.faithful) == (False, False)
 
 
+def test_a_gold_quote_is_shown_if_the_quotes_have_it(library: Library, otters: list[int]) -> None:
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
+    hairs = citation(library, OTTERS[0].index(HAIRS), HAIRS)
+    sleep = citation(library, 0, "Sea otters sleep")
+    assert judge.is_shown([sleep, hairs], targets) is True
+    assert judge.is_shown([sleep], targets) is False
+    assert judge.is_shown([], targets) is False
+    judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1)))
+    assert judge.is_shown([hairs], targets) is None  # only the page is known
+
+
 def test_a_citation_of_a_wrongly_indexed_page_is_not_right(library: Library, otters: list[int]) -> None:
     judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
     at = len(OTTERS[0]) + 2 + OTTERS[1].index(SHELLS)

@@ -195,7 +195,7 @@ def test_search_without_the_reranker(client: TestClient) -> None:
 def test_an_answer_cites_a_page_for_every_sentence(client: TestClient) -> None:
     reply = said(client, LENGTH)
     assert reply["message"] == LENGTH
-    assert reply["answer"].startswith(IS_LONG)
+    assert IS_LONG in reply["answer"]
     assert (reply["refused"], reply["turn"], reply["feedback"]) == (False, 1, "")
     assert reply["sources_used"][0] == "alps/glaciers.pdf"
     first = reply["citations"][0]
@@ -413,7 +413,7 @@ def test_an_answer_that_cannot_be_saved_has_a_notice(
     writer = sqlite3.connect(tmp_path / "store" / "library.sqlite", isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     reply = said(client, LENGTH)
-    assert reply["answer"].startswith(IS_LONG)
+    assert IS_LONG in reply["answer"]
     assert "This answer could not be saved: Another process is writing to the library" in reply["notice"]
     assert events(client.post("/chat/stream", json={"message": LENGTH}).text)[-1][0] == "done"
     writer.execute("ROLLBACK")

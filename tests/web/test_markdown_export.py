@@ -50,7 +50,6 @@ def test_a_conversation_with_its_citations() -> None:
         "   > “The Aletsch glacier has a length of 23 kilometres.”\n\n"
         "   > “It lies in the Bernese Alps.” (support 0.62)\n\n"
         "2. alps/ice.pdf, p. 2. Ice of the Alps\n\n"
-        "   > “Its tongue retreats by 40 metres each year.”\n\n"
         "3. melt.pdf, p. 1. Melt\n\n"
         "   > “The tongue of the Aletsch glacier retreats by 50 metres each year.”\n\n"
         "## Who painted it?\n\n"

@@ -4,8 +4,8 @@ import * as api from "./api.js";
 import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "./dom.js";
 import { isolate, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { getTitle, shared } from "./shared.js";
-import { formatLegend, formatStatement, groupByPage, makePageOpener } from "./statement.js";
-import { renderLeftOut, renderLegend, renderStatement } from "./statement.js";
+import { formatLegend, formatShort, formatStatement, groupByPage, makePageOpener, standsIn } from "./statement.js";
+import { renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
 import { checkZoteroLink, joinLines, shorten } from "./text.js";
 import { openPassage } from "./viewer.js";
 
@@ -52,6 +52,8 @@ export class Turn {
   }
 
   addSentence(sentence) {
+    const short = this.shown.length ? null : renderShort(sentence);
+    if (short) this.sentences.append(short);
     this.startSection(sentence.section);
     this.into.append(...renderStatement(sentence, this.into.tagName === "UL" ? "li" : "p"));
     this.shown.push(sentence);
@@ -81,10 +83,11 @@ export class Turn {
       this.understood.hidden = false;
     }
     if (reply.refused) this.rest.append(renderRefusal(reply));
+    if (reply.remark) this.rest.append(el("p", { class: "remark" }, isolate(reply.remark)));
     const notes = [reply.notice, describeDropped(reply)].filter(Boolean).join(" ");
     if (notes) this.rest.append(el("p", { class: "note" }, notes));
     if (reply.left_out.length) this.rest.append(renderLeftOut(reply.left_out));
-    if (reply.citations.length) this.rest.append(renderSources(reply.citations, open));
+    if (reply.citations.length) this.rest.append(renderSources(reply, open));
     if (reply.style === "report" && reply.citations.length) this.rest.append(renderReferences(reply.citations));
     this.rest.append(renderActions(reply));
   }
@@ -139,8 +142,8 @@ function renderRefusal(reply) {
   return box;
 }
 
-/** A numbered list of the cited pages with their quotes. */
-function renderSources(citations, open) {
+/** A numbered list of the cited pages, with the quotes that do not stand in the answer. */
+function renderSources({ citations, sentences }, open) {
   const pages = groupByPage(citations);
   const papers = new Set(pages.map((cited) => cited.paper)).size;
   const list = el("ol", {});
@@ -154,7 +157,7 @@ function renderSources(citations, open) {
       cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
       checkZoteroLink(cited.zotero) ? el("a", { class: "file", href: cited.zotero }, "Open in Zotero") : null,
     );
-    for (const { text, support } of cited.quotes) {
+    for (const { text, support } of cited.quotes.filter((quote) => !standsIn(quote.text, sentences))) {
       const match = support === 1 ? "word for word" : `support ${support.toFixed(2)}`;
       item.append(el("blockquote", {}, el("p", {}, isolate(joinLines(text)), el("span", { class: "held" }, match))));
     }
@@ -195,7 +198,7 @@ function formatReference(cited) {
 function renderActions(reply) {
   const row = el("div", { class: "actions" });
   const copyAnswer = () => copyText(formatAnswer(reply), "Answer");
-  if (!reply.refused) row.append(makeButton("button quiet", copyAnswer, makeIcon("copy"), "Copy"));
+  if (reply.sentences.length) row.append(makeButton("button quiet", copyAnswer, makeIcon("copy"), "Copy"));
   if (reply.citations.some((cited) => checkZoteroLink(cited.zotero))) {
     row.append(makeButton("button quiet", () => copyZoteroNote(reply), makeIcon("copy"), "Copy Zotero note"));
   }
@@ -235,7 +238,7 @@ function renderFeedbackButton(reply, feedback, row) {
 
 /** The answer with its citations as plain text. */
 function formatAnswer(reply) {
-  const lines = [];
+  const lines = [formatShort(reply.sentences[0])].filter(Boolean);
   let section = "";
   for (const sentence of reply.sentences) {
     if (sentence.section !== section) lines.push("", joinLines(sentence.section.split("/").pop()));
@@ -249,7 +252,8 @@ function formatAnswer(reply) {
     const names = [getTitle(cited), cited.file].map((name) => shorten(joinLines(name))).join(", ");
     const place = [formatPage(cited.page, cited.label), ...cited.sections].join(", ");
     lines.push(`${index + 1}. ${names}, ${joinLines(place)}`);
-    for (const quote of cited.quotes) lines.push(`   “${joinLines(quote.text)}”`);
+    const others = cited.quotes.filter((quote) => !standsIn(quote.text, reply.sentences));
+    for (const quote of others) lines.push(`   “${joinLines(quote.text)}”`);
   });
   return lines.join("\n").trim();
 }

@@ -2,7 +2,8 @@
 
 import { el, formatCount, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "./dom.js";
 import { getTitle } from "./shared.js";
-import { formatMark, joinLines, REWORDED_SIGN, shortenAtWord, splitMark, splitStatement } from "./text.js";
+import { formatMark, joinLines, joinSentence, REWORDED_SIGN, shortenAtWord, splitMark } from "./text.js";
+import { splitMarked, splitStatement, withoutCitations } from "./text.js";
 import { openPage } from "./viewer.js";
 
 const LONGEST_QUOTE = 240; // characters of the quote beneath a reworded statement; the sources have it whole
@@ -49,7 +50,7 @@ function renderChip(cited, kind = "") {
 
 /** A statement with its citations, and what disagrees with it. tag: of each element, "p" or "li". */
 export function renderStatement(sentence, tag) {
-  const text = [renderText(sentence.text)];
+  const text = [renderText(sentence.text, sentence.marks)];
   for (const cited of groupByPage(sentence.citations)) text.push(" ", renderChip(cited));
   const nodes = [];
   if (!isReworded(sentence) && !sentence.instead_of) nodes.push(el(tag, { class: "sentence" }, text));
@@ -76,13 +77,32 @@ function renderMarked(sentence, text, tag) {
   );
 }
 
-/** Text of a statement; of several lines, each on its own. */
-function renderText(text) {
+/** Text of a statement, its words that answer marked; of several lines, each on its own. */
+function renderText(text, marks = []) {
   const lines = splitStatement(text);
-  if (lines.length === 1) return isolate(text);
-  const written = lines.join("\n");
-  return isolate(written, { class: ALIGNED.test(written) ? "lines aligned" : "lines" });
+  const written = lines.length === 1 ? withoutCitations(text) : lines.join("\n");
+  const node = isolate("");
+  if (lines.length > 1) node.className = ALIGNED.test(written) ? "lines aligned" : "lines";
+  node.append(...splitMarked(written, text, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part)));
+  return node;
 }
+
+/** A short answer, with the page that it is on; null if none was found. */
+export function renderShort(sentence) {
+  if (!sentence?.short) return null;
+  const { answer, cited } = findShort(sentence);
+  return el("p", { class: "short" }, el("strong", {}, isolate(answer)), " ", renderChip(groupByPage([cited])[0]));
+}
+
+/** A short answer and the citation that it stands in. */
+function findShort({ text, short: [start, end], citations }) {
+  const answer = joinSentence([...text].slice(start, end).join(""));
+  return { answer, cited: citations.find((one) => joinLines(one.quote).includes(answer)) ?? citations[0] };
+}
+
+/** Whether an answer's texts have this quote word for word: it need not be shown again. */
+export const standsIn = (quote, sentences) =>
+  sentences.some((sentence) => joinLines(sentence.text).includes(joinLines(quote)));
 
 const renderSign = () => el("span", { class: "sign", "aria-hidden": "true" }, REWORDED_SIGN, " ");
 
@@ -134,6 +154,13 @@ export function formatStatement(sentence) {
     ...quotes.map((quote) => `${" ".repeat(sign.length)}“${shortenAtWord(quote, LONGEST_QUOTE)}”`),
     ...sentence.against.map((other) => `But ${formatMark(other)} says otherwise: “${joinLines(other.quote)}”`),
   ];
+}
+
+/** A short answer as a line of plain text; null if none was found. */
+export function formatShort(sentence) {
+  if (!sentence?.short) return null;
+  const { answer, cited } = findShort(sentence);
+  return `${answer} ${formatMark(cited)}`;
 }
 
 /** The legend as a line of plain text; "" if no statement is reworded. */

@@ -59,6 +59,28 @@ function showSpaces(line) {
   return shown.replace(/\s/g, " ").replace(STRAY_JOINERS, "").replace(HIDDEN, showHidden);
 }
 
+/**
+ * What is shown of a text in parts, each with whether it is marked. marks: spans [start, end) of the text, in code
+ * points. They are found by counting what is neither a space nor a joiner, as in folio/shown_text.py.
+ */
+export function splitMarked(shown, text, marks = []) {
+  const [written, visible] = [[...text], [...shown]];
+  const ink = visible.flatMap((char, at) => (hasInk(char) ? [at] : []));
+  const parts = [];
+  let at = 0;
+  for (const span of marks) {
+    const [first, last] = span.map((offset) => written.slice(0, offset).filter(hasInk).length);
+    if (last <= first || last > ink.length) continue;
+    const end = ink[last - 1] + 1;
+    parts.push([visible.slice(at, ink[first]).join(""), false], [visible.slice(ink[first], end).join(""), true]);
+    at = end;
+  }
+  parts.push([visible.slice(at).join(""), false]);
+  return parts.filter(([part]) => part);
+}
+
+const hasInk = (char) => !/[\s\u200c\u200d]/.test(char);
+
 /** Text on one line, cut at the end of a word. */
 export function shortenAtWord(text, longest) {
   const line = [...joinLines(text)];

@@ -1,0 +1,243 @@
+"""Ranks the excerpts of the evidence for a question, and chooses those that are shown.
+
+An excerpt is a run of sentences, a whole list, or rows of a table below its caption. Each is scored by how well it
+matches the question and by what kind of question that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from folio.answer.excerpts import Block, Span, blocks
+from folio.answer.question_type import Aspect, QuestionType, question_type
+from folio.answer.short_answer import has_type
+from folio.answer.whole_paper import SECTIONS
+from folio.answer_types import Evidence
+from folio.grounding.conflicts import conflict
+from folio.grounding.quantities import quantities
+from folio.protocols import TermWeights
+from folio.search.late_interaction import Matches
+from folio.sections import Kind
+from folio.text import coverage, tokenize
+
+# Excerpts of an answer and the words of all of them, at most; more excerpts for the analysis of a report.
+MOST_EXCERPTS, MOST_WORDS = 3, 140
+MOST_DETAILS, DETAIL_WORDS = 8, 400
+# Parts of an excerpt that are no whole list, at least and at most: sentences, rows.
+LEAST_PARTS, MOST_PARTS = 2, 5
+# A sentence of so many words may be an excerpt by itself.
+LONG_SENTENCE = 25
+# The fraction of the best score that another excerpt needs, and one in the analysis.
+CUTOFF, DETAIL_CUTOFF = 0.75, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptWeights:
+    """What counts in the score of an excerpt. LOG.md has what each adds."""
+
+    match: float = 0.6  # the excerpt's words match the question's (late interaction)
+    sentence: float = 0.25  # the same for its best sentence alone
+    coverage: float = 0.4  # the share of the question's words in it or in its paper's title, literally
+    type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
+    section: float = 0.2  # it stands in a section that such a question asks for
+    rank: float = 0.06  # it is of the best piece of evidence
+    word: float = 0.002  # each word that has to be read costs this much
+
+
+WEIGHTS = ExcerptWeights()
+
+# What nobody asks for.
+_UNASKED: tuple[Kind, ...] = ("references", "acknowledgements", "boilerplate")
+# How sentences begin that answer a question about a paper as a whole, as search tokens.
+_CUES: dict[Aspect, str] = {
+    "about": "we present propose introduce describe study paper article argue show",
+    "contributions": "contribution contribute we propose present introduce first novel new release",
+    "method": "we method approach use propose",
+    "results": "we find found show result outperform achieve observe",
+    "limitations": "limitation limited limits however future cannot only restrict drawback",
+    "conclusion": "conclude conclusion summary we shown presented",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Parts [first, last] of a block, and how well they answer. core: the part that answers best."""
+
+    block: Block
+    first: int
+    last: int
+    core: int
+    score: float
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Its spans in the evidence's text: a table's caption may be apart from the rows."""
+        start, end = self.block.parts[self.first].start, self.block.parts[self.last].end
+        head = self.block.head
+        if head is None:
+            return ((start, end),)
+        between = self.block.evidence.text[head[1] : start]
+        return ((head[0], end),) if not between.strip() else (head, (start, end))
+
+    @property
+    def words(self) -> int:
+        return sum(len(self.block.evidence.text[start:end].split()) for start, end in self.spans)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.block.evidence.text[start:end] for start, end in self.spans)
+
+    @property
+    def core_text(self) -> str:
+        part = self.block.parts[self.core]
+        return self.block.evidence.text[part.start : part.end]
+
+    def overlaps(self, other: Excerpt) -> bool:
+        mine, others = self.block.evidence, other.block.evidence
+        return mine.paper == others.paper and any(
+            mine.start + a < others.start + d and others.start + c < mine.start + b
+            for a, b in self.spans
+            for c, d in other.spans
+        )
+
+    def touches(self, other: Excerpt) -> bool:
+        """Whether the two follow one another, and together are no longer than an excerpt may be."""
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return (
+            self.block is other.block
+            and (self.last + 1 == other.first or other.last + 1 == self.first)
+            and last - first < MOST_PARTS
+        )
+
+    def joined(self, other: Excerpt) -> Excerpt:
+        """The two as one, with this one's score and its part that answers."""
+        return replace(self, first=min(self.first, other.first), last=max(self.last, other.last))
+
+
+def scored_excerpts(
+    question: str,
+    evidence: Sequence[Evidence],
+    found: Sequence[Matches],
+    weights: TermWeights,
+    by: ExcerptWeights = WEIGHTS,
+) -> list[Excerpt]:
+    """Every excerpt of the evidence, best first. found: the question's matches in each piece of it."""
+    asked = question_type(question)
+    excerpts = [
+        excerpt
+        for piece, match in zip(evidence, found, strict=True)
+        for block in blocks(piece)
+        for excerpt in _of_block(block, match, question, asked, weights, by)
+    ]
+    return sorted(excerpts, key=lambda one: (-one.score, one.block.evidence.number, one.spans[0]))
+
+
+def _of_block(
+    block: Block, match: Matches, question: str, asked: QuestionType, weights: TermWeights, by: ExcerptWeights
+) -> Iterator[Excerpt]:
+    text, title = block.evidence.text, frozenset(tokenize(block.evidence.paper.title))
+    best = [match.inside(part.start, part.end) for part in block.parts]
+    tokens = [frozenset(tokenize(text[part.start : part.end])) for part in block.parts]
+    typed = [has_type(asked.kind, text[part.start : part.end], question) for part in block.parts]
+    alone = [
+        by.match * match.score(inside) + by.coverage * coverage(weights, own | title) + by.type * has
+        for inside, own, has in zip(best, tokens, typed, strict=True)
+    ]
+    head_inside = match.inside(*block.head) if block.head else None
+    head_tokens = frozenset(tokenize(text[slice(*block.head)])) if block.head else frozenset()
+    head_words = len(text[slice(*block.head)].split()) if block.head else 0
+    above = by.section * _section_score(block, asked) + by.rank / block.evidence.number
+    for first, last in _runs(block):
+        inside = np.max([*best[first : last + 1], *([head_inside] if head_inside is not None else [])], axis=0)
+        own = frozenset[str]().union(title, head_tokens, *tokens[first : last + 1])
+        answering = [place for place in range(first, last + 1) if block.parts[place].can_answer]
+        if not answering:
+            continue
+        core = max(answering, key=lambda place: (alone[place], -place))
+        score = (
+            by.match * match.score(inside)
+            + by.sentence * match.score(best[core])
+            + by.coverage * coverage(weights, own)
+            + by.type * any(typed[first : last + 1])
+            + above
+            + 0.5 * by.section * _cue_share(asked.aspect, own)
+            - by.word * (sum(block.words[first : last + 1]) + head_words)
+        )
+        yield Excerpt(block, first, last, core, float(score))
+
+
+def _runs(block: Block) -> Iterator[tuple[int, int]]:
+    """First and last part of each excerpt of a block: a whole list, or runs that begin with no word that leans."""
+    count = len(block.parts)
+    if block.kind == "list":
+        yield 0, count - 1
+        return
+    starts = [place for place in range(count) if block.kind == "table" or not block.parts[place].leans]
+    for first in starts or [0]:  # what the first one refers to may be no part of the evidence
+        least = 1 if block.words[first] >= LONG_SENTENCE else min(LEAST_PARTS, count)
+        for last in range(first + least - 1, min(first + MOST_PARTS, count)):
+            yield first, last
+
+
+def _section_score(block: Block, asked: QuestionType) -> float:
+    """1 for the section that a question about a whole paper asks for first, less for the others; -1 for references."""
+    if block.section in _UNASKED:
+        return -1.0
+    wanted = SECTIONS.get(asked.aspect, ())
+    if block.section not in wanted:
+        return 0.0
+    return 1.0 - wanted.index(block.section) / 4
+
+
+def _cue_share(aspect: Aspect, tokens: frozenset[str]) -> float:
+    """How many of an aspect's cues a text has, up to two: 0, 0.5 or 1."""
+    cues = frozenset(tokenize(_CUES.get(aspect, "")))
+    return min(2, len(cues & tokens)) / 2
+
+
+def chosen(
+    scored: Sequence[Excerpt], most: int = MOST_EXCERPTS, words: int = MOST_WORDS, cutoff: float = CUTOFF
+) -> list[Excerpt]:
+    """The best excerpts that neither overlap nor repeat one another, as many as fit into so many words.
+
+    Two that touch become one.
+    """
+    kept: list[Excerpt] = []
+    left = words
+    for excerpt in scored:
+        if kept and excerpt.score < cutoff * scored[0].score:
+            break
+        if kept and excerpt.words > left:
+            continue
+        if any(excerpt.overlaps(other) or _repeats(excerpt, other) for other in kept):
+            continue
+        place = next((place for place, other in enumerate(kept) if excerpt.touches(other)), None)
+        if place is not None:
+            kept[place] = kept[place].joined(excerpt)
+        elif len(kept) < most:
+            kept.append(excerpt)
+        else:
+            continue
+        left -= excerpt.words
+    return kept
+
+
+def _repeats(excerpt: Excerpt, before: Excerpt) -> bool:
+    """Whether an excerpt says again what an earlier one says.
+
+    One with other numbers is no repetition, unless another paper gives them for the same thing: then it is shown as a
+    disagreement with the earlier one.
+    """
+    if excerpt.block.evidence.paper != before.block.evidence.paper and conflict(excerpt.core_text, before.core_text):
+        return True
+    words, others = set(tokenize(excerpt.text)), set(tokenize(before.text))
+    if len(words & others) <= 0.8 * min(len(words), len(others)):
+        return False
+    return _numbers(excerpt.text) == _numbers(before.text)
+
+
+def _numbers(text: str) -> frozenset[object]:
+    return frozenset((number.value, number.unit) for number in quantities(text, units=False))

@@ -1,0 +1,190 @@
+"""Evidence -> blocks that excerpts are cut from: runs of sentences, whole lists, tables with their captions. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from folio.answer.structure import Structure, structures
+from folio.answer_types import Evidence
+from folio.sections import Kind
+from folio.text import sentence_spans, stripped
+
+Span = tuple[int, int]
+
+# A sentence with more words is a run of table cells or of references; one with fewer says nothing by itself.
+LONGEST_SENTENCE, SHORTEST_SENTENCE = 110, 5
+# Characters of a word that is no address or hash.
+LONGEST_WORD = 60
+# Words of a list or an algorithm that is shown whole.
+WHOLE_LIST = 110
+# Lines of a table that name its columns, at most.
+HEADER_ROWS = 2
+# Sentences that an excerpt begins earlier for, at most, to have what its first one refers to.
+MOST_BEFORE = 2
+
+_WHOLE = re.compile(r"[.!?:;…。！？][\"'”’»)\]*]*(?:\s?\[[\d,;\s–-]+\])*$")
+_BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
+# What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001)."
+_LEADERS = re.compile(r"(?:\. ?){4,}")
+_REFERENCE = re.compile(
+    r"\[\d+\]\s+[A-Z]|(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}|doi:|https?://doi", re.I
+)
+# Words that lean on the sentence before: "Therefore", "It", "These results", "In contrast". "It is known that", "This
+# paper", "Here we" and "Both A and B" do not.
+_LEANS = re.compile(
+    r"(?:(?:therefore|thus|hence|however|moreover|furthermore|additionally|consequently|accordingly|nevertheless"
+    r"|nonetheless|otherwise|instead|similarly|likewise|also|but|and|so|yet|then|conversely|meanwhile|besides|still"
+    r"|again|finally|indeed|specifically|such|they|their|theirs|them|he|she|his|her|him|latter|former|its|those|these)\b"
+    r"|it\b(?!\s+(?:is|was|has been|seems|appears|follows)\b[^.]{0,60}?\b(?:that|to|whether)\b)"
+    r"|(?:this|that)\b(?!\s+(?:paper|article|study|work|thesis|report|review|section|chapter|document|survey|manuscript"
+    r"|tutorial|course|book|guide|module|publication)\b)"
+    r"|the (?:latter|former|same|other|second|third|last)\b"
+    r"|in (?:contrast|addition|turn|this|that|these|such|particular|fact|other words|both cases)\b"
+    r"|as (?:a result|a consequence|such)\b|for (?:this|that|these|example|instance|the same)\b"
+    r"|on the (?:other hand|contrary)\b|by (?:contrast|this)\b|to (?:this end|do (?:so|this))\b"
+    r"|at (?:this|that)\b|with this\b|of these\b|both\b(?!\s+[\w-]+ and\b)|more(?:over| specifically| precisely)\b)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence, a list item or a table row: its span [start, end) in the evidence's text."""
+
+    start: int
+    end: int
+    can_answer: bool = True  # a title or a scrap does not
+    leans: bool = False  # it begins with a word that refers to what comes before
+
+
+@dataclass(frozen=True)
+class Block:
+    """Parts of the evidence that follow one another in one section, without what is no text between them."""
+
+    evidence: Evidence
+    kind: Literal["prose", "list", "table"]
+    parts: tuple[Part, ...]
+    head: Span | None = None  # a list's introduction, a table's caption and header
+    section: Kind = "other"
+
+    @cached_property
+    def words(self) -> tuple[int, ...]:
+        """The number of words of each part."""
+        return tuple(len(self.evidence.text[part.start : part.end].split()) for part in self.parts)
+
+    @property
+    def start(self) -> int:
+        return min(self.head[0], self.parts[0].start) if self.head else self.parts[0].start
+
+    @property
+    def end(self) -> int:
+        return max(self.head[1], self.parts[-1].end) if self.head else self.parts[-1].end
+
+
+def blocks(evidence: Evidence) -> Iterator[Block]:
+    """The blocks of a piece of evidence, in order of their kinds: lists and tables, then prose."""
+    text, sentences = evidence.text, sentence_spans(evidence.text)
+    taken: list[Span] = []
+    for found in sorted(structures(text), key=lambda found: (found.kind != "table", found.start)):
+        if found.is_bibliography or any(found.start < end and start < found.end for start, end in taken):
+            continue
+        block = _table(evidence, found) if found.kind == "table" else _list(evidence, found, sentences)
+        if block is not None:
+            taken.append((block.start, block.end))
+            yield block
+    run: list[Part] = []
+    section: tuple[int, Kind] = (-1, "other")
+    for start, end in sentences:
+        here = _section(evidence, start)
+        start, begins = _after_heading(evidence, start, end), here != section
+        apart = any(start < last and first < end for first, last in taken)
+        part = None if apart else _sentence(text, start, end, begins=begins)
+        if run and (part is None or here != section):
+            yield Block(evidence, "prose", tuple(run), section=section[1])
+            run = []
+        section = here
+        if part is not None:
+            run.append(part)
+    if run:
+        yield Block(evidence, "prose", tuple(run), section=section[1])
+
+
+def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
+    """The sentence as a part; None for what breaks a text: a heading, a table's cells, contents, a reference.
+
+    begins: whether a section begins with it.
+    """
+    bullet = _BULLET.match(text, start, end)
+    written = text[bullet.end() if bullet else start : end].split()
+    words = len(written)
+    if (
+        words > LONGEST_SENTENCE
+        or max(map(len, written), default=0) > LONGEST_WORD
+        or _LEADERS.search(text, start, end)
+        or _REFERENCE.match(text, start, end)
+    ):
+        return None
+    if not (bullet or _WHOLE.search(text, start, end)):
+        return None
+    in_middle = text[start].islower() and not begins and text[:start].rstrip()[-1:] not in [*".!?:…"]
+    return Part(start, end, words >= SHORTEST_SENTENCE, in_middle or leans(text[start:end]))
+
+
+def leans(sentence: str) -> bool:
+    """Whether a sentence begins with a word that refers to what comes before it."""
+    return bool(_LEANS.match(sentence.lstrip("\"'“‘([ ")))
+
+
+def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Block | None:
+    """A list that is short enough to be shown whole, with the sentence that introduces it; None for others."""
+    text, first = evidence.text, found.items[0][0]
+    start = found.start
+    # The introduction's last line belongs to the list (structure.py); its sentence may begin some lines earlier.
+    place = bisect_right(sentences, (first - 1, len(text))) - 1
+    if place >= 0 and text[:first].rstrip().endswith(":") and len(text[sentences[place][0] : first].split()) <= 60:
+        start = min(start, _after_heading(evidence, *sentences[place]))
+    if len(text[start : found.end].split()) > WHOLE_LIST:
+        return None
+    head = stripped(text, start, first)
+    parts = tuple(Part(*stripped(text, *item)) for item in found.items)
+    return Block(evidence, "list", parts, head if head[0] < head[1] else None, _section(evidence, first)[1])
+
+
+def _table(evidence: Evidence, found: Structure) -> Block | None:
+    """A table: its rows, below its caption and the lines that name the columns."""
+    text = evidence.text
+    rows = [stripped(text, *item) for item in found.items]
+    above = 0
+    while above < min(HEADER_ROWS, len(rows) - 1) and not any(map(str.isdigit, text[slice(*rows[above])])):
+        above += 1
+    head = stripped(text, found.start, rows[above][0])
+    if len(text[slice(*head)].split()) > LONGEST_SENTENCE:
+        head = (rows[0][0], rows[0][0])
+    parts = tuple(Part(start, end) for start, end in rows[above:])
+    return Block(evidence, "table", parts, head if head[0] < head[1] else None, _section(evidence, found.start)[1])
+
+
+def _section(evidence: Evidence, start: int) -> tuple[int, Kind]:
+    """Where the innermost section of this place begins, in the paper, and its kind or that of a section around it."""
+    at = evidence.start + start
+    around = [section for section in evidence.paper.sections.sections if section.start <= at < section.end]
+    kinds: list[Kind] = [section.kind for section in reversed(around) if section.kind != "other"]
+    kind: Kind = kinds[0] if kinds else "other"
+    return (around[-1].start if around else -1), kind
+
+
+def _after_heading(evidence: Evidence, start: int, end: int) -> int:
+    """Where a sentence begins if its section's heading, which is part of the text before it, is left out."""
+    at = evidence.start + start
+    for section in evidence.paper.sections.sections:
+        if at <= section.start < evidence.start + end:
+            begins = section.start - evidence.start
+            title = r"\W*".join(map(re.escape, f"{section.number} {section.title}".split()))
+            if match := re.compile(rf"{title}[\s.:—–-]*", re.I).match(evidence.text, begins, end):
+                start = match.end() if match.end() < end else start
+    return start

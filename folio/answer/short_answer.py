@@ -1,0 +1,122 @@
+"""Finds the short answer of an asked type in a sentence: a number with its unit, a date, a person, a place. Pure.
+
+A short answer is shown before everything else, so it is given only where the sentence leaves no choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from folio.answer.question_type import QuestionKind
+from folio.grounding.quantities import Quantity, quantities
+from folio.text import STOP_WORDS, tokenize
+
+Span = tuple[int, int]
+
+_MONTH = "(?:jan|febr)uary|march|april|may|june|july|august|(?:sept|nov|dec)ember|october"
+_YEAR = re.compile(r"(?<![\w.])(?:1[5-9]|20)\d\d(?![\w%]|\.\d)")
+_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?:{_MONTH})\s+(?:\d{{1,2}}(?:st|nd|rd|th)?,?\s+)?(?:1[5-9]|20)\d\d\b"
+    rf"|{_YEAR.pattern}",
+    re.I,
+)
+# A year in brackets is a cited work's: "(Otter, 2019)", "Otter (2019)".
+_CITED = re.compile(r"\([^()]*\)")
+_CAPITAL = r"[^\W\d_a-z][\w’'-]*[a-z][\w’'-]*"
+_PERSON = re.compile(rf"\b{_CAPITAL}(?:\s+[^\W\d_a-z]\.)*(?:\s+(?:van|von|de|der|del|la|den)\b)*\s+{_CAPITAL}")
+_PLACE = re.compile(
+    rf"\b(?:in|at|from|near|off|on)\s+(?P<place>(?:the\s+)?{_CAPITAL}(?:[,\s]+(?:(?:of|the|and)\s+)?{_CAPITAL})*)"
+)
+_ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
+_MONTHS = re.compile(rf"(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
+# A place that is none: "in Table 3", "in Section 2"
+_PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
+
+
+def has_type(kind: QuestionKind, text: str, question: str) -> bool:
+    """Whether a text has something of the type that a question of this kind asks for; True for a kind without one."""
+    if kind == "number":
+        return bool(_numbers(text, question))
+    if kind == "date":
+        return bool(_DATE.search(text))
+    if kind == "person":
+        return any(_new(text[slice(*span)], question) for span in _spans(_PERSON, text)) or "et al" in text
+    if kind == "place":
+        return any(True for _ in _places(text, question))
+    return True
+
+
+def short_answer(kind: QuestionKind, text: str, question: str) -> Span | None:
+    """The span of the short answer in a sentence; None where it has none, or more than one that could be meant."""
+    found: list[Span] = []
+    if kind == "number":
+        found = _asked_numbers(text, question)
+    elif kind == "date":
+        without = _CITED.sub(lambda cited: " " * len(cited[0]), text)
+        found = [span for span in _spans(_DATE, without) if text[slice(*span)] not in question]
+    elif kind == "person":
+        found = [span for span in _spans(_PERSON, text) if _new(text[slice(*span)], question)]
+    elif kind == "place":
+        found = list(_places(text, question))
+    elif kind == "definition":
+        found = list(_written_out(text, question))
+    return found[0] if len(found) == 1 else None
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+    return (match.span() for match in pattern.finditer(text))
+
+
+def _new(text: str, question: str) -> bool:
+    """Whether a text says something that the question does not."""
+    return not set(tokenize(text)) & set(tokenize(question))
+
+
+def _places(text: str, question: str) -> Iterator[Span]:
+    for match in _PLACE.finditer(text):
+        place = match["place"]
+        if _new(place, question) and not _PARTS.match(place) and not _MONTHS.match(place):
+            yield match.span("place")
+
+
+def _numbers(text: str, question: str) -> list[Quantity]:
+    """The numbers that count or measure something and that the question does not have."""
+    asked = {number.written for number in quantities(question, units=False)}
+    years = re.search(r"\byears?\b", question, re.I)
+    return [
+        number
+        for number in quantities(text, units=False)
+        if not number.is_reference and number.written not in asked and (years or not _YEAR.fullmatch(number.written))
+        if not re.search(rf"{re.escape(number.written)}\s?%\s+(?:CI\b|credible|confidence)", text)
+    ]
+
+
+def _asked_numbers(text: str, question: str) -> list[Span]:
+    """Where the numbers stand that a question asks for: those that count its words, or else all."""
+    numbers = _numbers(text, question)
+    words = {token for token in tokenize(question) if token not in STOP_WORDS}
+    if not re.search(r"\bhow many\b", question, re.I):
+        numbers = [number for number in numbers if not number.is_spelled]
+    if re.search(r"\bhow many\b", question, re.I):
+        numbers = [number for number in numbers if number.counted & words]
+    elif re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question, re.I):
+        numbers = [number for number in numbers if number.unit == "%"] or numbers
+    written = dict.fromkeys(number.written for number in numbers)
+    if len(written) != 1:
+        return []
+    with_unit = next(q.with_unit for q in quantities(text) if q.written in written and not q.is_reference)
+    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", with_unit)))
+    return list(_spans(re.compile(rf"(?<![\w.,]){pattern}(?![\w])"), text))[:1]
+
+
+def _written_out(text: str, question: str) -> Iterator[Span]:
+    """An acronym's words where they stand beside it: "conflict-free replicated data types (CRDTs)"."""
+    for name in _ACRONYM.findall(question):
+        letters = name.rstrip("s").replace("-", "")
+        words = r"\b[\s-]+(?:(?:of|and|the|for|in)\s+)?".join(rf"{re.escape(letter)}[\w’'-]+?" for letter in letters)
+        acronym = rf"\(?{re.escape(name.rstrip('s'))}s?\b"
+        for match in re.finditer(
+            rf"\b(?P<one>{words}\b)\s*\({acronym}|\b{acronym}\s*[(,:]\s*(?P<two>{words}\b)", text, re.I
+        ):
+            yield match.span("one" if match["one"] else "two")

@@ -1,0 +1,139 @@
+"""Finds the lists, algorithms and tables in a text, each with the line that introduces it or its caption. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from folio.text import stripped
+
+_STEP = re.compile(
+    r"[ ]*(?:(?:step[ ]+)?\(?\d{1,3}(?:[.)][ ]+|[ ]?:(?!\d)[ ]*)\S|step[ ]+\d"
+    r"|[•▪‣*–-][ ]+\S|\(?(?:[a-z]|[ivx]{1,4})\)[ ]+\S"
+    r"|(?:require|ensure|input|output)s?[ ]?:|(?:for|while|if|else[ ]?if|until)\b.{0,70}(?:\bdo|\bthen|:)[ ]*$"
+    r"|(?:else|repeat|end(?:[ ]?(?:for|while|if))?|return\b.{0,40})[ ]*$)",
+    re.I,
+)
+# A line of an algorithm, "12: return x", has no continuation lines.
+_LINE_OF_CODE = re.compile(r"[ ]*\d{1,3}[ ]?:")
+_ROW = re.compile(r"[ ]*\S+(?:[ ]\S+)*(?:[ ]{2,}\S+(?:[ ]\S+)*)+[ ]*$")
+# A line between table rows that names the rows after it.
+_GROUP_LABEL = re.compile(r"[ ]*[^\W\d_]{3}[^.]{0,37}$")
+_TABLE = re.compile(r"[ ]*table[ ]*[\dIVX]", re.I)
+_LEADS_IN = re.compile(r"[ ]*(?:table|algorithm|listing|box|procedure)[ ]*\d|.*:[ ]*$", re.I)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+# Characters between the starts of two items of one list, at most.
+_ITEM_GAP = 500
+# The same where a separate paragraph, such as a formula, comes between them.
+_PARAGRAPH_GAP = 200
+# Lines of a caption above its table, at most.
+_CAPTION_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A list, table, item or row to keep whole: the span [start, end), and whether its true start and end are known."""
+
+    start: int
+    end: int
+    begins: bool = True
+    ends: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A list or table: its span [start, end), introduction and caption included, and the spans of its items or rows."""
+
+    kind: Literal["list", "table"]
+    start: int
+    end: int
+    items: tuple[tuple[int, int], ...]
+    is_bibliography: bool = False
+
+
+def lists_and_tables(text: str, begins: bool, ends: bool) -> Iterator[Unit]:
+    """The lists, algorithms and tables of a text as wholes, then their items and rows.
+
+    begins, ends: whether the paper begins or ends where the text does; if not, a list may continue beyond the text.
+    """
+    found = list(structures(text))
+    for whole in found:
+        if not whole.is_bibliography:  # single entries are enough
+            is_last = len(text) - whole.end <= _ITEM_GAP
+            yield Unit(whole.start, whole.end, begins or whole.start > _ITEM_GAP, ends or not is_last)
+    for whole in found:
+        yield from (Unit(start, end) for start, end in whole.items)
+
+
+def structures(text: str) -> Iterator[Structure]:
+    """The lists and algorithms of a text, then its tables."""
+    lines = [stripped(text, *match.span()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
+    for first, last, items in _lists(text, lines):
+        parts = _parts(lines, last, items)
+        years = sum(bool(_YEAR.search(text, *part)) for part in parts)
+        is_bibliography = 2 * years > len(items) > 1 and not _ROW.match(text, *lines[items[0]])
+        yield Structure("list", lines[first][0], lines[last][1], parts, is_bibliography)
+    for first, last, items in _tables(text, lines):
+        yield Structure("table", lines[first][0], lines[last][1], _parts(lines, last, items))
+
+
+def _parts(lines: Sequence[tuple[int, int]], last: int, items: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The spans of the items that begin in these lines."""
+    return tuple((lines[item][0], lines[after - 1][1]) for item, after in pairwise((*items, last + 1)))
+
+
+# First and last line of a list or table, and the lines where its items begin
+_Run = tuple[int, int, list[int]]
+
+
+def _lists(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
+    """Lists and algorithms. Lines after the last item belong to it until a paragraph or sentence ends."""
+    starts = [number for number, line in enumerate(lines) if _STEP.match(text, *line)]
+
+    def together(one: int, two: int) -> bool:
+        paragraphs = sum(text[lines[n][1] : lines[n + 1][0]].count("\n") > 1 for n in range(one, two))
+        return lines[two][0] - lines[one][0] <= (_ITEM_GAP if paragraphs < 2 else _PARAGRAPH_GAP) and paragraphs < 3
+
+    for items in _groups(starts, together):
+        last = items[-1]
+        continues = not _LINE_OF_CODE.match(text, *lines[last])
+        while continues and last + 1 < len(lines) and lines[last][1] - lines[items[-1]][0] <= _ITEM_GAP:
+            in_paragraph = text[lines[last][1] : lines[last + 1][0]].count("\n") == 1
+            continues = in_paragraph and text[lines[last][1] - 1] not in ".!?"
+            last += continues
+        if len(items) > 1:
+            before = items[0] - 1
+            yield before if before >= 0 and _LEADS_IN.match(text, *lines[before]) else items[0], last, items
+
+
+def _tables(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
+    """Tables: their rows, with the caption above or below."""
+    rows = [number for number, line in enumerate(lines) if _ROW.match(text, *line)]
+
+    def together(one: int, two: int) -> bool:
+        names = _GROUP_LABEL.match(text, *lines[two - 1]) and text[lines[two - 1][1] : lines[two][0]].count("\n") == 1
+        return two == one + 1 or (two == one + 2 and bool(names))
+
+    for items in _groups(rows, together):
+        if len(items) < 2:
+            continue
+        above = range(items[0] - 1, max(-1, items[0] - 1 - _CAPTION_LINES), -1)
+        first = next((number for number in above if _TABLE.match(text, *lines[number])), items[0])
+        if first == items[0] and first and _LEADS_IN.match(text, *lines[first - 1]):
+            first -= 1
+        below = items[-1] + 1
+        is_caption = first == items[0] and below < len(lines) and _TABLE.match(text, *lines[below])
+        yield first, below if is_caption else items[-1], items
+
+
+def _groups(numbers: Sequence[int], together: Callable[[int, int], bool]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for number in numbers:
+        if groups and together(groups[-1][-1], number):
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups

@@ -1,0 +1,51 @@
+"""A question about a paper as a whole -> the passages that answer it: of its abstract, introduction, conclusion. Pure.
+
+Such a question shares hardly a word with its answer, so search alone brings other passages, or other papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from folio.answer.question_type import Aspect
+from folio.sections import Kind
+from folio.text import tokenize
+from folio.types import Hit
+
+# Where the answer stands, the best place first.
+SECTIONS: dict[Aspect, tuple[Kind, ...]] = {
+    "about": ("abstract", "introduction", "conclusion"),
+    "contributions": ("introduction", "abstract", "conclusion"),
+    "method": ("abstract", "methods", "introduction"),
+    "results": ("abstract", "results", "conclusion"),
+    "limitations": ("limitations", "discussion", "conclusion"),
+    "conclusion": ("conclusion", "discussion", "abstract"),
+}
+# Passages of one kind of section, at most: an introduction has its contributions at its end.
+_PER_SECTION = 2
+
+
+def whole_paper_hits(
+    aspect: Aspect, question: str, passages: Sequence[Hit], found: Sequence[Hit], most: int
+) -> list[Hit]:
+    """At most this many passages of a paper for a question about it as a whole, those to be cited first at the front.
+
+    passages: all of the paper, in its order. found: what a search in it has found. The first page is always there.
+    """
+    chosen: list[Hit] = []
+    words = frozenset(tokenize(question))
+    for kind in SECTIONS.get(aspect, ()):
+        inside = [hit for hit in passages if kind in _kinds(hit)]
+        if kind == "introduction" and aspect == "contributions":
+            inside.sort(key=lambda hit: -len(words & frozenset(tokenize(hit.text))))
+        chosen += inside[:_PER_SECTION]
+    kept = list({hit.chunk.id: hit for hit in (*chosen, *found)}.values())[:most]
+    if passages and all(hit.chunk.id != passages[0].chunk.id for hit in kept):
+        kept = [*kept[: most - 1], passages[0]]
+    return kept
+
+
+def _kinds(hit: Hit) -> set[str]:
+    """The kinds of the sections that a passage is in, those around them included."""
+    start, end = hit.chunk.start, hit.chunk.end
+    return {section.kind for section in hit.paper.sections.sections if section.start < end and start < section.end}

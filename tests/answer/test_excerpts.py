@@ -1,0 +1,127 @@
+"""What excerpts are cut from, and which of them are shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from folio.answer.excerpt_ranking import MOST_EXCERPTS, MOST_WORDS
+from folio.answer.excerpts import blocks, leans
+from folio.answer.extractive import ExtractiveAnswerer
+from folio.answer_types import Evidence
+from folio.sections import Kind, PaperSection, SectionMap
+from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
+from tests.helpers.fakes import HashingEmbedder
+
+
+def sectioned(*parts: tuple[str, Kind, str]) -> Evidence:
+    """A paper of these sections, each with its title, its kind and its text, as one piece of evidence."""
+    text = ""
+    sections: list[PaperSection] = []
+    for title, kind, body in parts:
+        start = len(text)
+        text += f"{title}\n{body}\n\n"
+        sections.append(PaperSection(start, len(text), 1, "", title, kind))
+    hit = hit_on(text.strip())
+    paper = replace(hit.paper, sections=SectionMap(tuple(sections)))
+    return Evidence(1, paper, 0, len(text.strip()), text.strip(), (replace(hit, paper=paper),))
+
+
+def shown(question: str, *evidence: Evidence) -> list[str]:
+    answerer = ExtractiveAnswerer(HashingEmbedder(1024), even_weights, evidence_tokens=6000)
+    return [sentence.text for sentence in answerer.closest(question, evidence)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Therefore, this is indeed a CRDT.", "It floats.", "This shows that otters float.", "However, seals do not.",
+        "These results hold.", "In contrast, seals dive.", "For example, the pups sleep.", "They sleep.",
+        "The latter sleeps.", "But nobody knows.", "“This” is quoted.", "Such rafts drift.",
+    ],
+)  # fmt: skip
+def test_a_sentence_that_refers_back_leans(sentence: str) -> None:
+    assert leans(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Otters float.", "This paper shows that otters float.", "It is known that otters float.",
+     "Both otters and seals dive.", "In 1922 the gauge was built.", "Items of lists follow."],
+)  # fmt: skip
+def test_a_sentence_that_stands_alone_does_not(sentence: str) -> None:
+    assert not leans(sentence)
+
+
+def test_an_excerpt_begins_with_what_its_sentence_refers_to() -> None:
+    text = (
+        "The counter keeps one entry for each of its replicas. Merging takes the larger entry of both sides."
+        " Therefore, this is indeed a CRDT. The weather of the valley is dry in autumn. Nobody swims in winter there."
+    )
+    found = shown("What is a CRDT?", *evidence_on(text))
+    assert "Therefore, this is indeed a CRDT." in found[0]
+    assert not any(map(leans, found))
+
+
+def test_a_list_is_shown_whole_with_what_introduces_it() -> None:
+    text = (
+        "Otters live in the bay and sleep at night.\n\nThe diet of the otter has these parts:\n"
+        "1. urchins of the deep water\n2. clams and crabs\n3. slow fish\n\nThe bay is deep. The water there is cold."
+    )
+    (found, *_) = shown("What are the parts of the diet of the otter?", *evidence_on(text))
+    assert found.startswith("The diet of the otter has these parts:")
+    assert [line[:2] for line in found.split("\n")[1:]] == ["1.", "2.", "3."]
+
+
+def test_rows_of_a_table_have_its_caption_and_header() -> None:
+    rows = [f"graph{number}  {number}0  {number}5" for number in range(1, 9)]
+    text = "\n".join(["Table 2: Seconds to order each graph.", "Graph  Gorder  Random", *rows])
+    (found, *_) = shown("How many seconds does Gorder need for graph7?", *evidence_on(text))
+    lines = found.split("\n")
+    assert lines[:2] == ["Table 2: Seconds to order each graph.", "Graph  Gorder  Random"]
+    assert "graph7  70  75" in lines
+
+
+def test_an_excerpt_stays_in_its_section_and_leaves_its_heading_out() -> None:
+    evidence = sectioned(
+        ("Habitat", "other", "Otters live in the bay of Monterey. The bay is cold and deep."),
+        ("Diet", "other", "Otters eat clams and crabs. Clams are opened with a stone."),
+    )
+    assert [[evidence.text[part.start : part.end] for part in block.parts] for block in blocks(evidence)] == [
+        ["Otters live in the bay of Monterey.", "The bay is cold and deep."],
+        ["Otters eat clams and crabs.", "Clams are opened with a stone."],
+    ]
+
+
+def test_references_are_not_shown_while_there_is_something_else() -> None:
+    evidence = sectioned(
+        ("Diet", "other", "Otters eat clams and crabs. Clams are opened with a stone."),
+        ("References", "references", "A study of what otters eat. The diet of otters that eat clams."),
+    )
+    assert shown("What do otters eat?", evidence)[0].startswith("Otters eat clams")
+
+
+def test_what_is_asked_about_a_paper_comes_from_its_sections() -> None:
+    evidence = sectioned(
+        ("Abstract", "abstract", "We present a count of otters by drone. The count takes a day."),
+        ("Methods", "methods", "Ideas of drones are old. Papers of many people have them."),
+    )
+    assert shown("What is the main idea of the paper?", evidence)[0].startswith("We present a count of otters")
+
+
+def test_an_answer_is_short_and_says_nothing_twice() -> None:
+    text = " ".join(f"Otter number {n} of the bay eats {n} clams and sleeps near rock {n * 7}." for n in range(10, 60))
+    found = shown("What do the otters of the bay eat?", *evidence_on(text))
+    assert 1 <= len(found) <= MOST_EXCERPTS
+    assert sum(len(excerpt.split()) for excerpt in found) <= MOST_WORDS
+    sentences = [part for excerpt in found for part in excerpt.split(". ")]
+    assert len(set(sentences)) == len(sentences)
+
+
+def test_a_comparison_is_shown_side_by_side_by_paper() -> None:
+    raft = hits_on("Raft elects a leader with timeouts. A leader of Raft has a log.", file="raft.pdf", title="")
+    paxos = hits_on("Paxos has proposers. A majority of the acceptors of Paxos chooses.", file="paxos.pdf", title="")
+    answerer = ExtractiveAnswerer(HashingEmbedder(1024), even_weights, evidence_tokens=6000)
+    found = list(answerer.closest("Compare Raft and Paxos", evidence_of([*paxos, *raft])))
+    assert [str(sentence.section) for sentence in found] == ["Closest passages/raft.pdf", "Closest passages/paxos.pdf"]

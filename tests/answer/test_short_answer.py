@@ -1,0 +1,58 @@
+"""A short answer is given where the sentence leaves no choice."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.answer.question_type import question_type
+from folio.answer.short_answer import has_type, short_answer
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("What is the chunk size of GFS?", "We have chosen 64 MB, which is much larger than usual.", "64 MB"),
+        ("How many hairs has an otter?", "It has 155,000 hairs on 2 sides.", "155,000"),
+        ("How many hairs has an otter?", "It has 2 sides and 4 feet.", None),
+        ("What percentage of them survives?", "Of 40 pups 12 % survive.", "12 %"),
+        ("What percentage of them is rare?", "It is estimated (95% credible interval).", None),
+        ("What is the size of a raft?", "Rafts of two kinds float.", None),  # a size is written in digits
+        ("What is the size of a chunk?", "Chunks have 64 MB or 128 MB.", None),  # which of them?
+        ("What is the size of the 64 MB chunk?", "It has 64 MB.", None),  # the question has it
+        ("When was the gauge built?", "The gauge was built in 1922 (Otter, 2019).", "1922"),
+        ("When was it built?", "It was built in March 1922.", "March 1922"),
+        ("When was it built?", "Built in 1922, it was moved in 1950.", None),
+        ("Who wrote the program?", "The program was written by Ada Lovelace in a year.", "Ada Lovelace"),
+        ("Who wrote it?", "It was written by Ada Lovelace and Charles Babbage.", None),
+        ("Where is the gauge?", "The gauge stands in Blatten.", "Blatten"),
+        ("Where is the gauge?", "The gauge is shown in Table 3.", None),
+        (
+            "What is a CRDT?",
+            "Conflict-free Replicated Data Types (CRDTs) merge.",
+            "Conflict-free Replicated Data Types",
+        ),
+        ("What is RAID?", "We use RAID, and it works.", None),
+        ("Why do otters float?", "They have 155,000 hairs.", None),
+    ],
+)
+def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected: str | None) -> None:
+    span = short_answer(question_type(question).kind, sentence, question)
+    assert (span and sentence[span[0] : span[1]]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "has"),
+    [
+        ("How many otters float?", "Twelve otters float.", True),
+        ("How many otters float?", "Otters float.", False),
+        ("When was it built?", "It was built in 1922.", True),
+        ("When was it built?", "It was built by hand.", False),
+        ("Who built it?", "It was built by Ada Lovelace.", True),
+        ("Who built it?", "It was built by hand.", False),
+        ("Where is it?", "It is in Blatten.", True),
+        ("Where is it?", "It is there.", False),
+        ("Why is it there?", "Nobody knows.", True),
+    ],
+)
+def test_the_type_stands_in_a_text(question: str, text: str, has: bool) -> None:
+    assert has_type(question_type(question).kind, text, question) is has
