@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from folio.answer import followup, library_questions
+from folio.answer.definitions import asked_term
 from folio.answer.evidence import GatheredEvidence, gather
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer.question_type import QuestionKind, question_type
@@ -18,7 +19,7 @@ from folio.background import run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
-from folio.search.paper_names import papers_meant
+from folio.search.paper_names import papers_called, papers_meant
 from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.text import tokenize
@@ -226,10 +227,18 @@ class Chat:
     def _by_kind(self, question: str) -> SearchResult:
         """The passages for a question, with those that its kind asks for.
 
-        A question about one paper as a whole, named or chosen, gets the sections that answer it. Of a comparison, each
-        thing gets passages of its own.
+        A question about one paper as a whole, named or chosen, gets the sections that answer it; one that asks what
+        the thing is that a paper is named after is such a question too. Of a comparison, each thing gets passages of
+        its own.
         """
         asked = question_type(question)
+        if asked.kind == "definition" and (term := asked_term(question)) and not self._sections:
+            called = papers_called(term, self._retriever.papers() if self._papers is None else self._papers)
+            if len(called) == 1:
+                found = self._search_in(question, self._papers, also=remembered(self._turns))
+                whole = self._retriever.passages(called[0])
+                most = max(self._top_k, WHOLE_PAPER_PASSAGES)
+                return replace(found, hits=tuple(whole_paper_hits("about", question, whole, found.hits, most)))
         if asked.kind == "paper" and not self._sections:
             among = self._retriever.papers() if self._papers is None else self._papers
             named = among if len(among) == 1 else papers_meant(question, among)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from folio.answer.definitions import asked_term, defines
 from folio.answer.excerpts import Block, Span, blocks
 from folio.answer.question_type import Aspect, QuestionType, question_type
 from folio.answer.short_answer import has_type
@@ -19,8 +20,9 @@ from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import quantities
 from folio.protocols import TermWeights
+from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches
-from folio.sections import Kind
+from folio.sections import APART
 from folio.text import coverage, tokenize
 
 # Excerpts of an answer and the words of all of them, at most; more excerpts for the analysis of a report.
@@ -44,13 +46,12 @@ class ExcerptWeights:
     type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
     section: float = 0.2  # it stands in a section that such a question asks for
     rank: float = 0.06  # it is of the best piece of evidence
+    definition: float = 0.2  # it says what the thing is whose definition is asked for
     word: float = 0.002  # each word that has to be read costs this much
 
 
 WEIGHTS = ExcerptWeights()
 
-# What nobody asks for.
-_UNASKED: tuple[Kind, ...] = ("references", "acknowledgements", "boilerplate")
 # How sentences begin that answer a question about a paper as a whole, as search tokens.
 _CUES: dict[Aspect, str] = {
     "about": "we present propose introduce describe study paper article argue show",
@@ -125,11 +126,12 @@ def scored_excerpts(
     by: ExcerptWeights = WEIGHTS,
 ) -> list[Excerpt]:
     """Every excerpt of the evidence, best first. found: the question's matches in each piece of it."""
-    asked = question_type(question)
+    asked, unasked = question_type(question), APART - asked_kinds(question)
     excerpts = [
         excerpt
         for piece, match in zip(evidence, found, strict=True)
         for block in blocks(piece)
+        if block.section not in unasked
         for excerpt in _of_block(block, match, question, asked, weights, by)
     ]
     return sorted(excerpts, key=lambda one: (-one.score, one.block.evidence.number, one.spans[0]))
@@ -142,9 +144,14 @@ def _of_block(
     best = [match.inside(part.start, part.end) for part in block.parts]
     tokens = [frozenset(tokenize(text[part.start : part.end])) for part in block.parts]
     typed = [has_type(asked.kind, text[part.start : part.end], question) for part in block.parts]
+    term = asked_term(question)
+    defining = [bool(term) and defines(text[part.start : part.end], term) for part in block.parts]
     alone = [
-        by.match * match.score(inside) + by.coverage * coverage(weights, own | title) + by.type * has
-        for inside, own, has in zip(best, tokens, typed, strict=True)
+        by.match * match.score(inside)
+        + by.coverage * coverage(weights, own | title)
+        + by.type * has
+        + by.definition * is_definition
+        for inside, own, has, is_definition in zip(best, tokens, typed, defining, strict=True)
     ]
     head_inside = match.inside(*block.head) if block.head else None
     head_tokens = frozenset(tokenize(text[slice(*block.head)])) if block.head else frozenset()
@@ -162,6 +169,7 @@ def _of_block(
             + by.sentence * match.score(best[core])
             + by.coverage * coverage(weights, own)
             + by.type * any(typed[first : last + 1])
+            + by.definition * any(defining[first : last + 1])
             + above
             + 0.5 * by.section * _cue_share(asked.aspect, own)
             - by.word * (sum(block.words[first : last + 1]) + head_words)
@@ -183,9 +191,7 @@ def _runs(block: Block) -> Iterator[tuple[int, int]]:
 
 
 def _section_score(block: Block, asked: QuestionType) -> float:
-    """1 for the section that a question about a whole paper asks for first, less for the others; -1 for references."""
-    if block.section in _UNASKED:
-        return -1.0
+    """1 for the section that a question about a whole paper asks for first, less for the others."""
     wanted = SECTIONS.get(asked.aspect, ())
     if block.section not in wanted:
         return 0.0

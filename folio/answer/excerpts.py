@@ -22,6 +22,8 @@ LONGEST_SENTENCE, SHORTEST_SENTENCE = 110, 5
 LONGEST_WORD = 60
 # Words of a list or an algorithm that is shown whole.
 WHOLE_LIST = 110
+# Words of an item on the average, its bullet included, below which a list without an introduction is a menu.
+LEAST_ITEM_WORDS = 3
 # Lines of a table that name its columns, at most.
 HEADER_ROWS = 2
 # Sentences that an excerpt begins earlier for, at most, to have what its first one refers to.
@@ -32,7 +34,7 @@ _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 # What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001)."
 _LEADERS = re.compile(r"(?:\. ?){4,}")
 _REFERENCE = re.compile(
-    r"\[\d+\]\s+[A-Z]|(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}|doi:|https?://doi", re.I
+    r"\W*\[\d+\]\s+[A-Z]|\W*(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}|doi:|https?://doi", re.I
 )
 # Words that lean on the sentence before: "Therefore", "It", "These results", "In contrast". "It is known that", "This
 # paper", "Here we" and "Both A and B" do not.
@@ -132,7 +134,8 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
     if not (bullet or _WHOLE.search(text, start, end)):
         return None
     in_middle = text[start].islower() and not begins and text[:start].rstrip()[-1:] not in [*".!?:…"]
-    return Part(start, end, words >= SHORTEST_SENTENCE, in_middle or leans(text[start:end]))
+    spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
+    return Part(start, end, spelled >= SHORTEST_SENTENCE, in_middle or leans(text[start:end]))
 
 
 def leans(sentence: str) -> bool:
@@ -141,7 +144,10 @@ def leans(sentence: str) -> bool:
 
 
 def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Block | None:
-    """A list that is short enough to be shown whole, with the sentence that introduces it; None for others."""
+    """A list that is short enough to be shown whole, with the sentence that introduces it; None for others.
+
+    So is a list of single words that nothing introduces: the links beside a text.
+    """
     text, first = evidence.text, found.items[0][0]
     start = found.start
     # The introduction's last line belongs to the list (structure.py); its sentence may begin some lines earlier.
@@ -151,6 +157,8 @@ def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Bl
     if len(text[start : found.end].split()) > WHOLE_LIST:
         return None
     head = stripped(text, start, first)
+    if head[0] == head[1] and len(text[first : found.end].split()) < LEAST_ITEM_WORDS * len(found.items):
+        return None
     parts = tuple(Part(*stripped(text, *item)) for item in found.items)
     return Block(evidence, "list", parts, head if head[0] < head[1] else None, _section(evidence, first)[1])
 

@@ -64,6 +64,33 @@ def test_an_excerpt_begins_with_what_its_sentence_refers_to() -> None:
     assert not any(map(leans, found))
 
 
+def test_a_definition_is_led_by_the_sentence_that_gives_it() -> None:
+    text = (
+        "The raft of the raft people carries rafts of kelp on many a raft trip, and everyone has used a raft. A raft is"
+        " a group of resting otters that hold on to kelp. The trips of the raft people end in autumn with the storms."
+    )
+    assert shown("What is a raft?", *evidence_on(text))[0].startswith("A raft is a group of resting otters")
+
+
+def test_links_and_references_do_not_answer() -> None:
+    text = (
+        "• Review\n• Otters\n• Archive\n\n→Otter, A., and Seal, B. (2001). Otters and kelp in many seas.\n\n"
+        "Otters hold on to kelp while they rest."
+    )
+    found = shown("How do otters hold on to kelp?", *evidence_on(text))
+    assert "Otters hold on to kelp while they rest." in found[0]
+    assert not any("Review" in excerpt or "→" in excerpt for excerpt in found)
+
+
+def test_licences_are_shown_only_if_they_are_asked_for() -> None:
+    evidence = sectioned(
+        ("Rafts", "other", "Otters of the society float in rafts of kelp."),
+        ("Copyright", "boilerplate", "Copyright by the society of otters, released under a licence of the society."),
+    )
+    assert not any("Copyright" in excerpt for excerpt in shown("What do otters of the society do?", evidence))
+    assert any("Copyright" in excerpt for excerpt in shown("Under which licence are the otters released?", evidence))
+
+
 def test_a_list_is_shown_whole_with_what_introduces_it() -> None:
     text = (
         "Otters live in the bay and sleep at night.\n\nThe diet of the otter has these parts:\n"
