@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from folio.store import daily_notice, indexes
 from folio.store.library import Library
-from tests.helpers.cli_runner import CliRunner
+from tests.helpers.cli_runner import HUB_AND_TRACING, CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
@@ -44,6 +44,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_xdist_auto_num_workers() -> int:
     """One more than the cores: many tests wait for processes that they started."""
     return (os.cpu_count() or 1) + 1
+
+
+_ENVIRONMENT = {name: os.environ.get(name) for name in HUB_AND_TRACING}
+
+
+@pytest.fixture(autouse=True)
+def environment_as_before() -> Iterator[None]:
+    """Put back what a command that ran in this process has set, so that it tells no program of a later test."""
+    yield
+    for name, value in _ENVIRONMENT.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_questions_are_answered_from_the_page_that_was_read(
                 _stands_where_it_says(citation, papers[citation["paper"]], library, answer["evidence"])
             for sentence in answer["sentences"]:
                 assert all(citation in answer["citations"] for citation in sentence["citations"] + sentence["against"])
-                assert [citation["support"] for citation in sentence["citations"]] == [1.0]
+                assert {citation["support"] for citation in sentence["citations"]} == {1.0}
             for evidence in answer["evidence"]:
                 paper = papers[evidence["paper"]]
                 start = library.text(paper.id, 0, paper.length).index(evidence["text"])

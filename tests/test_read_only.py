@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
+from folio.answer.extractive import WITHOUT_MODEL
 from folio.errors import StoreError
 from folio.store.bm25_index import TantivyIndex
 from folio.store.conversations import Conversations
@@ -46,7 +47,7 @@ def test_commands_answer_and_write_nothing(
     shutil.copytree(two_papers, tmp_path / "desk")
     desk = CliRunner(tmp_path / "desk", monkeypatch, capsys, settings={"EMBEDDER": "builtin", "LLM": "builtin"})
     asked = desk.query("--no-log", LENGTH)
-    assert (asked.code, asked.err) == (0, "")
+    assert (asked.code, asked.err) == (0, f"{WITHOUT_MODEL}\n")
     before = contents(desk.folder)
     with read_only_tree(desk.folder):
         again = desk.query(LENGTH)
@@ -89,7 +90,12 @@ def test_the_server_keeps_new_conversations_in_memory(
             first = reading.post("/chat", json={"message": LENGTH}).json()
             begun = first["conversation"]
             second = reading.post("/chat", json={"message": "How thick is its ice?", "conversation": begun}).json()
-            assert (first["refused"], first["notice"], second["turn"], second["notice"]) == (False, "", 2, "")
+            assert (first["refused"], first["notice"], second["turn"], second["notice"]) == (
+                False,
+                WITHOUT_MODEL,
+                2,
+                "",
+            )
             found = reading.get("/conversations").json()["conversations"]
             assert {(each["id"], each["turns"]) for each in found} == {(stored, 1), (begun, 2)}
             assert reading.get(f"/conversations/{stored}/markdown").status_code == 200

@@ -28,6 +28,8 @@ _PERSON = re.compile(rf"\b{_CAPITAL}(?:\s+[^\W\d_a-z]\.)*(?:\s+(?:van|von|de|der
 _PLACE = re.compile(
     rf"\b(?:in|at|from|near|off|on)\s+(?P<place>(?:the\s+)?{_CAPITAL}(?:[,\s]+(?:(?:of|the|and)\s+)?{_CAPITAL})*)"
 )
+# What may stand behind a number as its unit, or as what it counts: "64 MB", "5%", "12 lessons", "3 km/h"
+_UNIT = re.compile(r"[\s-]?(?P<unit>[%‰]|°\s?[CF]\b|[^\W\d_]+(?:/[^\W\d_]+)?)(?!\w)")
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 _MONTHS = re.compile(rf"(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 # A place that is none: "in Table 3", "in Section 2"
@@ -105,9 +107,15 @@ def _asked_numbers(text: str, question: str) -> list[Span]:
     written = dict.fromkeys(number.written for number in numbers)
     if len(written) != 1:
         return []
-    with_unit = next(q.with_unit for q in quantities(text) if q.written in written and not q.is_reference)
-    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", with_unit)))
-    return list(_spans(re.compile(rf"(?<![\w.,]){pattern}(?![\w])"), text))[:1]
+    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", next(iter(written)))))
+    found = re.search(rf"(?<![\w.,]){pattern}", text)
+    return [(found.start(), _unit_end(text, found.end()))] if found else []
+
+
+def _unit_end(text: str, end: int) -> int:
+    """Where the unit or the counted noun behind a number ends; the number's end if there is none."""
+    unit = _UNIT.match(text, end)
+    return unit.end() if unit and unit["unit"].casefold() not in STOP_WORDS else end
 
 
 def _written_out(text: str, question: str) -> Iterator[Span]:

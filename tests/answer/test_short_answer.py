@@ -12,7 +12,7 @@ from folio.answer.short_answer import has_type, short_answer
     ("question", "sentence", "expected"),
     [
         ("What is the chunk size of GFS?", "We have chosen 64 MB, which is much larger than usual.", "64 MB"),
-        ("How many hairs has an otter?", "It has 155,000 hairs on 2 sides.", "155,000"),
+        ("How many hairs has an otter?", "It has 155,000 hairs on 2 sides.", "155,000 hairs"),
         ("How many hairs has an otter?", "It has 2 sides and 4 feet.", None),
         ("What percentage of them survives?", "Of 40 pups 12 % survive.", "12 %"),
         ("What percentage of them is rare?", "It is estimated (95% credible interval).", None),

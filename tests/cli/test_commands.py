@@ -72,7 +72,7 @@ def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner
     shutil.copy(SAMPLE, desk.papers)
     first = desk.ingest()
     assert first.code == 0
-    assert table(first) == {"added": [3, 10, 12], "replaced": [0, 0, 0], "skipped": [0], "failed": [0]}
+    assert table(first) == {"added": [3, 10, 24], "replaced": [0, 0, 0], "skipped": [0], "failed": [0]}
     assert str(desk.folder / "ingested.json") in first.out
     assert first.err == BUILT_IN
     record = {paper["file"]: paper for paper in desk.record()}
@@ -659,7 +659,7 @@ def test_the_first_minutes_of_a_new_user(desk: CliRunner) -> None:
     shutil.copy(SAMPLE, desk.papers)
     ingested = desk.spawn("ingest.py")
     assert ingested.code == 0
-    assert table(ingested)["added"] == [1, 5, 10]
+    assert table(ingested)["added"] == [1, 5, 22]
     asked = desk.spawn("query.py", "--json", "How many characters has a chunk at most?")
     assert asked.code == 0
     assert ("folio-sample.pdf", 2) in [(c["file"], c["page"]) for c in asked.object["citations"]]

@@ -172,6 +172,6 @@ def test_an_answer_that_was_cut_shows_no_half_sentence_and_says_so(
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_TOKENS": "64"}
     ran = filled.query("--paper", "otters", "How do sea otters sleep?")
     assert ran.code == 0
-    assert ran.out.splitlines()[0] == f"{whole.removesuffix(' [1].')}. [“On Sea Otters”, p. 1]"
+    assert ran.out.splitlines()[0] == f"{whole.removesuffix(' [1].')}. [otters p.1]"
     assert "The fur" not in ran.out.split("Sources")[0]
     assert "The answer was cut off at 64 tokens. Raise ANSWER_TOKENS for longer answers." in ran.err
