@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(params=[PHONE, WIDE], ids=["phone", "wide"])
 def tab(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> Iterator[Tab]:
     """The library of two papers, in a small window and a large one."""
-    import_module("folio.answer.chain")  # so that the first question need not wait for LangChain
     with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as live:
         opened = Tab(browser, live.url, request.param)
         opened.open("#library")
