@@ -55,12 +55,16 @@ class YearRange(NamedTuple):
         return year is not None and (self.first or year) <= year <= (self.last or year)
 
 
+def _no_hint(papers: Sequence[Paper]) -> str:
+    return ""
+
+
 class _Condition(NamedTuple):
     """How a condition is called in an error, whether a paper meets it, and what the error adds."""
 
     name: str
     holds: Callable[[Paper], bool]
-    hint: Callable[[Sequence[Paper]], str] = lambda papers: ""
+    hint: Callable[[Sequence[Paper]], str] = _no_hint
 
 
 class _NamedField(NamedTuple):
@@ -165,8 +169,7 @@ class PaperFilter:
         yield _NamedField(
             "the section", self.sections, _with_section, _section_names,
             "No section is called “{}”.",
-            f"Give words of a section's title, or a kind: {', '.join(KINDS)}. Papers that an older Folio read get"
-            " sections by `python ingest.py --rebuild`.",
+            f"Give words of a section's title, or a kind: {', '.join(KINDS)}.",
         )  # fmt: skip
         yield _NamedField(
             "the collection", self.collections,
@@ -224,12 +227,20 @@ def _condition(field: _NamedField, papers: Sequence[Paper]) -> _Condition:
             near = similar_names(name, {each for paper in papers for each in field.names(paper)})
             raise NotKnown(f"{field.unknown.format(name_line(name, _SHOWN))}{near}", field.remedy)
         fitting |= ids
-    return _Condition(field.name, lambda paper: paper.id in fitting)
+    hint = _kinds_of if field.name == "the section" else _no_hint
+    return _Condition(field.name, lambda paper: paper.id in fitting, hint)
 
 
 def _years_of(papers: Sequence[Paper]) -> str:
     known = sorted({paper.year for paper in papers if paper.year is not None})
     return f" The papers are from {known[0]} to {known[-1]}." if known else " No paper's year is known."
+
+
+def _kinds_of(papers: Sequence[Paper]) -> str:
+    kinds = {section.kind for paper in papers for section in paper.sections.sections}
+    if not kinds:
+        return " They have no sections yet: `python ingest.py --rebuild` finds them."
+    return f" The kinds of their sections are {', '.join(kind for kind in KINDS if kind in kinds)}."
 
 
 def _by_author(name: str) -> Callable[[Paper], bool]:

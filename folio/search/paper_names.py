@@ -64,22 +64,22 @@ def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequenc
     """The papers that someone means by a name: those that are called exactly this, if there are any.
 
     That is a citation's or a bibliography's key, a file, a title or an arXiv number. Otherwise those whose id begins
-    so; those of this short name, as in a question; those whose title and files have words that begin with all of its
-    words. Case, accents and punctuation do not matter. files: paper id -> file names, see `file_names`.
+    so; those of this short name, as in a question; those whose title and files have all of its words, of which the last
+    may be only the beginning of one. Case, accents and punctuation do not matter. files: paper id -> file names, see
+    `file_names`.
     """
-    wanted = plain_words(name)
-    if not wanted:
+    wanted, words = plain_words(name), _parts(name)
+    if not words:
         return []
     exact = [paper for paper in papers if wanted in map(plain_words, _exact_names(paper, files.get(paper.id, ())))]
     if not exact and _ID.fullmatch(name):
         exact = [paper for paper in papers if paper.id.startswith(name.lower())]
     if exact or (exact := _meant(_WORD.findall(name), _by_name(papers))):
         return exact
-    words = _parts(name)
     return [
         paper
         for paper in papers
-        if _begin_words(words, _parts(" ".join([paper.title, paper.arxiv, paper.file, *files.get(paper.id, ())])))
+        if _has_words(_parts(" ".join([paper.title, paper.arxiv, paper.file, *files.get(paper.id, ())])), words)
     ]
 
 
@@ -137,8 +137,9 @@ def _parts(text: str) -> list[str]:
     return plain_words(text.replace("_", " "))
 
 
-def _begin_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    return bool(wanted) and all(any(word.startswith(each) for word in words) for each in wanted)
+def _has_words(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    *whole, last = wanted
+    return set(whole) <= set(words) and any(word.startswith(last) for word in words)
 
 
 def _by_name(papers: Sequence[Paper]) -> dict[str, list[tuple[int, Paper]]]:

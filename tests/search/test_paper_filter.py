@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -215,8 +216,13 @@ def test_a_name_that_nothing_has_is_told_with_those_that_are_close(given: dict[s
 
 def test_a_kind_of_section_is_known_although_no_paper_has_it() -> None:
     assert PaperFilter.parse(sections=["limitation"]).matching(PAPERS, FILES) == []
-    with pytest.raises(NotKnown, match=r"No paper fits the section\."):
+    with pytest.raises(
+        NotKnown, match=r"fits the section\. The kinds of their sections are introduction, methods, other"
+    ):
         chosen(sections=["limitation"])
+    unread = [replace(one, sections=SectionMap()) for one in PAPERS]
+    with pytest.raises(NotKnown, match=r"They have no sections yet: `python ingest.py --rebuild`"):
+        PaperFilter(sections=("methods",)).select(unread, FILES)
 
 
 def test_sections_leave_the_papers_that_have_them() -> None:

@@ -119,7 +119,9 @@ FILES = {each.id: [each.file] for each in PAPERS} | {RAFT.id: ["raft.pdf", "copi
         ("ddddd", []),
         ("otter", [RAFTS]),
         ("final otters", [RAFTS]),
-        ("understand consensus", [RAFT]),
+        ("consensus understand", [RAFT]),  # the last word may be a beginning
+        ("understand consensus", []),
+        ("_", []),
         ("raf", [RAFT, RAFTS]),
         ("nderstandable", []),
         ("ousterhout", []),
