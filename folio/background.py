@@ -4,7 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
+from threading import Lock, Thread
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class SharedResult(Generic[T]):
+    """The result of work that is done once, by the first thread that asks for it; the others wait.
+
+    What the work raises is raised to all of them. That matters for imports: one that failed leaves half of its modules
+    loaded, and a second try would fail at another place, with an error that hides the cause.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._lock = Lock()
+        self._result: list[T] = []  # none, or one
+        self._error: Exception | None = None
+
+    def get(self) -> T:
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            if not self._result:
+                try:
+                    self._result.append(self._work())
+                except Exception as error:
+                    self._error = error
+                    raise
+            return self._result[0]
 
 
 def run_in_background(work: Callable[[], object]) -> None:

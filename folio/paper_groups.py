@@ -40,6 +40,15 @@ def unknown_names(papers: Iterable[Metadata], collections: Sequence[str], tags: 
     return [name for name, _ in left]
 
 
+def names_of(metadata: Metadata) -> list[str]:
+    """The collections that the paper is in, by their paths, and those above them."""
+    found = []
+    for path in metadata.collections.value:
+        steps = path.split("/")
+        found += ["/".join(steps[:end]) for end in range(len(steps), 0, -1)]
+    return list(dict.fromkeys(found))
+
+
 def _steps(path: str) -> str:
     """A path to look in for a part of it: "/systems/consensus/"; "" if it has no name."""
     names = [step for step in map(_folded, path.split("/")) if step]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from folio.paper_lists import unsure_fields
 from folio.paper_metadata import FIELDS, Origin, PersonName
-from folio.paper_selection import unsure_fields
 from folio.schema import Count, FromOne, PageRange, Sha256, Strict
 from folio.sections import Kind
 from folio.types import Paper
@@ -26,6 +26,9 @@ class PaperJson(Strict):
     """The journal, the conference, the university."""
     doi: str
     arxiv: str
+    tags: list[str]
+    collections: list[str]
+    """Their paths: "Systems/Consensus"."""
     unsure: list[str]
     """Which of title, authors, year, venue and doi nobody is sure of."""
     pages: Count
@@ -152,6 +155,8 @@ def _summary(paper: Paper, added: str) -> dict[str, Any]:
         "venue": paper.metadata.venue.value,
         "doi": paper.metadata.doi.value,
         "arxiv": paper.arxiv,
+        "tags": list(paper.metadata.tags.value),
+        "collections": list(paper.metadata.collections.value),
         "unsure": list(unsure_fields(paper.metadata)),
         "pages": paper.page_count,
         "chunks": paper.chunks,

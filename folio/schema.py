@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
-from folio.paper_selection import By
+from folio.paper_lists import By
 from folio.types import Hit
 from folio.zotero_link import open_page
 

@@ -15,7 +15,7 @@ from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer.question_type import QuestionKind, question_type
 from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import Answer, Sentence, Style
-from folio.background import run_in_background
+from folio.background import SharedResult, run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
@@ -52,6 +52,9 @@ class Reply:
     timings_ms: dict[str, float]
 
 
+_chain_module = SharedResult(partial(import_module, "folio.answer.chain"))
+
+
 def _ignore(_: object) -> None:
     """The default callback."""
 
@@ -61,7 +64,7 @@ def warm_up() -> None:
 
     The first question that needs the chain waits for the import, and raises what the import raises.
     """
-    run_in_background(partial(import_module, "folio.answer.chain"))
+    run_in_background(_chain_module.get)
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:
@@ -192,8 +195,7 @@ class Chat:
     def _loaded_chain(self) -> ConversationalRetrievalChain:
         """The chain, once LangChain is imported (see warm_up)."""
         if self._chain is None:
-            from folio.answer.chain import make_chain
-
+            make_chain = _chain_module.get().make_chain
             self._chain = make_chain(self._search, self._rewrite, self._gather, self._answerer, self._style)
         return self._chain
 

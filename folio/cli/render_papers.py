@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.edits import value_text
+from folio.paper_lists import By, unsure_fields
 from folio.paper_metadata import FIELDS, Field, Origin, PersonName
-from folio.paper_selection import By, unsure_fields
 from folio.shown_text import name_line, one_line, page_words, short_line
 from folio.types import Paper
 

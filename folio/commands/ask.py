@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
+from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
 
 if TYPE_CHECKING:
     from folio.answer.chat import Chat
     from folio.app import App
     from folio.cli.session import ChatSession
-    from folio.paper_selection import By
-    from folio.search.paper_filter import PaperFilter
+    from folio.paper_lists import By
     from folio.store.library import Library
 
-BY = ("author", "year", "venue", "section", "warning")  # paper_selection.BY, which --help need not import
-# What to ask; each may be given several times, and then one must fit
-FILTERS = ("paper", "year", "author", "venue", "section")
+BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
 # Option -> the options that it can be combined with. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
@@ -52,14 +50,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument(
         "--top-k", type=positive_int, metavar="K", help="number of passages to find and answer from (default: TOP_K)"
     )
-    for name, metavar, text in (
-        ("paper", "NAME", "ask only the paper of this name, or papers whose file name or title has these words"),
-        ("year", "YEARS", "ask only papers of these years: 2014, 2010-2015, 2020-, -1999"),
-        ("author", "NAME", "ask only papers by this author: a family name, or a full name"),
-        ("venue", "WORDS", "ask only papers of this journal or conference"),
-        ("section", "WORDS", "ask only sections of this kind, such as methods, or with these words in their title"),
-    ):
-        found.add_argument(f"--{name}", action="append", metavar=metavar, help=text)
+    add_paper_options(found, "ask")
     found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
     found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
     found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
@@ -163,15 +154,6 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
     return [arguments.question.strip()]
 
 
-def _wanted(arguments: argparse.Namespace) -> PaperFilter:
-    """The papers and sections to ask. Raises UsageError."""
-    from folio.search.paper_filter import PaperFilter
-
-    given = (getattr(arguments, name) or () for name in FILTERS)
-    papers, years, authors, venues, sections = given
-    return PaperFilter.parse(papers, years, authors, venues, sections)
-
-
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
     """Answer one question or several, or start a chat."""
     from folio.cli.session import ChatSession
@@ -179,7 +161,7 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
     chat = app.chat(
         library,
         top_k=arguments.top_k or app.top_k,
-        wanted=_wanted(arguments),
+        wanted=paper_filter(arguments),
         style=arguments.style or "plain",
     )
     session = ChatSession(
@@ -233,7 +215,7 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
 
     retriever = app.retriever(library)
     app.models.announce()
-    chosen = retriever.select(_wanted(arguments))
+    chosen = retriever.select(paper_filter(arguments))
     for question in questions:
         spelt = retriever.respelled(question)
         found = retriever.search(
@@ -262,7 +244,7 @@ def _count_papers(library: Library, by: By, *, as_json: bool) -> int:
     from folio.cli import render_papers
     from folio.cli.session import write_json
     from folio.console import output
-    from folio.paper_selection import count_by
+    from folio.paper_lists import count_by
     from folio.schema import counts_json
 
     counts = count_by(library.papers(), by)

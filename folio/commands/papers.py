@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from folio.commands import papers_export
 from folio.commands.ask import BY
+from folio.commands.paper_options import add_paper_options, paper_filter
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -68,10 +69,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio papers") -> int:
 
 
 def _add_list(found: argparse.ArgumentParser) -> None:
-    found.add_argument("--author", default="", metavar="NAME", help="only papers by this author")
-    found.add_argument("--year", metavar="YEARS", help="only papers of these years: 2014, 2010-2015, 2020-")
-    found.add_argument("--venue", default="", metavar="NAME", help="only papers of this journal or conference")
-    found.add_argument("--section", default="", metavar="KIND", help="only papers with a section of this kind")
+    add_paper_options(found, "list")
     found.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
     found.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
     found.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
@@ -83,21 +81,15 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import render_papers
     from folio.cli.session import write_json
     from folio.console import output
+    from folio.paper_lists import count_by, sort_papers
     from folio.paper_schema import paper_json
-    from folio.paper_selection import PaperFilter, count_by, parse_years, require_kind, sort_papers
     from folio.schema import counts_json
 
-    wanted = PaperFilter(
-        author=arguments.author,
-        years=None if arguments.year is None else parse_years(arguments.year),
-        venue=arguments.venue,
-        section=require_kind(arguments.section) if arguments.section else "",
-        warnings=True if arguments.warnings else None,
-        unsure=True if arguments.unsure else None,
-    )
+    wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
     with closing(app.open_library()) as library, library.reading():
         every, added = library.papers(), library.added()
-    papers = sort_papers(filter(wanted.fits, every), arguments.sort)
+        fitting = wanted.matching(every, library.files())
+    papers = sort_papers(fitting, arguments.sort)
     if arguments.by:
         counts = count_by(papers, arguments.by)
         if arguments.json:
@@ -177,14 +169,10 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
 
 def _the_paper(library: Library, name: str) -> Paper:
     """Raises UsageError unless the name means one paper."""
-    from folio.paper_selection import the_paper
+    from folio.search.paper_names import file_names, the_paper
 
     with library.reading():
-        papers = library.papers()
-        files: dict[str, list[str]] = {}
-        for file in library.files():
-            files.setdefault(file.sha256, []).append(file.name)
-    return the_paper(papers, files, name)
+        return the_paper(name, library.papers(), file_names(library.files()))
 
 
 SUBCOMMANDS = {

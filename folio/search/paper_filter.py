@@ -1,30 +1,32 @@
-"""Which papers and sections to search, from what a person writes: `--paper raft --year 2010- --section methods`.
+"""Which papers and sections are wanted, from what a person writes: `--paper raft --year 2010- --section methods`.
 
-A paper fits if it fits every field that is given; a field fits if one of its values does.
+A paper fits if it fits every field that is given; a field fits if one of its values does. A name that nothing in the
+index has is a mistake, not an empty result: the error names those that are close to it.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import NamedTuple
 
 from folio.errors import NotKnown, UsageError
+from folio.paper_groups import has_tag, is_in_collection, names_of
+from folio.paper_lists import unsure_fields
 from folio.paper_metadata import PersonName
 from folio.search.candidate_filter import SectionFilter, kind_named
-from folio.search.paper_names import papers_called
-from folio.sections import KINDS, SectionMap
+from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
+from folio.sections import KINDS
+from folio.shown_text import name_line
 from folio.text import plain_words
 from folio.types import Paper, SourceFile
 
-_YEARS = re.compile(r"\s*(?P<first>\d{4})?\s*(?P<to>[-–—])?\s*(?P<last>\d{4})?\s*")
-# Names that an error shows, and how near they are at least to what was written (difflib's ratio)
-_NAMES, _NEAR = 3, 0.4
-# What stands before the short title of a paper: "Raft: In search of ..."
-_SHORT = re.compile(r"[^:–—?]+")
+# 2014, 2010-2015, 2020-, -1999; with any dash, and spaces around it
+YEARS = "[0-9]{4}( ?[-–—]( ?[0-9]{4})?)?|[-–—] ?[0-9]{4}"
+# A word, and whether a full stop says that it is the beginning of one: "Proc."
+_VENUE_WORD = re.compile(r"(\w+)(\.?)")
+_SHOWN = 80  # characters of a name in an error
 
 
 class YearRange(NamedTuple):
@@ -36,38 +38,60 @@ class YearRange(NamedTuple):
     @classmethod
     def parse(cls, written: str) -> YearRange:
         """From "2014", "2010-2015", "2020-" or "-1999". Raises UsageError."""
-        found = _YEARS.fullmatch(written)
-        if found is None or not (found["first"] or found["last"]) or (found["last"] and not found["to"]):
-            raise UsageError(f"{written!r} is no year and no range of years.", "Write 2014, 2010-2015, 2020- or -1999.")
-        first, last = (int(year) if year else None for year in (found["first"], found["last"]))
-        if not found["to"]:
+        if not re.fullmatch(YEARS, written.strip()):
+            raise UsageError(
+                f"“{name_line(written, 40)}” is not a year or a range of years.",
+                "Write 2014, 2010-2015, 2020- or -1999.",
+            )
+        first, sign, last = re.fullmatch(r"(\d*)([^\d]*)(\d*)", written.strip()).groups()  # type: ignore[union-attr]
+        if not sign:
             last = first
-        if first is not None and last is not None and first > last:
+        elif first and last and first > last:
             first, last = last, first
-        return cls(first, last)
+        return cls(int(first) if first else None, int(last) if last else None)
 
     def holds(self, year: int | None) -> bool:
         """Whether a year lies in the range; one that is not known does not."""
         return year is not None and (self.first or year) <= year <= (self.last or year)
 
 
-class PaperTest(NamedTuple):
-    """Another condition, such as a tag: how it is called in an error, and whether a paper meets it."""
+def _no_hint(papers: Sequence[Paper]) -> str:
+    return ""
+
+
+class _Condition(NamedTuple):
+    """How a condition is called in an error, whether a paper meets it, and what the error adds."""
 
     name: str
     holds: Callable[[Paper], bool]
+    hint: Callable[[Sequence[Paper]], str] = _no_hint
+
+
+class _NamedField(NamedTuple):
+    """A field whose values are names that papers have."""
+
+    name: str
+    wanted: tuple[str, ...]
+    test: Callable[[str], Callable[[Paper], bool]]  # of a name: whether a paper has it
+    names: Callable[[Paper], Iterable[str]]  # those that a paper has, for an error
+    unknown: str  # what an error says of a name that no paper has
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFilter:
     """What someone asks for. Each field may have several values, of which one must fit; no value fits everything."""
 
-    papers: tuple[str, ...] = ()  # keys, file names, titles, or words of them
+    papers: tuple[str, ...] = ()  # names: see paper_names.papers_named
     years: tuple[YearRange, ...] = ()
-    authors: tuple[str, ...] = ()  # family names or full names
-    venues: tuple[str, ...] = ()  # words of the venue's name
+    authors: tuple[str, ...] = ()  # family names, or full names with or without initials
+    venues: tuple[str, ...] = ()  # words of the venue's name; "Proc." stands for what begins so
     sections: tuple[str, ...] = ()  # kinds, or words of titles
-    tests: tuple[PaperTest, ...] = ()
+    collections: tuple[str, ...] = ()  # names or paths: see paper_groups.py
+    tags: tuple[str, ...] = ()
+    warnings: bool | None = None  # whether something was odd when it was read
+    unsure: bool | None = None  # whether a field is not sure
+    ids: frozenset[str] = frozenset()  # of papers; none means any
 
     @classmethod
     def parse(
@@ -77,56 +101,90 @@ class PaperFilter:
         authors: Iterable[str] = (),
         venues: Iterable[str] = (),
         sections: Iterable[str] = (),
-        tests: Iterable[PaperTest] = (),
+        collections: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        *,
+        warnings: bool | None = None,
+        unsure: bool | None = None,
+        ids: Iterable[str] = (),
     ) -> PaperFilter:
         """From what was written; "2014, 2016-" is two years. Raises UsageError, NotKnown."""
-        ranges = tuple(YearRange.parse(year) for written in years for year in written.split(","))
-        words = (("paper", papers), ("author", authors), ("venue", venues), ("section", sections))
-        return cls(years=ranges, tests=tuple(tests), **{f"{name}s": _named(name, given) for name, given in words})
+        return cls(
+            papers=_values("paper", papers),
+            years=tuple(YearRange.parse(year) for written in years for year in written.split(",")),
+            authors=_values("author", authors),
+            venues=_values("venue", venues),
+            sections=_values("section", sections),
+            collections=_values("collection", collections, need_word=False),  # a tag may be "★"
+            tags=_values("tag", tags, need_word=False),
+            warnings=warnings,
+            unsure=unsure,
+            ids=frozenset(ids),
+        )
 
-    def select(self, papers: Sequence[Paper], files: Sequence[SourceFile]) -> Selection:
-        """The papers and sections that fit. files: of the papers. Raises NotKnown if none does."""
+    def matching(self, papers: Sequence[Paper], files: Iterable[SourceFile]) -> list[Paper]:
+        """Those of all papers that fit, perhaps none. files: of the papers. Raises NotKnown for a name nothing has."""
+        conditions = self._conditions(papers, files)
+        return [paper for paper in papers if all(condition.holds(paper) for condition in conditions)]
+
+    def select(self, papers: Sequence[Paper], files: Iterable[SourceFile]) -> Selection:
+        """Those of all papers, and the sections, that fit. files: of the papers. Raises NotKnown if none does."""
         chosen = list(papers)
-        if self.papers:
-            names = _file_names(files)
-            ids = {paper.id for name in self.papers for paper in _named_so(name, papers, names)}
-            chosen = [paper for paper in chosen if paper.id in ids]
-        for test in self._tests():
-            before, chosen = chosen, [paper for paper in chosen if test.holds(paper)]
+        for condition in self._conditions(papers, files):
+            before, chosen = chosen, [paper for paper in chosen if condition.holds(paper)]
             if not chosen:
                 rest = "" if len(before) == len(papers) else ", of those that fit the rest"
-                near = self._near(test.name, before)
-                raise NotKnown(f"No paper fits {test.name}{rest}.{near}", "Change it, or leave it out.")
-        sections = SectionFilter(self.sections) if self.sections else None
-        if sections:
-            with_section = [paper for paper in chosen if paper.sections.spans(sections.chooses)]
-            if not with_section:
-                raise _no_section(self.sections, [paper.sections for paper in chosen])
-            chosen = with_section
-        return Selection(chosen if len(chosen) < len(papers) or self.papers else None, sections)
+                raise NotKnown(
+                    f"No paper fits {condition.name}{rest}.{condition.hint(before)}", "Change it, or leave it out."
+                )
+        is_restricted = len(chosen) < len(papers) or self.papers or self.ids
+        return Selection(chosen if is_restricted else None, SectionFilter(self.sections) if self.sections else None)
 
-    def _tests(self) -> list[PaperTest]:
-        found = list(self.tests)
+    def _conditions(self, papers: Sequence[Paper], files: Iterable[SourceFile]) -> list[_Condition]:
+        """What a paper must meet. Raises NotKnown for a name that none of these papers has."""
+        found = []
+        if self.ids:
+            found.append(_Condition("the choice of papers", lambda paper: paper.id in self.ids))
+        if self.papers:
+            found.append(_condition_of_names(self.papers, papers, file_names(files)))
         if self.years:
-            found.append(PaperTest("the year", lambda paper: any(years.holds(paper.year) for years in self.years)))
-        if self.authors:
-            wanted = [plain_words(author) for author in self.authors]
-            found.append(PaperTest("the author", lambda paper: any(_wrote(paper, name) for name in wanted)))
-        if self.venues:
-            words = [set(plain_words(venue)) for venue in self.venues]
-            found.append(PaperTest("the venue", lambda paper: any(one <= _venue(paper) for one in words)))
+            found.append(_Condition("the year", lambda paper: any(y.holds(paper.year) for y in self.years), _years_of))
+        found += [_condition(field, papers) for field in self._named_fields() if field.wanted]
+        if self.warnings is not None:
+            found.append(_Condition("the warnings", lambda paper: bool(paper.problems) == self.warnings))
+        if self.unsure is not None:
+            found.append(_Condition("what is unsure", lambda paper: bool(unsure_fields(paper.metadata)) == self.unsure))
         return found
 
-    def _near(self, field: str, papers: Sequence[Paper]) -> str:
-        """What the papers have in this field that is close to what was written, as a sentence."""
-        if field == "the year":
-            known = sorted({paper.year for paper in papers if paper.year is not None})
-            return f" The papers are from {known[0]} to {known[-1]}." if known else " No paper's year is known."
-        if field == "the author":
-            return _similar(self.authors, {str(name) for paper in papers for name in paper.metadata.authors.value})
-        if field == "the venue":
-            return _similar(self.venues, {paper.metadata.venue.value for paper in papers} - {""})
-        return ""
+    def _named_fields(self) -> Iterable[_NamedField]:
+        listed = "`python -m folio papers list --by {}` lists them."
+        yield _NamedField(
+            "the author", self.authors, _by_author, lambda paper: paper.authors,
+            "No paper in the index is by “{}”.", f"Give a family name, or a full name: {listed.format('author')}",
+        )  # fmt: skip
+        yield _NamedField(
+            "the venue", self.venues, _of_venue, lambda paper: [paper.metadata.venue.value],
+            "No paper in the index is of a venue called “{}”.", f"Give words of its name: {listed.format('venue')}",
+        )  # fmt: skip
+        yield _NamedField(
+            "the section", self.sections, _with_section, _section_names,
+            "No section is called “{}”.",
+            f"Give words of a section's title, or a kind: {', '.join(KINDS)}.",
+        )  # fmt: skip
+        yield _NamedField(
+            "the collection", self.collections,
+            lambda name: lambda paper: is_in_collection(paper.metadata, name),
+            lambda paper: names_of(paper.metadata),
+            "No paper in the index is in a collection called “{}”.",
+            "Give its name, or its path: Systems/Consensus. `python ingest.py --zotero` takes collections from Zotero.",
+        )  # fmt: skip
+        yield _NamedField(
+            "the tag", self.tags,
+            lambda name: lambda paper: has_tag(paper.metadata, name),
+            lambda paper: paper.metadata.tags.value,
+            "No paper in the index has the tag “{}”.",
+            "Give a whole tag. They come from Zotero, a bibliography or `python -m folio papers edit`.",
+        )  # fmt: skip
 
 
 class Selection(NamedTuple):
@@ -139,66 +197,56 @@ class Selection(NamedTuple):
 EVERYTHING = Selection(None, None)
 
 
-def _named(field: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The values of a field, each once. Raises NotKnown for one without a letter or a digit."""
+def _values(field: str, given: Iterable[str], *, need_word: bool = True) -> tuple[str, ...]:
+    """The values of a field, each once. Raises NotKnown for an empty one, or one without a letter or a digit."""
     values = tuple(dict.fromkeys(value.strip() for value in given))
-    if empty := [value for value in values if not plain_words(value)]:
-        raise NotKnown(f"{empty[0]!r} is no {field}.", f"Give the name of a {field}, or leave it out.")
+    if empty := [value for value in values if not (plain_words(value) if need_word else value)]:
+        raise NotKnown(
+            f"“{name_line(empty[0], _SHOWN)}” is no {field}.", f"Give the name of a {field}, or leave it out."
+        )
     return values
 
 
-def _file_names(files: Iterable[SourceFile]) -> dict[str, list[str]]:
-    """Paper id -> the names of its files."""
-    names: dict[str, list[str]] = {}
-    for file in files:
-        names.setdefault(file.sha256, []).append(file.name)
-    return names
+def _condition_of_names(names: Sequence[str], papers: Sequence[Paper], files: dict[str, list[str]]) -> _Condition:
+    ids = set()
+    for name in names:
+        found = papers_named(name, papers, files)
+        if not found:
+            raise unknown_paper(name, papers, files)
+        ids |= {paper.id for paper in found}
+    return _Condition("the name", lambda paper: paper.id in ids)
 
 
-def _named_so(name: str, papers: Sequence[Paper], files: dict[str, list[str]]) -> list[Paper]:
-    """The papers that are called exactly this, or else by a short name (paper_names.py), or have its words.
-
-    Raises NotKnown if there is none.
-    """
-    wanted = plain_words(name)
-    exact = [paper for paper in papers if wanted in map(plain_words, _exact_names(paper, files.get(paper.id, [])))]
-    if exact or (exact := list(papers_called(name, papers))):
-        return exact
-    found = [
-        paper
-        for paper in papers
-        if any(_has(plain_words(each), wanted) for each in (paper.title, paper.file, *files.get(paper.id, [])))
-    ]
-    if not found:
-        known = {each for paper in papers for each in (*files.get(paper.id, [paper.file]), paper.title) if each}
-        raise NotKnown(
-            f"No paper in the index is called {name}.{_similar([name], known)}", "Give part of a file name or title."
-        )
-    return found
+def _condition(field: _NamedField, papers: Sequence[Paper]) -> _Condition:
+    """That a paper has one of the names. Raises NotKnown for one that no paper has, unless it is a kind of section."""
+    fitting: set[str] = set()
+    for name in field.wanted:
+        test = field.test(name)
+        ids = {paper.id for paper in papers if test(paper)}
+        if not ids and not (field.name == "the section" and kind_named(name)):
+            near = similar_names(name, {each for paper in papers for each in field.names(paper)})
+            raise NotKnown(f"{field.unknown.format(name_line(name, _SHOWN))}{near}", field.remedy)
+        fitting |= ids
+    hint = _kinds_of if field.name == "the section" else _no_hint
+    return _Condition(field.name, lambda paper: paper.id in fitting, hint)
 
 
-def _exact_names(paper: Paper, files: Sequence[str]) -> list[str]:
-    """Key, file names with and without folder and suffix, title, short title, and the key in a bibliography."""
-    paths = [PurePath(file) for file in (paper.file, *files)]
-    short = _SHORT.match(paper.title)
-    return [
-        paper.key,
-        paper.arxiv,
-        *(name for path in paths for name in (str(path), path.name, path.stem, str(path.with_suffix("")))),
-        paper.title,
-        short.group() if short else "",
-        paper.metadata.citation_key.value,
-    ]
+def _years_of(papers: Sequence[Paper]) -> str:
+    known = sorted({paper.year for paper in papers if paper.year is not None})
+    return f" The papers are from {known[0]} to {known[-1]}." if known else " No paper's year is known."
 
 
-def _has(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether the words hold those that are wanted, as a phrase of which the ends may be parts of words, or each."""
-    return " ".join(wanted) in " ".join(words) or set(wanted) <= set(words)
+def _kinds_of(papers: Sequence[Paper]) -> str:
+    kinds = {section.kind for paper in papers for section in paper.sections.sections}
+    if not kinds:
+        return " They have no sections yet: `python ingest.py --rebuild` finds them."
+    return f" The kinds of their sections are {', '.join(kind for kind in KINDS if kind in kinds)}."
 
 
-def _wrote(paper: Paper, wanted: Sequence[str]) -> bool:
+def _by_author(name: str) -> Callable[[Paper], bool]:
     """Whether an author has this family name, or a name with all these words: "Ongaro", "D. Ongaro"."""
-    return any(_is_called(name, wanted) for name in paper.metadata.authors.value)
+    wanted = plain_words(name)
+    return lambda paper: any(_is_called(each, wanted) for each in paper.metadata.authors.value)
 
 
 def _is_called(name: PersonName, wanted: Sequence[str]) -> bool:
@@ -212,28 +260,26 @@ def _is_called(name: PersonName, wanted: Sequence[str]) -> bool:
     )
 
 
-def _venue(paper: Paper) -> set[str]:
-    return set(plain_words(paper.metadata.venue.value))
+def _of_venue(name: str) -> Callable[[Paper], bool]:
+    """Whether the venue's name has all these words; one with a full stop may be the beginning of one."""
+    wanted = [(word, bool(stop)) for word, stop in _VENUE_WORD.findall(" ".join(name.split()))]
+    wanted = [(plain, stop) for word, stop in wanted for plain in plain_words(word)]
+
+    def fits(paper: Paper) -> bool:
+        words = plain_words(paper.metadata.venue.value)
+        return all(
+            any(each == word or (is_beginning and each.startswith(word)) for each in words)
+            for word, is_beginning in wanted
+        )
+
+    return fits
 
 
-def _no_section(wanted: Sequence[str], maps: Sequence[SectionMap]) -> NotKnown:
-    titles = {section.title for map_ in maps for section in map_.sections if section.level}
-    kinds = {section.kind for map_ in maps for section in map_.sections}
-    near = "" if all(map(kind_named, wanted)) else _similar(wanted, titles)
-    return NotKnown(
-        f"No section fits {' or '.join(wanted)}.{near}",
-        f"Give words of a section's title, or a kind: {', '.join(kind for kind in KINDS if kind in kinds)}."
-        if kinds
-        else "Read the papers again with `python ingest.py --rebuild`, which finds their sections.",
-    )
+def _with_section(name: str) -> Callable[[Paper], bool]:
+    sections = SectionFilter((name,))
+    return lambda paper: bool(paper.sections.spans(sections.chooses))
 
 
-def _similar(wanted: Sequence[str], known: Iterable[str]) -> str:
-    """The names close to those written, as a sentence; "" if there is none."""
-    folded = {" ".join(plain_words(name)): name for name in sorted(known)}
-    near = [
-        folded[name]
-        for each in wanted
-        for name in difflib.get_close_matches(" ".join(plain_words(each)), folded, _NAMES, _NEAR)
-    ]
-    return f" Similar names: {', '.join(dict.fromkeys(near[:_NAMES]))}." if near else ""
+def _section_names(paper: Paper) -> Iterable[str]:
+    for section in paper.sections.headed:
+        yield from (section.title, section.kind)

@@ -5,12 +5,16 @@ Names are whole words: BERT is not RoBERTa, nor Sentence-BERT. Pure.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from folio.text import STOP_WORDS
-from folio.types import Paper
+from folio.errors import NotKnown, UsageError
+from folio.paper_metadata import without_version
+from folio.shown_text import name_line
+from folio.text import STOP_WORDS, plain_words
+from folio.types import Paper, SourceFile
 
 # A word with the joiners of names inside it
 _WORD = re.compile(r"\w+(?:[-.‑–/+]\w+)*\+*")
@@ -26,6 +30,12 @@ _NO_NAMES = STOP_WORDS | frozenset(
     " manuscript new notes original overview paper papers pdf poster preprint print proceedings report review revised"
     " scan slides study summary supplement supplementary survey text thesis title untitled version".split()
 )
+
+_ID = re.compile(r"[0-9a-f]{6,64}", re.I)
+_LISTED = 5  # papers that an error names
+_SHOWN = 80  # characters of a name in an error
+# Similar names that an error shows, and how near they are at least to what was written (difflib's ratio)
+_SIMILAR, _NEAR = 3, 0.4
 
 Named = tuple[str, int]  # a name without spaces and signs, and its rank: 0 is the surest
 
@@ -50,10 +60,86 @@ def papers_meant(question: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
     return tuple({paper.id: paper for paper in in_order}.values())
 
 
-def papers_called(name: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
-    """The papers that have this whole name, of the surest rank only; () if there is none."""
-    words = [match.group() for match in _WORD.finditer(name)]
-    return tuple(_meant(words, _by_name(papers))) if words else ()
+def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> list[Paper]:
+    """The papers that someone means by a name: those that are called exactly this, if there are any.
+
+    That is a citation's or a bibliography's key, a file, a title or an arXiv number. Otherwise those whose id begins
+    so; those of this short name, as in a question; those whose title and files have all of its words, of which the last
+    may be only the beginning of one. Case, accents and punctuation do not matter. files: paper id -> file names, see
+    `file_names`.
+    """
+    wanted, words = plain_words(name), _parts(name)
+    if not words:
+        return []
+    exact = [paper for paper in papers if wanted in map(plain_words, _exact_names(paper, files.get(paper.id, ())))]
+    if not exact and _ID.fullmatch(name):
+        exact = [paper for paper in papers if paper.id.startswith(name.lower())]
+    if exact or (exact := _meant(_WORD.findall(name), _by_name(papers))):
+        return exact
+    return [
+        paper
+        for paper in papers
+        if _has_words(_parts(" ".join([paper.title, paper.arxiv, paper.file, *files.get(paper.id, ())])), words)
+    ]
+
+
+def the_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> Paper:
+    """The one paper that a name means, see `papers_named`. Raises UsageError for several, NotKnown for none."""
+    found = papers_named(name, papers, files)
+    if not found:
+        raise unknown_paper(name, papers, files)
+    if len(found) == 1:
+        return found[0]
+    listed = "; ".join(f"{name_line(paper.file, 60)} ({paper.id[:12]})" for paper in found[:_LISTED])
+    more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+    raise UsageError(
+        f"“{name_line(name, _SHOWN)}” fits {len(found)} papers: {listed}{more}.",
+        "Give the file name or the id of one.",
+    )
+
+
+def unknown_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> NotKnown:
+    """The error for a name that means no paper."""
+    known = {each for paper in papers for each in (*files.get(paper.id, [paper.file]), paper.title)}
+    return NotKnown(
+        f"No paper in the index is called “{name_line(name, _SHOWN)}”.{similar_names(name, known)}",
+        "Give its key, its file, words of its title or how its id begins: `python -m folio papers` lists them.",
+    )
+
+
+def similar_names(wanted: str, known: Iterable[str]) -> str:
+    """The names close to what was written, as a sentence to add to an error; "" if there is none."""
+    folded = {" ".join(plain_words(name)) or name: name for name in sorted(known) if name}
+    near = difflib.get_close_matches(" ".join(plain_words(wanted)) or wanted, folded, _SIMILAR, _NEAR)
+    return f" Similar names: {', '.join(name_line(folded[name], _SHOWN) for name in near)}." if near else ""
+
+
+def file_names(files: Iterable[SourceFile]) -> dict[str, list[str]]:
+    """Paper id -> the names of its files."""
+    names: dict[str, list[str]] = {}
+    for file in files:
+        names.setdefault(file.sha256, []).append(file.name)
+    return names
+
+
+def _exact_names(paper: Paper, files: Sequence[str]) -> Iterator[str]:
+    """Keys, arXiv numbers, the title and its short form, file names with and without folder and suffix."""
+    yield from (paper.key, paper.metadata.citation_key.value, paper.arxiv, without_version(paper.arxiv), paper.title)
+    if paper.arxiv:
+        yield f"arXiv {without_version(paper.arxiv)}"
+    for file in {paper.file, *files}:
+        path = PurePath(file)
+        yield from (file, path.name, path.with_suffix("").as_posix(), path.stem)
+
+
+def _parts(text: str) -> list[str]:
+    """The words of a text and of the file names in it: "raft_final" has two."""
+    return plain_words(text.replace("_", " "))
+
+
+def _has_words(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    *whole, last = wanted
+    return set(whole) <= set(words) and any(word.startswith(last) for word in words)
 
 
 def _by_name(papers: Sequence[Paper]) -> dict[str, list[tuple[int, Paper]]]:

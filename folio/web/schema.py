@@ -16,7 +16,6 @@ from folio.ingest.progress import Status
 from folio.paper_metadata import Field as PaperField
 from folio.paper_metadata import PersonName
 from folio.paper_schema import PaperDetailsJson, PaperJson, PersonJson, details
-from folio.paper_selection import YEARS, PaperFilter, parse_years
 from folio.schema import (
     AnswerJson,
     CitationJson,
@@ -29,7 +28,7 @@ from folio.schema import (
     Sha256,
     Strict,
 )
-from folio.sections import Kind
+from folio.search.paper_filter import YEARS, PaperFilter
 from folio.store.query_log import Feedback
 from folio.types import Paper
 from folio.zotero_link import open_pdf
@@ -44,10 +43,9 @@ TurnNumber = Annotated[int, Field(ge=1, le=10**6, description="The number of an 
 NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
 Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
-FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=200)]
+FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=500)]
 FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
-Years = Annotated[str, Field(pattern=r"^(?:[0-9]{4}|[0-9]{4}-(?:[0-9]{4})?|-[0-9]{4})$")]
-Words = Annotated[str, Field(max_length=500)]
+Years = Annotated[str, Field(pattern=f"^({YEARS})$")]
 NewText = Annotated[str, Field(max_length=20_000)] | None
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
 
@@ -64,10 +62,10 @@ class ErrorBody(Strict):
 # Requests
 
 
-class FilterRequest(Strict):
-    """What to ask. A paper must fit every field that is given, and of a field one of its values."""
+class PaperFields(Strict):
+    """Which papers are wanted. A paper must fit every field that is given, and of a field one of its values. A name
+    that no paper has is an error, which names those that are close to it."""
 
-    papers: PaperIds = Field(default_factory=list)
     year: Annotated[list[Years], Field(max_length=50)] = Field(default_factory=list)
     """Years and ranges of years: "2014", "2010-2015", "2020-", "-1999"."""
     author: FilterValues = Field(default_factory=list)
@@ -75,8 +73,17 @@ class FilterRequest(Strict):
     venue: FilterValues = Field(default_factory=list)
     """Words of the name of a journal or a conference."""
     section: FilterValues = Field(default_factory=list)
-    """Kinds of sections, such as "methods", or words of their titles. References and licences are only searched if
-    they are named here, or asked for."""
+    """Kinds of sections, such as "methods", or words of their titles."""
+    collection: FilterValues = Field(default_factory=list)
+    """Names or paths of collections, "Consensus" or "Systems/Consensus"; those below them count."""
+    tag: FilterValues = Field(default_factory=list)
+
+
+class FilterRequest(PaperFields):
+    """What to ask. Only sections that fit are searched, and references and licences only if `section` names them or
+    the question asks for them."""
+
+    papers: PaperIds = Field(default_factory=list)
 
 
 class SearchRequest(FilterRequest):
@@ -103,17 +110,9 @@ class FeedbackRequest(Strict):
     feedback: Feedback
 
 
-class PaperQuery(Strict):
+class PaperQuery(PaperFields):
     """Which papers are wanted; all that are given must hold."""
 
-    author: Words = ""
-    """Words that begin words of one author's name."""
-    year: Annotated[str, Field(pattern=f"^({YEARS})?$")] = ""
-    """2014, 2010-2015, 2020- or -1999."""
-    venue: Words = ""
-    """Words that begin words of the venue."""
-    section: Kind | None = None
-    """A kind of section that they have."""
     warnings: bool | None = None
     """Whether something was odd when they were read."""
     unsure: bool | None = None
@@ -295,9 +294,17 @@ def paper_details(paper: Paper, added: str, files: Sequence[str]) -> PaperDetail
     )
 
 
-def paper_filter(query: PaperQuery) -> PaperFilter:
-    years = parse_years(query.year) if query.year else None
-    return PaperFilter(query.author, years, query.venue, query.section or "", query.warnings, query.unsure)
+def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
+    """What the fields say. more: other arguments of PaperFilter.parse. Raises UsageError."""
+    return PaperFilter.parse(
+        years=query.year,
+        authors=query.author,
+        venues=query.venue,
+        sections=query.section,
+        collections=query.collection,
+        tags=query.tag,
+        **more,
+    )
 
 
 def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:

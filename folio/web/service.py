@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -149,20 +150,17 @@ class Service:
 
     def papers(self, query: PaperQuery = _ALL) -> PaperList:
         """The papers wanted, and the files that no text could be read from; empty if there is no index yet."""
-        wanted = paper_filter(query)
+        wanted = paper_filter(query, warnings=query.warnings, unsure=query.unsure)
         try:
             library = self._app.open_library()
         except StoreMissing:
             return PaperList(papers=[], failures=[])
-        with closing(library):
+        with closing(library), library.reading():
             added = library.added()
             failures = library.failures()
+            papers = wanted.matching(library.papers(), library.files())
             return PaperList(
-                papers=[
-                    paper_json(paper, added[paper.id])
-                    for paper in library.papers()
-                    if paper.id in added and wanted.fits(paper)
-                ],
+                papers=[paper_json(paper, added[paper.id]) for paper in papers],
                 failures=[FailureJson(file=f.file.name, error=f.happened, remedy=f.remedy) for f in failures],
             )
 
@@ -376,13 +374,11 @@ def _require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
 def _select(library: Library, request: FilterRequest) -> Selection:
     """The papers and sections to search. Raises NotKnown."""
     papers = _require_papers(library, request.papers)
-    wanted = PaperFilter.parse(
-        years=request.year, authors=request.author, venues=request.venue, sections=request.section
-    )
+    wanted = paper_filter(request)
     if wanted == PaperFilter():
         return Selection(papers or None, None)
-    chosen = wanted.select(papers or library.papers(), library.files())
-    return chosen._replace(papers=chosen.papers or papers or None)
+    wanted = replace(wanted, ids=frozenset(request.papers))
+    return wanted.select(library.papers(), library.files())
 
 
 def _busy() -> Busy:

@@ -181,7 +181,7 @@ def test_nothing_that_fits_is_a_refusal(start: Start) -> None:
 def test_one_paper_alone_can_be_asked(start: Start) -> None:
     reply = start(paper="SEA otters").ask(LENGTH)
     assert {hit.paper.file for hit in reply.hits} == {"otters.pdf"}
-    with pytest.raises(UsageError, match=r"No paper in the index is called otter\.pdf. Similar names: otters\.pdf"):
+    with pytest.raises(UsageError, match=r"No paper in the index is called “otter\.pdf”\. Similar names: otters"):
         start(paper="otter.pdf")
 
 

@@ -68,7 +68,7 @@ def is_unharmed(desk: CliRunner) -> None:
         ("query", ["--batch", "."], ". cannot be read: Is a directory.", "Give a text file."),
         ("query", ["--batch", "binary"], "binary cannot be read: it is not text in UTF-8.", "Give a text file."),
         ("query", ["--batch", "blank.txt"], "There is no question in blank.txt.", "Put one on each line."),
-        ("query", ["--paper", "sealions", "Why?"], "No paper in the index is called sealions.", "Give part of"),
+        ("query", ["--paper", "sealions", "Why?"], "No paper in the index is called “sealions”.", "Give its key"),
         ("ingest", ["nowhere"], "There is no file or folder nowhere.", "Check the path"),
         ("ingest", ["empty"], "There are no PDFs in empty.", "python ingest.py FOLDER"),
     ],

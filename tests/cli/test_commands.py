@@ -326,11 +326,11 @@ def test_top_k_and_paper(ready: CliRunner) -> None:
 @pytest.mark.parametrize(
     ("given", "happened"),
     [
-        (["--year", "20"], "'20' is no year and no range of years."),
+        (["--year", "20"], "“20” is not a year or a range of years."),
         (["--year", "1800-1801"], "No paper fits the year."),
-        (["--author", "Darwin"], "No paper fits the author."),
-        (["--venue", "Nature"], "No paper fits the venue."),
-        (["--section", "methods"], "No section fits methods."),
+        (["--author", "Darwin"], "No paper in the index is by “Darwin”."),
+        (["--venue", "Nature"], "No paper in the index is of a venue called “Nature”."),
+        (["--section", "methods"], "No paper fits the section."),
     ],
 )
 def test_filters_that_nothing_fits_are_told(ready: CliRunner, given: list[str], happened: str) -> None:
@@ -344,7 +344,7 @@ def test_filters_that_nothing_fits_are_told(ready: CliRunner, given: list[str], 
 def test_an_unknown_paper_is_told_with_its_neighbours(ready: CliRunner, more: list[str]) -> None:
     ran = ready.query(*more, "--paper", "oters.pdf", LENGTH)
     assert (ran.code, ran.out) == (2, "")
-    assert "No paper in the index is called oters.pdf. Similar names: otters.pdf" in ran.err
+    assert "No paper in the index is called “oters.pdf”. Similar names: otters.pdf" in ran.err
 
 
 def test_a_batch_is_asked_line_by_line_without_memory(ready: CliRunner) -> None:
@@ -676,7 +676,7 @@ def test_help_is_there_at_once_and_names_every_option(desk: CliRunner) -> None:
             "query.py",
             [
                 *("--style", "--show-evidence", "--verify", "--sources", "--top-k", "--paper", "--batch", "--json"),
-                *("--year", "--author", "--venue", "--section"),
+                *("--year", "--author", "--venue", "--section", "--collection", "--tag"),
                 *("--no-log", "--feedback", "--forget", "--stats", "--doctor"),
             ],
         ),

@@ -8,7 +8,7 @@ import pytest
 
 from folio.commands import ask, papers
 from folio.errors import with_commands
-from folio.paper_selection import BY, SORTS
+from folio.paper_lists import BY, SORTS
 from tests.helpers.cli_runner import CliResult, CliRunner
 
 
@@ -74,7 +74,10 @@ def test_the_list_is_filtered_and_counted(filled: CliRunner) -> None:
     ("arguments", "happened"),
     [
         (["list", "--year", "now"], "“now” is not a year or a range of years."),
-        (["list", "--section", "intro"], "“intro” is not a kind of section."),
+        (["list", "--section", "intro"], "No section is called “intro”."),
+        (["list", "--author", "Walrus"], "No paper in the index is by “Walrus”."),
+        (["list", "--tag", "walrus"], "No paper in the index has the tag “walrus”."),
+        (["list", "--paper", "walrus"], "No paper in the index is called “walrus”."),
         (["show", "walrus"], "No paper in the index is called “walrus”."),
         (["edit", "otters", "year=3000"], "The year 3000 is not between 1400 and "),
         (["edit", "otters"], "No change is given."),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from folio.commands import papers
 from folio.paper_metadata import Metadata
 from folio.sources import zotero_sync
 from folio.store.library import Library
@@ -268,3 +270,37 @@ def test_a_linked_file_that_is_no_pdf_is_reported_and_not_indexed(shelf: Shelf, 
     assert ran.code == 1
     assert len(shelf.titles()) == 2
     assert b"password" not in (shelf.desk.store / "library.sqlite").read_bytes()
+
+
+def test_collections_and_tags_choose_papers(shelf: Shelf) -> None:
+    assert shelf.ingest().code == 0
+    desk = shelf.desk
+
+    def folio_papers(*options: str) -> CliResult:
+        return desk._here(SimpleNamespace(main=papers.main), ["list", "--json", *options])
+
+    def listed(*options: str) -> list[str]:
+        ran = folio_papers(*options)
+        assert ran.code == 0, ran.err
+        return [str(paper["title"]) for paper in ran.objects]
+
+    def searched(*options: str) -> set[str]:
+        found = desk.query("--sources", "--json", *options, "How long is it?").object["hits"]
+        return {hit["title"] for hit in found}
+
+    for options in (["--collection", "places"], ["--collection", "Places/Ice"], ["--tag", "COLD"]):
+        assert (listed(*options), searched(*options)) == (["Ice of Zotero"], {"Ice of Zotero"}), options
+    assert len(listed("--tag", "cold", "--tag", "sea")) == len(searched("--tag", "cold", "--tag", "sea")) == 2
+    assert listed("--tag", "sea", "--collection", "Ice") == []
+    answered = desk.query("--json", "--tag", "sea", "How many hairs has the fur of a sea otter?").object
+    assert {cited["title"] for cited in answered["citations"]} == {"Otters of Zotero"}
+
+    for ran in (folio_papers("--tag", "col"), desk.query("--tag", "col", "How long is it?")):
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.splitlines()[0] == "No paper in the index has the tag “col”. Similar names: cold."
+    ran = desk.query("--sources", "--collection", "Ice", "--tag", "sea", "How long is it?")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "No paper fits the tag, of those that fit the rest.")
+    questions = desk.folder / "questions.txt"
+    questions.write_text("How long is the glacier?\n", encoding="utf-8")
+    batch = desk.query("--batch", str(questions), "--json", "--collection", "Places").objects
+    assert {hit["title"] for answer in batch for hit in answer["hits"]} == {"Ice of Zotero"}

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from folio.errors import UsageError
+from folio.errors import NotKnown, UsageError
 from folio.paper_metadata import Field, Metadata, PersonName
-from folio.search.paper_filter import PaperFilter, PaperTest, YearRange
+from folio.search.paper_filter import YEARS, PaperFilter, YearRange
 from folio.sections import PaperSection, SectionMap
 from folio.types import PageMap, Paper, SourceFile
 
 
 def paper(
-    file: str, title: str, *names: PersonName, year: int | None = None, venue: str = "", key: str = "", arxiv: str = ""
+    file: str,
+    title: str,
+    *names: PersonName,
+    year: int | None = None,
+    venue: str = "",
+    key: str = "",
+    arxiv: str = "",
+    problems: tuple[str, ...] = (),
+    **groups: tuple[str, ...],
 ) -> Paper:
     metadata = Metadata(
+        **{name: Field(values, "zotero", True) for name, values in groups.items()},  # type: ignore[arg-type]
         title=Field(title, "page"),
         authors=Field(names, "page"),
         year=Field(year, "page" if year else ""),
@@ -26,23 +39,32 @@ def paper(
         PaperSection(0, 40, 1, "1", "Introduction", "introduction"),
         PaperSection(40, 80, 1, "2", *(("Methods", "methods") if year == 2014 else ("Our Design", "other"))),
     ))  # fmt: skip
-    return Paper(file, file, metadata, PageMap((0,), ("",)), 100, 1, (), sections)
+    return Paper(file, file, metadata, PageMap((0,), ("",)), 100, 1, problems, sections)
 
 
 RAFT = paper(
     "raft.pdf", "In Search of an Understandable Consensus Algorithm", PersonName("Ongaro", "Diego"),
     PersonName("Ousterhout", "John"), year=2014, venue="USENIX Annual Technical Conference", key="ongaro2014",
+    collections=("Systems/Consensus", "To do"), tags=("Raft", "★"),
 )  # fmt: skip
-THESIS = paper("raft-thesis.pdf", "Consensus: Bridging Theory and Practice", PersonName("Ongaro", "Diego"), year=2015)
+THESIS = paper(
+    "raft-thesis.pdf", "Consensus: Bridging Theory and Practice", PersonName("Ongaro", "Diego"), year=2015,
+    collections=("Systems",), tags=("raft", "thesis"),
+    problems=("p. 9: no text",),
+)  # fmt: skip
 GODEL = paper("logic/goedel.pdf", "Über formal unentscheidbare Sätze", PersonName("Gödel", "Kurt"), year=1931)
 ARXIV = paper("x.pdf", "Paxos in an Otter's Mind", PersonName("Müller-Lüdenscheidt", "Jürgen"), arxiv="2301.01234v2")
 PAPERS = [GODEL, RAFT, THESIS, ARXIV]
 FILES = [SourceFile(f"/papers/{one.file}", one.file, one.id) for one in PAPERS]
 
 
-def chosen(**given: list[str]) -> list[str]:
-    papers = PaperFilter.parse(**given).select(PAPERS, FILES).papers  # type: ignore[arg-type]
-    return [one.file for one in (PAPERS if papers is None else papers)]
+def chosen(**given: Any) -> list[str]:
+    """The files that are asked, and that are listed."""
+    wanted = PaperFilter.parse(**given)
+    papers = wanted.select(PAPERS, FILES).papers
+    files = [one.file for one in (PAPERS if papers is None else papers)]
+    assert [one.file for one in wanted.matching(PAPERS, FILES)] == files
+    return files
 
 
 @pytest.mark.parametrize(
@@ -74,17 +96,26 @@ def test_papers_by_name_exactly_first_then_by_words(names: list[str], files: lis
         (["2014-"], ["raft.pdf", "raft-thesis.pdf"]),
         (["-1999"], ["logic/goedel.pdf"]),
         (["1930-1940", "2015"], ["logic/goedel.pdf", "raft-thesis.pdf"]),
-        (["1931, 2015–2020"], ["logic/goedel.pdf", "raft-thesis.pdf"]),
+        (["1931, 2015 – 2020 "], ["logic/goedel.pdf", "raft-thesis.pdf"]),
     ],
 )
 def test_years(years: list[str], files: list[str]) -> None:
     assert chosen(years=years) == files
 
 
-@pytest.mark.parametrize("written", ["", "-", "20", "last year", "2010 2014", "2010-2014-"])
+@pytest.mark.parametrize(
+    "written", ["", "-", "20", "last year", "2010 2014", "2010-2014-", "2014-15", "2014--2015", "20144", "٢٠١٤"]
+)
 def test_what_is_no_range_of_years_is_refused(written: str) -> None:
-    with pytest.raises(UsageError, match="is no year"):
+    assert not re.fullmatch(YEARS, written)
+    with pytest.raises(UsageError, match="is not a year or a range of years"):
         YearRange.parse(written)
+
+
+def test_ends_of_a_range_belong_to_it_and_no_year_is_in_none() -> None:
+    assert [year for year in (2009, 2010, 2015, 2016, None) if YearRange(2010, 2015).holds(year)] == [2010, 2015]
+    assert [year for year in (2019, 2020, 2021, None) if YearRange(2020, None).holds(year)] == [2020, 2021]
+    assert not YearRange(None, None).holds(None)
 
 
 @pytest.mark.parametrize(
@@ -105,32 +136,93 @@ def test_authors_without_regard_to_accents(authors: list[str], files: list[str])
     assert chosen(authors=authors) == files
 
 
-def test_a_given_name_alone_and_a_part_of_a_name_are_no_author() -> None:
-    for name in ("Diego", "Onga", "X. Ongaro"):
-        with pytest.raises(UsageError, match=r"No paper fits the author\."):
-            chosen(authors=[name])
+@pytest.mark.parametrize("name", ["Diego", "Onga", "X. Ongaro", "Diego Ousterhout", "Ousterhoutx"])
+def test_a_given_name_alone_and_a_part_of_a_name_are_no_author(name: str) -> None:
+    with pytest.raises(NotKnown, match=f"No paper in the index is by “{name}”"):
+        chosen(authors=[name])
+
+
+@pytest.mark.parametrize("venue", ["usenix conference", "USENIX", "Conf. Ann. Tech. USENIX", "annual technical"])
+def test_venues_by_words_and_by_abbreviations_with_a_full_stop(venue: str) -> None:
+    assert chosen(venues=[venue]) == ["raft.pdf"]
+
+
+def test_a_beginning_without_a_full_stop_is_no_venue() -> None:
+    with pytest.raises(NotKnown, match=r"a venue called “usenix conf”\. Similar names: USENIX Annual"):
+        chosen(venues=["usenix conf"])
+
+
+@pytest.mark.parametrize(
+    ("given", "files"),
+    [
+        ({"collections": ["consensus"]}, ["raft.pdf"]),
+        ({"collections": ["Systems"]}, ["raft.pdf", "raft-thesis.pdf"]),
+        ({"collections": ["systems/consensus"]}, ["raft.pdf"]),
+        ({"collections": ["To do", "Systems"]}, ["raft.pdf", "raft-thesis.pdf"]),
+        ({"tags": ["RAFT"]}, ["raft.pdf", "raft-thesis.pdf"]),
+        ({"tags": ["★"]}, ["raft.pdf"]),
+        ({"tags": ["★", "thesis"]}, ["raft.pdf", "raft-thesis.pdf"]),
+        ({"collections": ["Systems"], "tags": ["thesis"]}, ["raft-thesis.pdf"]),
+    ],
+)
+def test_collections_and_tags(given: dict[str, list[str]], files: list[str]) -> None:
+    assert chosen(**given) == files
+
+
+def test_what_was_odd_and_what_is_not_sure() -> None:
+    assert chosen(warnings=True) == ["raft-thesis.pdf"]
+    assert chosen(warnings=False) == ["logic/goedel.pdf", "raft.pdf", "x.pdf"]
+    assert chosen(unsure=True) == [one.file for one in PAPERS]
+    assert PaperFilter(unsure=False).matching(PAPERS, FILES) == []
 
 
 def test_every_field_must_fit() -> None:
     assert chosen(authors=["Ongaro"], years=["2015-"]) == ["raft-thesis.pdf"]
-    assert chosen(venues=["usenix conference"]) == ["raft.pdf"]
+    assert chosen(ids=["raft.pdf", "x.pdf"], years=["1900-"]) == ["raft.pdf"]
     assert chosen() == [one.file for one in PAPERS]
-    with pytest.raises(UsageError, match=r"fits the author, of those that fit the rest\. Similar names: Kurt"):
-        chosen(authors=["Kort Gödel"], years=["-1999"])
+    with pytest.raises(
+        UsageError, match=r"No paper fits the year, of those that fit the rest\. The papers are from 2015"
+    ):
+        chosen(papers=["thesis"], years=["-1999"])
+    with pytest.raises(UsageError, match=r"No paper fits the year\. The papers are from 1931 to 2015\."):
+        chosen(years=["1999"])
+    assert PaperFilter.parse(authors=["Gödel"], years=["2014"]).matching(PAPERS, FILES) == []
 
 
-def test_nothing_that_fits_names_what_is_near() -> None:
-    with pytest.raises(UsageError, match=r"is called rafft\. Similar names: raft\.pdf"):
-        chosen(papers=["rafft"])
-    with pytest.raises(UsageError, match="Similar names: Diego Ongaro"):
-        chosen(authors=["Ungaro"])
-    with pytest.raises(UsageError, match="Similar names: USENIX Annual"):
-        chosen(venues=["Usenix annual tecnical"])
-    with pytest.raises(UsageError, match=r"No section fits our desing\. Similar names: Our Design\.") as error:
-        chosen(sections=["our desing"])
-    assert error.value.remedy == "Give words of a section's title, or a kind: introduction, methods, other."
-    with pytest.raises(UsageError, match=r"'--' is no paper\."):
-        chosen(papers=["--"])
+@pytest.mark.parametrize(
+    ("given", "happened"),
+    [
+        ({"papers": ["rafft"]}, "No paper in the index is called “rafft”. Similar names: raft.pdf, raft-thesis.pdf."),
+        ({"authors": ["Ungaro"]}, "No paper in the index is by “Ungaro”. Similar names: Diego Ongaro."),
+        ({"authors": ["Ongaro", "Gödl"]}, "No paper in the index is by “Gödl”. Similar names: Kurt Gödel."),
+        ({"sections": ["our desing"]}, "No section is called “our desing”. Similar names: Our Design."),
+        ({"sections": ["intro"]}, "No section is called “intro”. Similar names: introduction."),
+        (
+            {"collections": ["Concensus"]},
+            "No paper in the index is in a collection called “Concensus”. Similar names: Systems/Consensus.",
+        ),
+        ({"tags": ["these"]}, "No paper in the index has the tag “these”. Similar names: thesis."),
+        ({"tags": ["☆"]}, "No paper in the index has the tag “☆”."),
+        ({"papers": ["--"]}, "“--” is no paper."),
+        ({"tags": [" "]}, "“” is no tag."),
+    ],
+)
+def test_a_name_that_nothing_has_is_told_with_those_that_are_close(given: dict[str, list[str]], happened: str) -> None:
+    for choose in (PaperFilter.matching, PaperFilter.select):
+        with pytest.raises(NotKnown) as error:
+            choose(PaperFilter.parse(**given), PAPERS, FILES)  # type: ignore[arg-type]
+        assert error.value.happened == happened
+
+
+def test_a_kind_of_section_is_known_although_no_paper_has_it() -> None:
+    assert PaperFilter.parse(sections=["limitation"]).matching(PAPERS, FILES) == []
+    with pytest.raises(
+        NotKnown, match=r"fits the section\. The kinds of their sections are introduction, methods, other"
+    ):
+        chosen(sections=["limitation"])
+    unread = [replace(one, sections=SectionMap()) for one in PAPERS]
+    with pytest.raises(NotKnown, match=r"They have no sections yet: `python ingest.py --rebuild`"):
+        PaperFilter(sections=("methods",)).select(unread, FILES)
 
 
 def test_sections_leave_the_papers_that_have_them() -> None:
@@ -140,12 +232,3 @@ def test_sections_leave_the_papers_that_have_them() -> None:
     assert selected.sections is not None
     titles = [one.title for one in RAFT.sections.sections if selected.sections.chooses(one)]
     assert titles == ["Methods"]
-
-
-def test_other_conditions() -> None:
-    tagged = PaperTest("the tag otters", lambda one: "Otter" in one.title)
-    assert [one.file for one in PaperFilter(tests=(tagged,)).select(PAPERS, FILES).papers or []] == ["x.pdf"]
-    with pytest.raises(UsageError, match="No paper fits the tag otters, of those that fit the rest"):
-        PaperFilter(papers=("raft",), tests=(tagged,)).select(PAPERS, FILES)
-    with pytest.raises(UsageError, match=r"No paper fits the year\. The papers are from 1931 to 2015\."):
-        chosen(years=["1999"])

@@ -1,4 +1,4 @@
-"""Which papers a question names."""
+"""Which papers a question names, and which one someone means by a name."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from folio.paper_metadata import simple_metadata
-from folio.search.paper_names import papers_meant
-from folio.types import Paper
+from folio.errors import NotKnown, UsageError
+from folio.paper_metadata import Field, Metadata, simple_metadata
+from folio.search.paper_names import papers_meant, papers_named, the_paper
+from folio.types import PageMap, Paper
 from tests.helpers.factories import hit_on
 
 
@@ -77,3 +78,70 @@ def test_an_acronym_is_written_as_one() -> None:
 def test_a_long_question_is_bounded() -> None:
     assert papers_meant("word " * 5_000 + "RoBERTa", SHELF) == ()
     assert [paper.file for paper in papers_meant("word " * 300 + "RoBERTa", SHELF)] == ["roberta.pdf"]
+
+
+# Names that someone gives
+
+
+def known(id: str, file: str, title: str, **more: str) -> Paper:
+    fields = {name: Field(value, "page", True) for name, value in {"title": title, **more}.items()}
+    return Paper(id * 64, file, Metadata(**fields), PageMap((0,), ("",)), 10, 1, ())  # type: ignore[arg-type]
+
+
+RAFT = known("a", "raft.pdf", "In Search of an Understandable Consensus Algorithm", citation_key="ongaro2014search")
+PAXOS = known("b", "old/paxos.pdf", "The Part-Time Parliament")
+ATTENTION = known("c", "1706.03762v5.pdf", "Attention Is All You Need", arxiv="1706.03762v5")
+RAFTS = known("d", "rafts-of-otters_final.pdf", "Rafts of Ottérs")
+SCAN = known("e", "scan.pdf", "")
+TWINS = [known("f", "1/twins.pdf", "Twins"), known("0", "2/twins.pdf", "Twins")]
+PAPERS = [RAFT, PAXOS, ATTENTION, RAFTS, SCAN, *TWINS]
+FILES = {each.id: [each.file] for each in PAPERS} | {RAFT.id: ["raft.pdf", "copies/consensus.pdf"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("raft", [RAFT]),  # its key, although another's title has the word too
+        ("RAFT.pdf", [RAFT]),
+        ("consensus", [RAFT]),  # its other file
+        ("copies/consensus.pdf", [RAFT]),
+        ("ongaro2014search", [RAFT]),
+        ("paxos.pdf", [PAXOS]),
+        ("arXiv:1706.03762", [ATTENTION]),
+        ("1706.03762", [ATTENTION]),
+        ("1706.03762v5", [ATTENTION]),
+        ("attention is all you need", [ATTENTION]),
+        ("Rafts of Otters", [RAFTS]),
+        ("twins", TWINS),
+        ("2/twins", TWINS[1:]),
+        ("dddddd", [RAFTS]),
+        ("d" * 64, [RAFTS]),
+        ("ddddd", []),
+        ("otter", [RAFTS]),
+        ("final otters", [RAFTS]),
+        ("consensus understand", [RAFT]),  # the last word may be a beginning
+        ("understand consensus", []),
+        ("_", []),
+        ("raf", [RAFT, RAFTS]),
+        ("nderstandable", []),
+        ("ousterhout", []),
+        ("", []),
+        ("?!", []),
+    ],
+)
+def test_a_name_means_papers(name: str, found: list[Paper]) -> None:
+    assert papers_named(name, PAPERS, FILES) == found
+
+
+def test_a_name_must_mean_one_paper() -> None:
+    assert the_paper("raft", PAPERS, FILES) == RAFT
+    with pytest.raises(NotKnown, match="No paper in the index is called “quorums”"):
+        the_paper("quorums", PAPERS, FILES)
+    with pytest.raises(UsageError) as refused:
+        the_paper("raf", PAPERS, FILES)
+    assert refused.value.happened == (
+        "“raf” fits 2 papers: raft.pdf (aaaaaaaaaaaa); rafts-of-otters_final.pdf (dddddddddddd)."
+    )
+    many = [known(str(number), f"{number}/twins.pdf", "Twins") for number in range(8)]
+    with pytest.raises(UsageError, match=r"fits 8 papers: .*4/twins\.pdf \(444444444444\) and 3 more\."):
+        the_paper("twins", many, {})

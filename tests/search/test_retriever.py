@@ -267,5 +267,5 @@ def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
     assert [paper.file for paper in named_so(make, "warden.p")] == ["warden.pdf"]
     assert [paper.file for paper in named_so(make, "warden", "glacier")] == ["glacier.pdf", "warden.pdf"]
     assert make().select(PaperFilter()).papers is None
-    with pytest.raises(UsageError, match=r"is called glaciers\.pdf\. Similar names: glacier\.pdf"):
+    with pytest.raises(UsageError, match=r"is called “glaciers.pdf”. Similar names: glacier\.pdf"):
         named_so(make, "glaciers.pdf")

@@ -167,9 +167,11 @@ def test_search_only_chosen_papers(client: TestClient) -> None:
     ("given", "happened"),
     [
         ({"year": ["1800-1801"]}, "No paper fits the year."),
-        ({"author": ["Darwin"]}, "No paper fits the author."),
-        ({"venue": ["Nature"]}, "No paper fits the venue."),
-        ({"section": ["methods"]}, "No section fits methods."),
+        ({"author": ["Darwin"]}, "No paper in the index is by “Darwin”."),
+        ({"venue": ["Nature"]}, "No paper in the index is of a venue called “Nature”."),
+        ({"section": ["methods"]}, "No paper fits the section."),
+        ({"collection": ["Systems"]}, "No paper in the index is in a collection called “Systems”."),
+        ({"tag": ["to read"]}, "No paper in the index has the tag “to read”."),
     ],
 )
 def test_filters_that_nothing_fits_are_told(client: TestClient, given: dict[str, Any], happened: str) -> None:

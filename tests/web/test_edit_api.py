@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
-from folio.paper_metadata import FIELDS
+from folio.paper_metadata import FIELDS, Field, Metadata
 from folio.store import indexes
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
@@ -117,16 +118,41 @@ def test_an_edit_is_seen_by_search_answers_and_the_record(client: TestClient, ap
 
 
 def test_papers_are_chosen_by_what_they_have(client: TestClient, otters: str) -> None:
-    edit(client, otters, authors=["Otter, Ann"], year=2014, venue="Journal of Otters", title="On Sea Otters")
+    edit(
+        client, otters, authors=["Otter, Ann"], year=2014, venue="Journal of Otters", title="On Sea Otters",
+        tags=["to read", "furs"],
+    )  # fmt: skip
     for query in (
-        {"author": "ann otter"}, {"year": "2014"}, {"year": "2010-2015"}, {"year": "-2014"}, {"venue": "otters"},
+        {"author": "ann otter"}, {"author": ["otter", "A. Otter"]}, {"year": "2014"}, {"year": ["1999", "2010-2015"]},
+        {"year": "-2014"}, {"venue": "otters"}, {"tag": "To Read"},
         {"year": "2014-", "warnings": False, "unsure": False},
     ):  # fmt: skip
         assert [paper["file"] for paper in listed(client, **query)] == ["otters.pdf"], query
     assert listed(client, year="2015-") == listed(client, warnings=True) == listed(client, section="methods") == []
-    assert len(listed(client)) == len(listed(client, author="", venue="", year="")) == 2
-    for query in ({"year": "20"}, {"year": "٢٠١٤"}, {"section": "intro"}, {"colour": "red"}, {"warnings": "perhaps"}):
+    assert len(listed(client)) == 2
+    for query in ({"year": "20"}, {"year": "٢٠١٤"}, {"author": ""}, {"colour": "red"}, {"warnings": "perhaps"}):
         assert refused(client.get("/papers", params=query), 422).startswith(next(iter(query)))
+    told = refused(client.get("/papers", params={"tag": "fur"}), 404)
+    assert told == "No paper in the index has the tag “fur”. Similar names: furs."
+
+
+def test_tags_and_collections_choose_what_is_asked(client: TestClient, app: HashingApp, otters: str) -> None:
+    edit(client, otters, tags=["to read"])
+    with closing(app.open_library()) as library:
+        zotero = Metadata(collections=Field(("Animals/Sea",), "zotero", True))
+        library.change_metadata(otters, "zotero", lambda before: zotero)
+    (found,) = listed(client, collection="animals")
+    assert (found["tags"], found["collections"]) == (["to read"], ["Animals/Sea"])
+    for given in ({"tag": ["to read"]}, {"collection": ["Sea"]}, {"collection": ["Animals/Sea"], "tag": ["To Read"]}):
+        hits = client.post("/search", json={"query": "How long is the glacier?", **given}).json()["hits"]
+        assert {hit["file"] for hit in hits} == {"otters.pdf"}
+        for path in ("/chat", "/chat/stream"):
+            reply = client.post(path, json={"message": "How do sea otters sleep?", **given})
+            assert reply.status_code == 200
+            assert "glaciers.pdf" not in reply.text
+            assert "otters.pdf" in reply.text
+    told = refused(client.post("/chat", json={"message": "x", "collection": ["Animal"]}), 404)
+    assert told.startswith("No paper in the index is in a collection called “Animal”. Similar names: Animals")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from folio.paper_metadata import Field, Metadata
+from folio.store.library import Library
 from tests.helpers.browser import PHONE, WIDE, Tab, chromium
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
@@ -25,7 +26,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(params=[PHONE, WIDE], ids=["phone", "wide"])
 def tab(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> Iterator[Tab]:
     """The library of two papers, in a small window and a large one."""
-    import_module("folio.answer.chain")  # so that the first question need not wait for LangChain
     with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as live:
         opened = Tab(browser, live.url, request.param)
         opened.open("#library")
@@ -154,3 +154,43 @@ def test_names_and_titles_of_papers_are_text_and_never_markup(tab: Tab) -> None:
     expect(otters(tab).locator("h2")).to_have_text(hostile)
     expect(otters(tab).locator(".about")).to_contain_text("(glaciers p.7)")
     assert not tab.page.evaluate("window.ran")
+
+
+def test_collections_and_tags_are_offered_where_papers_have_any(tab: Tab, tmp_path: Path) -> None:
+    collections = tab.page.get_by_role("combobox", name="Collection", exact=True)
+    tags = tab.page.get_by_role("combobox", name="Tag", exact=True)
+    expect(tags).to_be_hidden()
+    tab.open("#ask")
+    tab.find("#options-button").click()
+    expect(tab.find("#filter-venue")).to_be_visible()
+    expect(tab.find("#filter-tag")).to_be_hidden()
+
+    library = Library(tmp_path / "store" / "library.sqlite")
+    (paper,) = [paper.id for paper in library.papers() if paper.file == "otters.pdf"]
+    zotero = Metadata(
+        collections=Field(("Animals/Sea",), "zotero", True), tags=Field(("<b>furs; hairs</b>", "★"), "zotero", True)
+    )
+    library.change_metadata(paper, "zotero", lambda before: zotero)
+    library.close()
+    tab.page.reload()
+    tab.open("#library")
+    expect(collections.locator("option")).to_have_text(["All collections", "Animals", "Animals/Sea"])
+    expect(otters(tab).locator(".groups")).to_have_text(["Collections: Animals/Sea", "Tags: <b>furs; hairs</b> · ★"])
+    collections.select_option("Animals")
+    expect(tab.find(".papers > li")).to_have_count(1)
+    expect(tab.find("#library-count")).to_have_text("1 of 2 papers")
+    collections.select_option("")
+    tags.select_option("★")
+    expect(tab.find(".papers > li")).to_have_count(1)
+    tags.select_option("")
+    assert tab.scrolls_sideways() == []
+
+    tab.open("#ask")
+    tab.find("#options-button").click()
+    tab.find("#filter-tag").fill("<b>furs; hairs</b>")
+    tab.find("#filter-collection").fill("sea; Animals")
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#chosen .tag-name")).to_have_text(["Collection: sea; Animals", "Tag: <b>furs; hairs</b>"])
+    turn = tab.ask("How do sea otters sleep?")
+    expect(turn).to_contain_text("otters.pdf")
+    expect(turn).not_to_contain_text("glaciers.pdf")

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { byId, confirmAction, el, formatCount, hideVisually } from "./dom.js";
 import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { editPaper, setUpEdit } from "./edit.js";
-import { getTitle, loadHealth, loadPapers, onChange, shared } from "./shared.js";
+import { getTitle, isIn, loadHealth, loadPapers, onChange, shared } from "./shared.js";
 import { openPage } from "./viewer.js";
 
 let askOnly = () => {};
@@ -29,11 +29,30 @@ const ORDERS = {
   added: (a, b) => b.added.localeCompare(a.added) || ORDERS.title(a, b),
 };
 
+const GROUPS = { collection: "All collections", tag: "All tags" };
+
+/** Offers the collections and tags to choose from, where papers have any. */
+function renderGroups() {
+  for (const [name, all] of Object.entries(GROUPS)) {
+    const node = byId(`choose-${name}`);
+    const chosen = node.value;
+    node.replaceChildren(
+      el("option", { value: "" }, all),
+      ...[...shared[name]].map((value) => el("option", { value }, value)),
+    );
+    node.value = shared[name].has(chosen) ? chosen : "";
+    node.hidden = !shared[name].size;
+  }
+}
+
 function renderPapers() {
+  const { value: collection } = byId("choose-collection");
+  const { value: tag } = byId("choose-tag");
+  const isChosen = (paper) => (!collection || isIn(paper, collection)) && (!tag || paper.tags.includes(tag));
   const wanted = byId("filter").value.trim().toLowerCase();
   const describe = (paper) =>
     [paper.title, paper.file, paper.year ?? "", paper.venue, paper.doi, paper.arxiv, ...paper.authors].join(" ");
-  const fits = (paper) => describe(paper).toLowerCase().includes(wanted);
+  const fits = (paper) => isChosen(paper) && describe(paper).toLowerCase().includes(wanted);
   const papers = [...shared.papers.values()].filter(fits).sort(ORDERS[byId("sort").value]);
   const all = shared.papers.size;
   byId("library-tools").hidden = !all;
@@ -60,6 +79,8 @@ function renderPaper(paper) {
     {},
     el("h2", {}, makeButton("source", open, isolate(getTitle(paper))), unsure(paper, "title")),
     authors.length ? el("p", { class: "authors" }, isolate(authors.join(", ")), unsure(paper, "authors")) : null,
+    renderNames("Collections", paper.collections),
+    renderNames("Tags", paper.tags),
     el(
       "div",
       { class: "facts" },
@@ -75,6 +96,9 @@ function renderPaper(paper) {
     el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), isolate(text)))),
   );
 }
+
+const renderNames = (label, names) =>
+  names.length ? el("p", { class: "groups" }, `${label}: `, isolate(names.join(" · "))) : null;
 
 /** " (year not sure)" if it is not. */
 const unsure = (paper, name) =>
@@ -218,6 +242,8 @@ export function setUpLibrary({ show, ask }) {
   setUpEdit((id) => (document.querySelector(`[data-edit="${id}"]`) ?? byId("filter")).focus());
   byId("filter").addEventListener("input", renderPapers);
   byId("sort").addEventListener("change", renderPapers);
+  for (const name of Object.keys(GROUPS)) byId(`choose-${name}`).addEventListener("change", renderPapers);
+  onChange("papers", renderGroups);
   onChange("papers", renderPapers);
   onChange("health", () => {
     byId("drop-note").textContent = `Up to ${shared.health.max_file_mb} MB each. They are saved in your papers folder.`;

@@ -20,12 +20,15 @@ const FILTERS = [
   ["author", "Author", "Ongaro"],
   ["venue", "Venue", "USENIX"],
   ["section", "Section", "methods"],
+  ["collection", "Collection", "Consensus"],
+  ["tag", "Tag", "to read"],
 ];
+const GROUPS = ["collection", "tag"]; // shown where papers have any
 const SECTIONS = [
   "abstract", "introduction", "methods", "results", "discussion", "conclusion", "limitations", "appendix",
   "caption", "footnote", "references", "acknowledgements", "boilerplate",
 ];
-const MAX_TYPED = 200; // characters, as the server has it
+const MAX_TYPED = 500; // characters, as the server has it
 
 const update = (change) => {
   change();
@@ -70,7 +73,8 @@ function renderPanel() {
         "div",
         { class: "fields filters" },
         ...FILTERS.map(([name, label, example]) => renderField(label, renderFilter(name, example))),
-        el("datalist", { id: "section-kinds" }, SECTIONS.map((kind) => el("option", { value: kind }))),
+        el("datalist", { id: "known-section" }, SECTIONS.map((kind) => el("option", { value: kind }))),
+        ...GROUPS.map((name) => el("datalist", { id: `known-${name}` })),
       ),
     ),
     el(
@@ -91,7 +95,7 @@ function renderFilter(name, example) {
     placeholder: example,
     maxlength: MAX_TYPED,
     autocomplete: "off",
-    list: name === "section" ? "section-kinds" : null,
+    list: name === "section" || GROUPS.includes(name) ? `known-${name}` : null,
     onchange: () => update(() => setFilter(name, node.value)),
     onkeydown: (event) => {
       if (event.key !== "Enter") return;
@@ -124,6 +128,14 @@ function renderPaperChoices() {
   if (more > 0) list.append(el("li", { class: "none" }, `${formatCount(more, "more paper")}. Type to find them.`));
   const none = shared.papers.size ? "No paper matches." : "No papers yet.";
   if (!papers.length) list.append(el("li", { class: "none" }, none));
+}
+
+/** Offers the collections and the tags that papers have. */
+function renderGroups() {
+  for (const name of GROUPS) {
+    byId(`known-${name}`).replaceChildren(...[...shared[name]].map((value) => el("option", { value })));
+    byId(`filter-${name}`).parentElement.hidden = !shared[name].size && !options.filters[name];
+  }
 }
 
 /** Tags for the options that are not the default, each with a button that resets it. */
@@ -200,6 +212,8 @@ export function setUpOptions() {
     if (event.key === "Enter") event.preventDefault(); // otherwise it would send the question
   });
   onChange("papers", renderPaperChoices);
+  onChange("papers", renderGroups);
+  renderGroups();
   onChange("options", renderTags);
   onChange("health", renderModelChoices);
 }

@@ -7,20 +7,23 @@ export const shared = {
   health: null,
   papers: new Map(), // by id
   failures: [],
+  collection: new Set(), // the paths of all papers' collections and of those above them
+  tag: new Set(),
 };
 
 export const options = {
   papers: new Set(), // ids; empty: all papers
-  filters: {}, // year, author, venue, section as typed; a missing one fits everything
+  filters: {}, // year, author, venue, section, collection, tag as typed; a missing one fits everything
   topK: null, // null: the server's setting
   reranker: true,
   style: "plain",
   model: null, // null: the server's setting
 };
 
-/** Several values are separated by ";", years by "," too; a range of years has no spaces. */
+/** Several values are separated by ";", years by "," too; the name of a collection or a tag may have a ";". */
 function splitValues(name, typed) {
-  const parts = name === "year" ? typed.replace(/\s*[-–—]\s*/g, "-").split(/[;,]/) : typed.split(";");
+  if (shared[name]?.has(typed)) return [typed];
+  const parts = typed.split(name === "year" ? /[;,]/ : ";");
   return parts.map((part) => part.trim()).filter(Boolean);
 }
 
@@ -42,6 +45,14 @@ export async function loadHealth() {
   notify("health");
 }
 
+const compareNames = (a, b) => a.localeCompare(b);
+
+/** The path of a collection, and of those above it: "Systems/Consensus", "Systems". */
+const listPaths = (path) => path.split("/").map((_, place, steps) => steps.slice(0, place + 1).join("/"));
+
+/** Whether a paper is in a collection, or in one below it. */
+export const isIn = (paper, path) => paper.collections.some((each) => each === path || each.startsWith(`${path}/`));
+
 let resolvePapersLoaded;
 /** Resolves after the first attempt to load the papers, even if it failed. */
 export const papersLoaded = new Promise((resolve) => (resolvePapersLoaded = resolve));
@@ -51,6 +62,8 @@ export async function loadPapers() {
   const { papers, failures } = await api.listPapers().finally(resolvePapersLoaded);
   shared.papers = new Map(papers.map((paper) => [paper.id, paper]));
   shared.failures = failures;
+  shared.collection = new Set(papers.flatMap((paper) => paper.collections.flatMap(listPaths)).sort(compareNames));
+  shared.tag = new Set(papers.flatMap((paper) => paper.tags).sort(compareNames));
   const gone = [...options.papers].filter((id) => !shared.papers.has(id));
   for (const id of gone) options.papers.delete(id);
   if (gone.length && !options.papers.size) {
