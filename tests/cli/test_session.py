@@ -68,8 +68,8 @@ def test_feedback_marks_the_last_question(filled: CliRunner) -> None:
     assert (none.code, none.out) == (2, "")
     assert none.err.startswith("The log has no answer to rate.\nAsk first: ")
     filled.query(LENGTH)
-    filled.query("What do sea otters \x1b[31meat?")
-    assert filled.query("--feedback", "bad") == CliResult(0, "Rated bad: What do sea otters \ufffd[31meat?\n", "")
+    filled.query("What do sea otters eat\x1b?")
+    assert filled.query("--feedback", "bad") == CliResult(0, "Rated bad: What do sea otters eat\ufffd?\n", "")
     assert log_of(filled) == [2, 0, 0, 1]
     assert filled.query("--feedback", "good").code == 0
     assert log_of(filled) == [2, 0, 1, 0]
