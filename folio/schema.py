@@ -219,6 +219,8 @@ class StatsJson(Strict):
     bad: Count
     median_ms: Annotated[float, Field(ge=0)] | None
     """Median milliseconds of an answer; null before the first."""
+    median_confidence: Annotated[float, Field(ge=0, le=1)] | None
+    """Median confidence of the built-in answers, refusals included; null where none was given."""
 
 
 class PaperCountJson(Strict):

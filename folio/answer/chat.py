@@ -50,6 +50,7 @@ class Reply:
     answer: Answer
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
+    confidence: float | None = None  # of the answerer, 0 to 1; None for one that gives none, and without a search
 
 
 _chain_module = SharedResult(partial(import_module, "folio.answer.chain"))
@@ -160,13 +161,14 @@ class Chat:
             self._found = SearchResult((), {}, {})
             answer = Answer(question, question, (), notice=str(unclear), style=self._style)
         notice = " ".join(filter(None, [spelt.note, answer.notice]))
+        confidence = self._answerer.confidence if answer.evidence else None
         answer = replace(answer, question=typed, notice=notice)
         self._clock.lap("answer")
         if WITHOUT_MODEL in answer.notice:  # once is enough
             told = self._told or answer.refused or any(WITHOUT_MODEL in turn.notice for turn in self._turns)
             self._told = self._told or not answer.refused
             answer = replace(answer, notice=answer.notice.replace(WITHOUT_MODEL, "").strip()) if told else answer
-        return self._reply(answer)
+        return self._reply(answer, confidence)
 
     def _direct(self, question: str) -> Answer | None:
         """The answer to a question about the library, which needs no search; else None."""
@@ -179,14 +181,14 @@ class Chat:
     def _title_passage(self, paper: Paper) -> Hit | None:
         return next(iter(self._retriever.passages(paper, 1)), None)
 
-    def _reply(self, answer: Answer) -> Reply:
+    def _reply(self, answer: Answer, confidence: float | None = None) -> Reply:
         """The reply with this answer, which becomes a turn of the conversation."""
         self._turns.append(answer)
         stages = self._clock.laps  # "retrieve" is the sum of the retriever's own stages
         if "answer" not in stages:
             self._clock.lap("answer")
         total = round(sum(stages.values()), 2)
-        return Reply(answer, self._found.hits, {**self._found.timings_ms, **stages, "total": total})
+        return Reply(answer, self._found.hits, {**self._found.timings_ms, **stages, "total": total}, confidence)
 
     def reset(self) -> None:
         """Forget the conversation."""
@@ -292,4 +294,5 @@ def log_entry(reply: Reply, asked: str, model: str) -> LogEntry:
         tuple(LoggedSource(c.paper.id, c.paper.file, c.page, c.quote) for c in answer.citations),
         dict(reply.timings_ms),
         model,
+        confidence=reply.confidence,
     )

@@ -6,21 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from folio.answer import followup
+from folio.answer.answerability import LEAST_CONFIDENCE, confidence
 from folio.answer.excerpt_ranking import DETAIL_CUTOFF, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
 from folio.answer.excerpts import Span
-from folio.answer.question_type import ASKING, QuestionType, asks_for_number, gives_number, question_type
+from folio.answer.question_type import ASKING, QuestionType, question_type
 from folio.answer.short_answer import short_answer
 from folio.answer_types import CLOSEST, SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.search.late_interaction import Matches, evidence_coverage, matches
-from folio.text import sentence_spans, tokenize
-
-# Below this the question is refused. LOG.md has the questions refused rightly and wrongly.
-LEAST_CONFIDENCE = 0.58
-# Numeric questions need this much more coverage: papers are full of numbers.
-NUMBER_MARGIN = 0.04
+from folio.search.late_interaction import matches
+from folio.text import tokenize
 
 WITHOUT_MODEL = (
     "These are passages as they stand in the papers. With a chat model on Ollama (`folio doctor` shows how), Folio"
@@ -75,7 +71,7 @@ class ExtractiveAnswerer:
         """
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         found = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-        self.confidence = _confidence(question, evidence, found)
+        self.confidence = confidence(question, evidence, found, weights)
         return scored_excerpts(question, evidence, found, weights)
 
 
@@ -168,20 +164,3 @@ def _place(offsets: Sequence[int], start: int, end: int) -> Span | None:
     """Where the characters [start, end) of the evidence stand in what is shown; None if they do not."""
     inside = [place for place, offset in enumerate(offsets) if start <= offset < end]
     return (inside[0], inside[-1] + 1) if inside else None
-
-
-def _confidence(question: str, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:
-    """How much of a question the evidence covers, 0 to 1.
-
-    A numeric question is measured by its best sentence with a number, less NUMBER_MARGIN: the evidence as a whole
-    covers whatever the paper is about, whether or not it gives the value.
-    """
-    if not asks_for_number(question):
-        return evidence_coverage(found)
-    of_numbers = (
-        match.coverage(start, end)
-        for piece, match in zip(evidence, found, strict=True)
-        for start, end in sentence_spans(piece.text)
-        if gives_number(piece.text[start:end], question)
-    )
-    return max(0.0, max(of_numbers, default=0.0) - NUMBER_MARGIN)

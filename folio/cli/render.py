@@ -194,6 +194,7 @@ def show_stats(console: Console, stats: StatsJson) -> None:
         ("size on disk", f"{stats.bytes / 1e6:,.1f} MB"),
         ("questions", f"{stats.questions:,}{typical}"),
         ("not found", f"{stats.refused:,}"),
+        ("confidence", "" if stats.median_confidence is None else f"{stats.median_confidence:.2f} (median)"),
         ("feedback", f"{stats.good:,} good, {stats.bad:,} bad"),
     ):
         table.add_row(name, found)

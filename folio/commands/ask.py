@@ -272,6 +272,7 @@ def _stats(app: App, library: Library, *, as_json: bool) -> int:
         good=asked.good,
         bad=asked.bad,
         median_ms=asked.median_ms,
+        median_confidence=asked.median_confidence,
     )
     if as_json:
         write_json(stats)

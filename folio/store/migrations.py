@@ -143,6 +143,10 @@ UPDATE chunks SET digest = row_digest('chunks', id, paper, start, "end", hex(tex
 -- The number of fine passages. That of the others is in the row chunks.
 INSERT INTO meta VALUES ('fine', '0');
 """,
+    """
+-- From 0 to 1, NULL for an answerer that gives none. The digest has it where it is not NULL.
+ALTER TABLE queries ADD COLUMN confidence REAL;
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from typing import Any, Literal
@@ -49,6 +49,7 @@ class LogEntry:
     timings_ms: dict[str, float]  # stage -> milliseconds; "total" for all of them
     model: str
     feedback: Literal["", "good", "bad"] = ""
+    confidence: float | None = None  # of the answerer, 0 to 1; None for one that gives none
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class LogCounts:
     good: int
     bad: int
     median_ms: float | None  # of the recorded "total" timings
+    median_confidence: float | None  # of the answers that have one, refusals included
 
 
 class QueryLog:
@@ -116,7 +118,8 @@ class QueryLog:
             totals = [
                 total for total in self._database.read(_total_ms, "SELECT timings_ms FROM queries") if total is not None
             ]
-        return LogCounts(questions, refused, good, bad, statistics.median(totals) if totals else None)
+            sure = [row[0] for row in self._query("SELECT confidence FROM queries WHERE confidence IS NOT NULL")]
+        return LogCounts(questions, refused, good, bad, _median(totals), _median(sure))
 
     def clear(self) -> int:
         """Delete all questions and overwrite them on disk; returns how many there were."""
@@ -148,26 +151,33 @@ def insert(database: Database, entry: LogEntry) -> int:
         "feedback": entry.feedback,
     }
     row: int = database.query("SELECT coalesce(max(id), 0) + 1 FROM queries")[0][0]
-    insert_row(database, {"id": row, **{column: storable(text) for column, text in texts.items()}})
+    stored = {column: storable(text) for column, text in texts.items()}
+    insert_row(database, {"id": row, **stored, "confidence": entry.confidence})
     return row
 
 
 def insert_row(database: Database, values: Mapping[str, object]) -> None:
     """Insert a row with the columns of the table, except its digest."""
-    digested = [value for column, value in values.items() if column != "feedback"]
+    given = {column: value for column, value in values.items() if column != "confidence" or value is not None}
+    digested = [value for column, value in given.items() if column != "feedback"]
     columns = ", ".join(f":{column}" for column in (*COLUMNS, "digest"))
-    database.execute(f"INSERT INTO queries VALUES ({columns})", **values, digest=row_digest("queries", *digested))
+    digest = row_digest("queries", *digested)
+    database.execute(f"INSERT INTO queries ({rows.QUERY_COLUMNS}) VALUES ({columns})", **values, digest=digest)
 
 
 def _entry(*row: Any) -> LogEntry:
-    asked, question, standalone, chunks, answer, sources, timings_ms, model, feedback = rows.query(*row)
+    asked, question, standalone, chunks, answer, sources, timings_ms, model, feedback, confidence = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
-    return LogEntry(asked, question, standalone, chunks, answer, cited, timings_ms, model, feedback)
+    return LogEntry(asked, question, standalone, chunks, answer, cited, timings_ms, model, feedback, confidence)
 
 
 def _total_ms(timings: object) -> float | None:
     total = rows.mapped(timings, "a question of the log").get("total")
     return None if total is None else float(total)
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
 
 
 def _json(value: object) -> str:

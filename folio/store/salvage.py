@@ -20,7 +20,7 @@ from folio.store.sqlite_pages import Value, leaf_rows
 from folio.types import SourceFile
 
 # Columns of the tables; before schema 5 they had no digest, and one less.
-_QUERY, _TURN, _CONVERSATION, _FILE = 11, 8, 5, 4
+_QUERIES, _TURN, _CONVERSATION, _FILE = (11, 12), 8, 5, 4
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -48,7 +48,7 @@ class Salvage:
     def questions_lost(self) -> int:
         """How many are known to be lost: damaged rows, or rows that turns refer to."""
         referred = {turn.query for turns in self.turns.values() for turn in turns.values() if turn.query is not None}
-        return max(self.damaged[_QUERY], len(referred - self.queries.keys()))
+        return max(sum(self.damaged[columns] for columns in _QUERIES), len(referred - self.queries.keys()))
 
     @property
     def turns_lost(self) -> int:
@@ -63,9 +63,10 @@ def read(path: Path) -> Salvage:
         row = _with_digest(rowid, values)
         try:
             match len(row):
-                case 11:
-                    rows.query(rowid, *row[1:])
-                    found.queries[rowid] = (rowid, *row[1:-1])
+                case 11 | 12 if row[0] is None:  # the confidence, which older rows lack, is behind the digest
+                    logged = (rowid, *row[1:10], row[11] if len(row) == 12 else None)
+                    rows.query(*logged, row[10])
+                    found.queries[rowid] = logged
                 case 8 if isinstance(row[4], str):  # else a row of chunks
                     conversation, place, asked, reply, memory, query = rows.turn(*row[1:])
                     found.turns.setdefault(conversation, {})[place] = _Turn(asked, reply, memory, query)

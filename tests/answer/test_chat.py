@@ -12,6 +12,7 @@ import pytest
 from langchain_classic.chains import ConversationalRetrievalChain
 
 from folio import workers
+from folio.answer.answerability import LEAST_CONFIDENCE
 from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer_types import REFUSAL, Evidence, Sentence, Style
@@ -541,7 +542,7 @@ ASKED = "2026-01-02T03:04:05+00:00"
 
 
 def test_the_log_keeps_the_answer_its_evidence_and_its_pages() -> None:
-    assert log_entry(Reply(ANSWER, HITS, TIMINGS), ASKED, "by hand") == LogEntry(
+    assert log_entry(Reply(ANSWER, HITS, TIMINGS, 0.75), ASKED, "by hand") == LogEntry(
         asked=ASKED,
         question="How long is the Aletsch glacier?",
         standalone_question="How long is the Aletsch glacier?",
@@ -557,7 +558,16 @@ def test_the_log_keeps_the_answer_its_evidence_and_its_pages() -> None:
         ),
         timings_ms=TIMINGS,
         model="by hand",
+        confidence=0.75,
     )
+
+
+def test_a_reply_has_the_answerers_confidence(start: Start) -> None:
+    chat = start()
+    reply = chat.ask(LENGTH)
+    assert reply.confidence == chat._answerer.confidence
+    assert (reply.confidence or 0) >= LEAST_CONFIDENCE
+    assert chat.ask("hello").confidence is None  # nothing was searched
 
 
 def test_a_refusal_has_no_source() -> None:

@@ -249,15 +249,28 @@ def test_hits_are_numbered_by_rank() -> None:
 
 
 def test_stats_are_a_table() -> None:
-    stats = StatsJson(papers=12, chunks=3456, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0)
+    stats = StatsJson(
+        papers=12,
+        chunks=3456,
+        bytes=98_765_432,
+        questions=7,
+        refused=2,
+        good=3,
+        bad=1,
+        median_ms=1234.0,
+        median_confidence=0.632,
+    )
     rows = printed(lambda console: render.show_stats(console, stats)).splitlines()
-    assert [row.split(maxsplit=1)[0] for row in rows] == ["papers", "passages", "size", "questions", "not", "feedback"]
+    assert [row.split(maxsplit=1)[0] for row in rows] == [
+        "papers", "passages", "size", "questions", "not", "confidence", "feedback",
+    ]  # fmt: skip
     assert [" ".join(row.split()) for row in rows] == [
         "papers 12",
         "passages 3,456",
         "size on disk 98.8 MB",
         "questions 7, answered in 1.2 s (median)",
         "not found 2",
+        "confidence 0.63 (median)",
         "feedback 3 good, 1 bad",
     ]
 

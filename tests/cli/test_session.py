@@ -68,8 +68,8 @@ def test_feedback_marks_the_last_question(filled: CliRunner) -> None:
     assert (none.code, none.out) == (2, "")
     assert none.err.startswith("The log has no answer to rate.\nAsk first: ")
     filled.query(LENGTH)
-    filled.query("What do sea otters \x1b[31meat?")
-    assert filled.query("--feedback", "bad") == CliResult(0, "Rated bad: What do sea otters \ufffd[31meat?\n", "")
+    filled.query("What do sea otters eat\x1b?")
+    assert filled.query("--feedback", "bad") == CliResult(0, "Rated bad: What do sea otters eat\ufffd?\n", "")
     assert log_of(filled) == [2, 0, 0, 1]
     assert filled.query("--feedback", "good").code == 0
     assert log_of(filled) == [2, 0, 1, 0]
@@ -124,8 +124,9 @@ def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
     found = filled.query("--stats", "--json").object
     size = sum(path.stat().st_size for path in filled.store.rglob("*") if path.is_file())
     assert found["median_ms"] > 0
+    assert 0.5 < found["median_confidence"] <= 1
     assert size <= found["bytes"] <= size + 100_000  # two files of SQLite's own are there while it is open
-    assert {name: found[name] for name in found if name not in ("median_ms", "bytes")} == {
+    assert {name: found[name] for name in found if name not in ("median_ms", "median_confidence", "bytes")} == {
         "papers": 2,
         "chunks": 2,
         "questions": 1,
@@ -138,6 +139,7 @@ def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
     assert re.search(r"^papers +2 *$", shown.out, re.MULTILINE)
     assert re.search(r"^size on disk +[\d.]+ MB *$", shown.out, re.MULTILINE)
     assert re.search(r"^questions +1, answered in [\d.]+ s \(median\) *$", shown.out, re.MULTILINE)
+    assert re.search(r"^confidence +\d\.\d\d \(median\) *$", shown.out, re.MULTILINE)
     assert re.search(r"^feedback +1 good, 0 bad *$", shown.out, re.MULTILINE)
 
 

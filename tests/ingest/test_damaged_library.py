@@ -33,7 +33,9 @@ ALL_QUESTIONS = {
     *(f"{number + 1} Question {number}?" for number in range(15)),
     *(f"{number + 16} {QUESTIONS[number % 3]}" for number in range(15)),
 }
-ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (5,), "It is.", (), {"total": 3.5}, "by hand")
+ENTRY = LogEntry(
+    "2026-01-02T03:04:05+00:00", "0?", "0?", (5,), "It is.", (), {"total": 3.5}, "by hand", confidence=0.625
+)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def _questions(path: Path) -> list[tuple[str, str]]:
 
 def test_a_new_log_is_empty(log: QueryLog) -> None:
     assert log.last() is None
-    assert log.counts() == LogCounts(questions=0, refused=0, good=0, bad=0, median_ms=None)
+    assert log.counts() == LogCounts(questions=0, refused=0, good=0, bad=0, median_ms=None, median_confidence=None)
 
 
 @pytest.mark.parametrize("entry", [ENTRY, REFUSAL, replace(ENTRY, timings_ms={}, feedback="bad")])
@@ -168,12 +168,18 @@ def test_a_deleted_question_cannot_be_marked(log: QueryLog, path: Path) -> None:
 
 def test_counts(log: QueryLog) -> None:
     for total in (100.0, 900.0, 300.0):
-        log.add(replace(ENTRY, timings_ms={"answer": 1.0, "total": total}))
+        log.add(replace(ENTRY, timings_ms={"answer": 1.0, "total": total}, confidence=total / 1000))
         log.mark("good")
     log.add(replace(REFUSAL, timings_ms={"retrieve": 5.0}))
     log.mark("bad")
     log.add(replace(REFUSAL, timings_ms={"total": 500.0}))
-    assert log.counts() == LogCounts(questions=5, refused=2, good=3, bad=1, median_ms=400.0)
+    assert log.counts() == LogCounts(questions=5, refused=2, good=3, bad=1, median_ms=400.0, median_confidence=0.3)
+
+
+def test_an_entry_keeps_its_confidence(log: QueryLog) -> None:
+    for confidence in (0.625, None):
+        log.add(replace(ENTRY, confidence=confidence))
+        assert log.last() == replace(ENTRY, confidence=confidence)
 
 
 # Independence of the papers

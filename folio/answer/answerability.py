@@ -1,0 +1,70 @@
+"""How sure the built-in answerer is that the evidence answers a question; below a threshold it refuses. Pure.
+
+LOG.md has what was tried. `benchmarks/answerability.py` makes the figures and the threshold again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from folio.answer.question_type import asks_for_number, gives_number
+from folio.answer_types import Evidence
+from folio.protocols import TermWeights
+from folio.search.late_interaction import Matches, evidence_coverage
+from folio.text import coverage, sentence_spans, tokenize
+
+# Below this a question is refused. Of the answerable questions of three sets (COVID-QA, SQuAD 2, MTRAG; each counts the
+# same) 6 % are below it.
+LEAST_CONFIDENCE = 0.583
+# Numeric questions need this much more coverage: papers are full of numbers.
+NUMBER_MARGIN = 0.04
+# How much the names and the length of the question count, beside the 1 of what the evidence covers.
+NAMES_WEIGHT, LENGTH_WEIGHT = 0.1, 0.1
+# Terms of a long question: it says more than any passage repeats, so that less of it is covered.
+LONG_QUESTION = 14
+
+# A word with a capital or a digit, except the first: "Raft", "GPT-2", "2019"
+_NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w-]*|\w*\d[\w-]*)")
+
+
+def confidence(question: str, evidence: Sequence[Evidence], found: Sequence[Matches], weights: TermWeights) -> float:
+    """How sure it is that this evidence answers the question, 0 to 1.
+
+    found: the question's matches in each piece of evidence. weights: the IDF of the question's terms.
+    """
+    covered = _covered(question, evidence, found)
+    if not covered:
+        return 0.0
+    names = _names_share(question, evidence, weights)
+    length = min(1.0, len(weights) / LONG_QUESTION)
+    return (covered + NAMES_WEIGHT * names + LENGTH_WEIGHT * length) / (1 + NAMES_WEIGHT + LENGTH_WEIGHT)
+
+
+def _covered(question: str, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:
+    """How much of a question the evidence covers, 0 to 1.
+
+    A numeric question is measured by its best sentence with a number, less NUMBER_MARGIN: the evidence as a whole
+    covers whatever the paper is about, whether or not it gives the value.
+    """
+    if not asks_for_number(question):
+        return evidence_coverage(found)
+    of_numbers = (
+        match.coverage(start, end)
+        for piece, match in zip(evidence, found, strict=True)
+        for start, end in sentence_spans(piece.text)
+        if gives_number(piece.text[start:end], question)
+    )
+    return max(0.0, max(of_numbers, default=0.0) - NUMBER_MARGIN)
+
+
+def _names_share(question: str, evidence: Sequence[Evidence], weights: TermWeights) -> float:
+    """The share, by IDF, of the names in a question that stand literally in the evidence or a title; 1 without names.
+
+    To the embedder one unusual name is much like another.
+    """
+    names = {term for name in _NAME.findall(question) for term in tokenize(name)}
+    named = {term: weight for term, weight in weights.items() if term in names}
+    if not any(named.values()):
+        return 1.0
+    return coverage(named, {term for piece in evidence for term in tokenize(f"{piece.paper.title}\n{piece.text}")})
