@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from folio.citation_label import CitationStyle
 from folio.paper_metadata import NO_METADATA, Metadata, Source
-from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, rows, vector_rows
+from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, paper_vectors, rows, vector_rows
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
 from folio.store.digests import text_crc, text_hash
 from folio.store.fine_passages import ONLY
 from folio.store.library_check import LibraryCheck
+from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Passage, Stamp
 from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
@@ -215,11 +216,18 @@ class Library:
 
     # Writing
 
-    def add(self, paper: NewPaper, file: SourceFile, chunk_ids: Sequence[int], vectors: Vectors) -> None:
+    def add(
+        self,
+        paper: NewPaper,
+        file: SourceFile,
+        chunk_ids: Sequence[int],
+        vectors: Vectors,
+        as_a_whole: PaperVector | None = None,
+    ) -> None:
         """Add a paper under this file's path, replacing what the path held before, in one transaction.
 
         `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
-        order of these spans.
+        order of these spans. as_a_whole: the vector of the paper itself.
         """
         with self._writing() as generation:
             released = self._release([file.path])
@@ -230,6 +238,9 @@ class Library:
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
             hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
             fine_passages.change_counts(self.database, paper.id, 1)
+            if as_a_whole is not None:
+                paper_vectors.write(self.database, {paper.id: as_a_whole})
+                hashes.append(as_a_whole.text_hash)
             done = [{"text_hash": digest} for digest in hashes]
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
 
@@ -283,6 +294,22 @@ class Library:
                 fine_passages.change_counts(self.database, paper, -1)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
                 self._execute("DELETE FROM metadata WHERE paper = :paper AND source = 'pdf'", paper=paper)
+
+    # Papers as a whole
+
+    def paper_vectors(self) -> dict[str, PaperVector]:
+        """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
+        return paper_vectors.read(self.database)
+
+    def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
+        """Write the vectors of papers, in one transaction; the passages' indexes are not outdated by it."""
+        with self.database.transaction():
+            paper_vectors.write(self.database, vectors)
+
+    def papers_stamp(self) -> tuple[Stamp, int]:
+        """Another one after each change of what papers as a whole are searched by."""
+        with self.database.snapshot():
+            return self._stamp(), paper_vectors.changes(self.database)
 
     # What is known about papers
 
@@ -347,7 +374,7 @@ class Library:
         """
         with self.database.attached(other, "other"), self.database.transaction():
             metadata_layers.inherit_from_files(self.database, "other")
-            tables = (*_PAPER_TABLES, "paper_digests", "sections")
+            tables = (*_PAPER_TABLES, "paper_digests", "sections", "paper_vectors")
             for table in reversed(tables):
                 self._execute(f"DELETE FROM main.{table}")
             for table in tables:

@@ -143,6 +143,16 @@ UPDATE chunks SET digest = row_digest('chunks', id, paper, start, "end", hex(tex
 -- The number of fine passages. That of the others is in the row chunks.
 INSERT INTO meta VALUES ('fine', '0');
 """,
+    """
+-- The vector of a paper as a whole (paper_text.py), and the hash of the text that it was made from
+CREATE TABLE paper_vectors (
+    paper TEXT PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
+    text_hash BLOB NOT NULL, data BLOB NOT NULL, digest BLOB NOT NULL
+);
+CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
+-- Counts the changes of what is searched of papers as a whole: few of them start a generation
+INSERT INTO meta VALUES ('described', '0');
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

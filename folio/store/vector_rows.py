@@ -43,12 +43,14 @@ def read_of(database: Database, ids: Sequence[int]) -> Vectors:
 
 
 def recall(database: Database, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-    """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
+    """The vectors already computed for texts with these hashes: of passages, of papers, and pending ones."""
     pending = "SELECT 0, data FROM pending WHERE text_hash = :digest"
     finished = "SELECT c.id, v.data FROM chunks c JOIN vectors v ON v.chunk = c.id WHERE c.text_hash = :digest"
+    papers = "SELECT 0, data FROM paper_vectors WHERE text_hash = :digest"
+    either = f"{pending} UNION ALL {finished} UNION ALL {papers} LIMIT 1"
     found: dict[bytes, Vectors] = {}
     for digest in set(hashes):
-        for _, numbers in database.read(rows.vector, f"{pending} UNION ALL {finished} LIMIT 1", digest=digest):
+        for _, numbers in database.read(rows.vector, either, digest=digest):
             found[digest] = matrix(database, [numbers])[0]
     return found
 

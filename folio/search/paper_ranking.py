@@ -1,0 +1,71 @@
+"""Ranks papers for a query by their own words, their own vectors, and the best passages in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from folio.paper_text import paper_text
+from folio.store.paper_index import PaperIndex, Scores
+from folio.text import tokenize
+from folio.types import Hit, Paper
+
+# Papers that are ranked by words, and passages that are ranked by their papers
+MOST_BY_WORDS, PASSAGES = 1000, 100
+# A paper counts as much as its best passages: one may have matched by chance, and a long paper has many.
+_BEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PaperWeights:
+    """How much each ranking counts."""
+
+    words: float = 0.3
+    vector: float = 0.3
+    passages: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class PaperScores:
+    """The scores of all papers of an index, in its order; 0 where a ranking did not find one."""
+
+    words: Scores  # BM25
+    vector: Scores  # cosine; NaN for a paper that has no vector
+    passages: Scores
+
+    def fused(self, weights: PaperWeights) -> Scores:
+        """The weighted sum of the rankings, each divided by its maximum, as in fusion.py."""
+        parts = (self.words, weights.words), (self.vector, weights.vector), (self.passages, weights.passages)
+        fused: Scores = np.sum([weight * _scaled(scores) for scores, weight in parts], axis=0)
+        return fused
+
+
+def _scaled(scores: Scores) -> Scores:
+    positive: Scores = np.maximum(np.nan_to_num(scores), 0.0)
+    largest = float(positive.max(initial=0.0))
+    return positive / (largest or 1.0)
+
+
+def by_passages(index: PaperIndex, hits: Sequence[Hit]) -> Scores:
+    """The sum of the scores of each paper's best passages; 0 for a paper that has none among the hits."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        scores[hit.paper.id].append(max(0.0, hit.score))
+    return np.array([sum(scores[id][:_BEST]) if id in scores else 0.0 for id in index.ids])
+
+
+def best_places(index: PaperIndex, scores: Scores, within: Collection[str] | None) -> list[int]:
+    """The places of the papers in the index, the best first; ties in the order of their files. Papers with no score
+    are left out, and those that are not `within`."""
+    order = np.argsort(-scores, kind="stable").tolist()
+    return [place for place in order if scores[place] > 0 and (within is None or index.ids[place] in within)]
+
+
+def matched_words(query: str, paper: Paper) -> tuple[str, ...]:
+    """The words of a query, as they are typed, that the paper's title, abstract, headings, authors or venue have."""
+    known = frozenset(tokenize(paper_text(paper.metadata, paper.sections)))
+    typed = dict.fromkeys(word.strip(".,;:!?()[]\"'“”") for word in query.split())
+    return tuple(word for word in typed if not known.isdisjoint(tokenize(word)))
