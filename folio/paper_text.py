@@ -37,4 +37,8 @@ def paper_text(metadata: Metadata, sections: SectionMap) -> str:
 def headings(sections: SectionMap) -> tuple[str, ...]:
     """The headings that name a subject, in order, each once: no "Introduction", no "Materials and methods"."""
     titles = dict.fromkeys(section.title[:_LONGEST_HEADING] for section in sections.headed)
-    return tuple(title for title in titles if not _GENERIC.issuperset(plain_words(title)))[:_MOST_HEADINGS]
+    return tuple(title for title in titles if _names_subject(title))[:_MOST_HEADINGS]
+
+
+def _names_subject(title: str) -> bool:
+    return any(word not in _GENERIC and not word.isdigit() for word in plain_words(title))

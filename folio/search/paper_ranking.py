@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -15,17 +14,15 @@ from folio.types import Hit, Paper
 
 # Papers that are ranked by words, and passages that are ranked by their papers
 MOST_BY_WORDS, PASSAGES = 1000, 100
-# A paper counts as much as its best passages: one may have matched by chance, and a long paper has many.
-_BEST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class PaperWeights:
-    """How much each ranking counts."""
+    """How much each ranking counts; LOG.md says why so much."""
 
-    words: float = 0.3
-    vector: float = 0.3
-    passages: float = 0.4
+    words: float = 0.4
+    vector: float = 0.1
+    passages: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +47,11 @@ def _scaled(scores: Scores) -> Scores:
 
 
 def by_passages(index: PaperIndex, hits: Sequence[Hit]) -> Scores:
-    """The sum of the scores of each paper's best passages; 0 for a paper that has none among the hits."""
-    scores: dict[str, list[float]] = defaultdict(list)
-    for hit in sorted(hits, key=lambda hit: -hit.score):
-        scores[hit.paper.id].append(max(0.0, hit.score))
-    return np.array([sum(scores[id][:_BEST]) if id in scores else 0.0 for id in index.ids])
+    """The score of each paper's best passage; 0 for a paper that has none among the hits."""
+    best: dict[str, float] = {}
+    for hit in hits:
+        best[hit.paper.id] = max(hit.score, best.get(hit.paper.id, 0.0))
+    return np.array([best.get(id, 0.0) for id in index.ids])
 
 
 def best_places(index: PaperIndex, scores: Scores, within: Collection[str] | None) -> list[int]:
