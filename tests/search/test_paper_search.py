@@ -104,9 +104,9 @@ def test_passages_are_taken_from_the_sections_that_are_given(app: HashingApp) ->
     assert all("Methods" in section for section in shown)
 
 
-def test_the_rankings_are_added_each_by_its_largest_score() -> None:
-    scores = PaperScores(np.array([4.0, 2.0, 0.0]), np.array([np.nan, -0.5, 0.5]), np.array([0.0, 0.0, 3.0]))
-    assert scores.fused(PaperWeights(0.5, 0.25, 0.25)).tolist() == [0.5, 0.25, 0.5]
+def test_the_rankings_are_added_words_and_vectors_by_their_largest_score() -> None:
+    scores = PaperScores(np.array([4.0, 2.0, 0.0]), np.array([np.nan, -0.5, 0.5]), np.array([0.0, 0.0, 0.5]))
+    assert scores.fused(PaperWeights(0.5, 0.25, 0.25)).tolist() == [0.5, 0.25, 0.375]
     nothing = PaperScores(np.zeros(2), np.full(2, np.nan), np.zeros(2))
     assert nothing.fused(PaperWeights()).tolist() == [0, 0]
 

@@ -85,6 +85,8 @@ def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
     assert tab.scrolls_sideways() == []
     tab.find("#filter").fill("journal of otters")
     expect(tab.find("#papers > li")).to_have_count(1)
+    expect(tab.find("#related-papers > li").first).to_contain_text("in the text: p")  # ranked, below
+    assert tab.scrolls_sideways() == []
 
     open_form(tab)
     expect(form(tab).get_by_label("Authors")).to_have_value("Otter, Ann\nSeal, Bo\n{The Otter Society}")
