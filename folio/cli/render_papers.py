@@ -62,9 +62,10 @@ def show_found(console: Console, hits: Sequence[PaperHit]) -> None:
     """Print papers that a query found, the best first: label, title, file, and why it was found."""
     for rank, hit in enumerate(hits, 1):
         paper, passage = hit.paper, hit.passage
-        line = Text(f"{rank}. ").append(name_line(paper.label or paper.key), style="bold cyan")
-        line.append(f"  {name_line(paper.title)}" if paper.title else "", style="bold")
-        console.print(line)
+        cited = paper.label or paper.key
+        name = [] if cited.startswith("“") else [Text(name_line(cited), style="bold cyan")]  # a short title
+        title = [Text(name_line(paper.title), style="bold")] if paper.title else []
+        console.print(Text(f"{rank}. ").append_text(Text("  ").join([*name, *title])))
         why = [f"its words: {name_line(', '.join(hit.words))}"] if hit.words else []
         if passage is not None:
             where = name_line(passage.section)
