@@ -105,7 +105,8 @@ class LibraryCheck:
     def _check_paper_vectors(self) -> None:
         made_with = self._rows(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
         dimension = int(made_with[0].get("dimension", "0")) if made_with else 0
-        self._rows(rows.number, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'described'")
+        if len(self._rows(int, "SELECT value FROM meta WHERE key = 'described'")) != 1:
+            self._add("The number of changes to what is known about papers is missing.")
         found = self._rows(paper_vectors.row, f"SELECT {paper_vectors.COLUMNS} FROM paper_vectors")
         if dimension and any(len(each.vector) != dimension for _, each in found):
             self._add(f"Some vectors of papers do not have {dimension} numbers.")

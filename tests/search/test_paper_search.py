@@ -233,3 +233,12 @@ def test_a_known_text_is_not_embedded_again(app: HashingApp) -> None:
         hashes = [each.text_hash for each in kept.values()]
         assert library.recall(hashes).keys() == set(hashes)
         assert library.recall([text_hash("another")]) == {}
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE meta SET value = 'x' WHERE key = 'described'", "DELETE FROM meta WHERE key = 'described'"]
+)
+def test_a_lost_count_of_changes_is_noticed(app: HashingApp, damage: str) -> None:
+    with closing(app.open_library()) as library:
+        library.database.execute(damage)
+    assert "The number of changes to what is known about papers is missing." in app.verify()
