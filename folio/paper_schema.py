@@ -173,8 +173,8 @@ def papers_notice(without_vector: int) -> str:
     """A sentence about papers that have no vector of what is known about them now; "" if there are none."""
     if not without_vector:
         return ""
-    count = "1 paper is" if without_vector == 1 else f"{without_vector:,} papers are"
-    return f"{count} ranked by words or by an older description alone. `python ingest.py` completes the ranking."
+    which = "1 paper has" if without_vector == 1 else f"{without_vector:,} papers have"
+    return f"{which} no vector of the title, abstract and headings known now. `python ingest.py` completes the ranking."
 
 
 def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperDetailsJson:

@@ -218,7 +218,7 @@ def test_an_edit_counts_at_once_in_the_ranking(client: TestClient, otters: str) 
     edit(client, otters, abstract="Found in Zanzibar.")
     found = client.get("/papers", params={"query": "Zanzibar"}).json()
     assert (found["papers"][0]["file"], found["papers"][0]["match"]["words"]) == ("otters.pdf", ["Zanzibar"])
-    assert found["notice"].startswith("1 paper is ranked by words or by an older description alone.")
+    assert found["notice"].startswith("1 paper has no vector of the title, abstract and headings known now.")
 
 
 @pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 1001}, {"offset": -1}, {"query": "x" * 501}])
