@@ -9,7 +9,7 @@ from folio.paper_lists import unsure_fields
 from folio.paper_metadata import FIELDS, Origin, PersonName
 from folio.schema import Count, FromOne, PageRange, Sha256, Strict
 from folio.sections import Kind
-from folio.types import Paper
+from folio.types import Paper, PaperHit
 
 
 class PaperJson(Strict):
@@ -37,6 +37,40 @@ class PaperJson(Strict):
     """ISO time in UTC."""
     problems: list[str]
     """Problems found when the file was read."""
+
+
+class PaperMatchJson(Strict):
+    """Why a paper was found by a query."""
+
+    label: str
+    """What citations call it: "Ongaro & Ousterhout 2014", or its key where that is not sure."""
+    score: float
+    """The score that ranks the papers."""
+    bm25: float | None
+    """BM25 of its title, abstract, headings, authors and venue; null if they have none of the query's words."""
+    dense: float | None
+    """Cosine of these to the query; null if the paper has no vector yet."""
+    words: list[str]
+    """The words of the query that these have."""
+    pages: PageRange | None
+    """Those of its best passage; null if none was found."""
+    section: str
+    """The section of its best passage; "" if none is known."""
+
+
+class ListedPaperJson(PaperJson):
+    match: PaperMatchJson | None = None
+    """Why a query found it; null where there was no query, or the paper was not looked up."""
+
+
+class PapersFoundJson(Strict):
+    """The result of `query.py --papers --json`."""
+
+    query: str
+    papers: list[ListedPaperJson]
+    """Best first."""
+    notice: str
+    """What the ranking lacked; "" if nothing."""
 
 
 class PersonJson(Strict):
@@ -121,6 +155,29 @@ class PaperDetailsJson(PaperJson):
 def paper_json(paper: Paper, added: str) -> PaperJson:
     """added: ISO time in UTC."""
     return PaperJson(**_summary(paper, added))
+
+
+def found_paper_json(hit: PaperHit, added: str) -> ListedPaperJson:
+    """A paper that a query found. added: ISO time in UTC."""
+    passage = hit.passage
+    match = PaperMatchJson(
+        label=hit.paper.label or hit.paper.key,
+        score=round(hit.score, 4),
+        bm25=hit.lexical,
+        dense=hit.dense,
+        words=list(hit.words),
+        pages=passage.pages if passage else None,
+        section=passage.section if passage else "",
+    )
+    return ListedPaperJson(**_summary(hit.paper, added), match=match)
+
+
+def papers_notice(without_vector: int) -> str:
+    """A sentence about papers that have no vector of what is known about them now; "" if there are none."""
+    if not without_vector:
+        return ""
+    which = "1 paper has" if without_vector == 1 else f"{without_vector:,} papers have"
+    return f"{which} no vector of the title, abstract and headings known now. `python ingest.py` completes the ranking."
 
 
 def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperDetailsJson:

@@ -219,6 +219,18 @@ class Hit:
         return self.paper.sections.kind(self.chunk.start, self.chunk.end)
 
 
+@dataclass(frozen=True, slots=True)
+class PaperHit:
+    """A paper found by a query, and why."""
+
+    paper: Paper
+    score: float
+    lexical: float | None = None  # BM25 of its title, abstract, headings, authors and venue
+    dense: float | None = None  # their cosine to the query
+    words: tuple[str, ...] = ()  # the words of the query that these have
+    passage: Hit | None = None  # its best passage for the query
+
+
 # Called as work progresses: label, items done, items in all
 Progress = Callable[[str, int, int], None]
 Notice = Callable[[str], None]

@@ -12,7 +12,7 @@ from folio.edits import value_text
 from folio.paper_lists import By, unsure_fields
 from folio.paper_metadata import FIELDS, Field, Origin, PersonName
 from folio.shown_text import name_line, one_line, page_words, short_line
-from folio.types import Paper
+from folio.types import Paper, PaperHit
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,6 +56,25 @@ def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings:
     line = f"{count}." if len(papers) == of else f"{len(papers):,} of {count}."
     marks = f" {_UNSURE} means not sure." if any(unsure_fields(paper.metadata) for paper in papers) else ""
     console.print(f"{line}{marks}", style="dim")
+
+
+def show_found(console: Console, hits: Sequence[PaperHit]) -> None:
+    """Print papers that a query found, the best first: label, title, file, and why it was found."""
+    for rank, hit in enumerate(hits, 1):
+        paper, passage = hit.paper, hit.passage
+        cited = paper.label or paper.key
+        name = [] if cited.startswith("“") else [Text(name_line(cited), style="bold cyan")]  # a short title
+        title = [Text(name_line(paper.title), style="bold")] if paper.title else []
+        console.print(Text(f"{rank}. ").append_text(Text("  ").join([*name, *title])))
+        why = [f"its words: {name_line(', '.join(hit.words))}"] if hit.words else []
+        if passage is not None:
+            where = name_line(passage.section)
+            why.append(f"in the text: {where + ', ' if where else ''}{passage.where}")
+        elif not why:
+            why.append("a similar subject")
+        console.print(Text(f"   {name_line(paper.file)} · {hit.score:.2f} · {' · '.join(why)}", style="dim"))
+    if not hits:
+        console.print("No papers found.")
 
 
 def show_counts(console: Console, by: By, counts: Sequence[tuple[str, int]]) -> None:

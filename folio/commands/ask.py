@@ -24,8 +24,9 @@ COMBINES_WITH = {
     "feedback": (),
     "stats": ("by", "json"),
     "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
+    "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
     "verify": ("question", "style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log"),
-    "batch": ("style", "show_evidence", "show_dropped", "sources", "top_k", *FILTERS, "json", "no_log"),
+    "batch": ("style", "show_evidence", "show_dropped", "sources", "papers", "top_k", *FILTERS, "json", "no_log"),
 }
 
 
@@ -47,8 +48,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
         help="open or render the cited pages; without a question, those of the last answer",
     )
     found.add_argument("--sources", action="store_true", help="only rank passages, without a language model")
+    found.add_argument("--papers", action="store_true", help="only rank papers, without a language model")
     found.add_argument(
-        "--top-k", type=positive_int, metavar="K", help="number of passages to find and answer from (default: TOP_K)"
+        "--top-k",
+        type=positive_int,
+        metavar="K",
+        help="number of passages to find and answer from, or of papers (default: TOP_K)",
     )
     add_paper_options(found, "ask")
     found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
@@ -98,6 +103,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             return 0
         if arguments.sources:
             return _search(app, library, questions or [], arguments)
+        if arguments.papers:
+            return _rank_papers(app, library, questions or [], arguments)
         if questions is None and arguments.verify:
             from folio.cli.session import verify_logged
 
@@ -121,6 +128,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise UsageError("--by needs --stats.", "Count papers like this: python query.py --stats --by year.")
     if (arguments.json or arguments.sources) and not asks and not arguments.stats:
         raise UsageError("--json and --sources need a question.", 'Give one: python query.py --json "What is ...?"')
+    if arguments.papers and not asks:
+        raise UsageError("--papers needs words to look for.", 'Give some: python query.py --papers "dense retrieval"')
     if arguments.verify and not asks and len(given) > 1:
         option = next(_named(name) for name in given if name != "verify")
         raise UsageError(
@@ -237,6 +246,36 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
         render.show_hits(output(), found.hits)
         if not found.hits:
             output().print("No passages found.")
+    return 0
+
+
+def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Show the papers that are best for each query."""
+    from folio.cli import render, render_papers
+    from folio.cli.session import write_json
+    from folio.console import output, say
+    from folio.paper_schema import PapersFoundJson, found_paper_json, papers_notice
+
+    retriever = app.retriever(library)
+    app.models.announce()
+    chosen = retriever.select(paper_filter(arguments))
+    for query in queries:
+        spelt = retriever.respelled(query)
+        limit = arguments.top_k or app.top_k
+        hits = retriever.search_papers(spelt.question, limit, papers=chosen.papers, sections=chosen.sections)
+        notice = papers_notice(retriever.papers_without_vector())
+        if arguments.json:
+            added = library.added()
+            papers = [found_paper_json(hit, added[hit.paper.id]) for hit in hits]
+            write_json(PapersFoundJson(query=query, papers=papers, notice=notice))
+            continue
+        if len(queries) > 1:
+            render.show_question(output(), query)
+        if spelt.typed:
+            say(spelt.note)
+        if notice:
+            say(notice)
+        render_papers.show_found(output(), hits)
     return 0
 
 

@@ -17,10 +17,11 @@ from queue import SimpleQueue
 import numpy as np
 
 from folio.errors import PaperError, StoreRefused
-from folio.ingest import chunking
+from folio.ingest import chunking, paper_vectors
 from folio.protocols import Embedder
 from folio.store.digests import text_hash
 from folio.store.library import Library
+from folio.store.paper_vectors import PaperVector
 from folio.types import NewPaper, SourceFile, Vectors
 
 # Batches given to the embedder: the current one and the next. A kill loses these only; all others have been saved.
@@ -41,6 +42,7 @@ class _QueuedPaper:
     file: SourceFile
     paper: NewPaper
     hashes: list[bytes]  # of each passage's text, in order
+    as_a_whole: bytes | None  # the hash of what the paper itself is searched by; None if nothing is known of it
     vectors: dict[bytes, Vectors]
     missing: set[bytes]
 
@@ -84,9 +86,14 @@ class EmbeddingQueue:
             self._worker = _Worker(self._get_embedder().embed_passages)
         texts = [paper.text[start:end] for start, end in paper.chunk_spans]
         hashes = [text_hash(text) for text in texts]
-        vectors = self._library.recall([digest for digest in hashes if digest not in self._waiting])
-        missing = {digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in vectors}
-        queued = _QueuedPaper(file, paper, hashes, vectors, set(missing))
+        wanted = dict(zip(hashes, texts, strict=True))
+        as_a_whole = None
+        if about := paper_vectors.text_of_new(self._library, paper):
+            as_a_whole = text_hash(about)
+            wanted.setdefault(as_a_whole, about)
+        vectors = self._library.recall([digest for digest in wanted if digest not in self._waiting])
+        missing = {digest: text for digest, text in wanted.items() if digest not in vectors}
+        queued = _QueuedPaper(file, paper, hashes, as_a_whole, vectors, set(missing))
         for digest, text in missing.items():
             if digest not in self._waiting:
                 self._waiting[digest] = []
@@ -94,7 +101,7 @@ class EmbeddingQueue:
             self._waiting[digest].append(queued)
         self._paper_count += 1
         self._characters += len(paper.text)
-        self._embedded(file, len(texts) - len(missing), len(texts))
+        self._embedded(file, len(texts) - len(missing.keys() & set(hashes)), len(texts))
         if not missing:
             self._complete.append(queued)
 
@@ -151,14 +158,15 @@ class EmbeddingQueue:
         vectors = future.result()
         self._library.remember(hashes, vectors)
         self._sent.popleft()
-        counts: dict[int, tuple[_QueuedPaper, int]] = {}
+        saved: dict[int, tuple[_QueuedPaper, set[bytes]]] = {}
         for digest, vector in zip(hashes, vectors, strict=True):
             for queued in self._waiting.pop(digest):
                 queued.vectors[digest] = vector
                 queued.missing.remove(digest)
-                counts[id(queued)] = queued, counts.get(id(queued), (queued, 0))[1] + 1
-        for queued, count in counts.values():
-            self._embedded(queued.file, count, len(queued.hashes))
+                saved.setdefault(id(queued), (queued, set()))[1].add(digest)
+        for queued, digests in saved.values():
+            if passages := len(digests.intersection(queued.hashes)):
+                self._embedded(queued.file, passages, len(queued.hashes))
             if not queued.missing:
                 self._complete.append(queued)
 
@@ -170,8 +178,10 @@ class EmbeddingQueue:
             self._characters -= len(paper.text)
             ids = chunking.chunk_ids(paper)
             vectors = np.stack([queued.vectors[digest] for digest in queued.hashes])
+            whole = queued.as_a_whole
+            as_a_whole = None if whole is None else PaperVector(whole, queued.vectors[whole])
             try:
-                self._library.add(paper, file, ids, vectors)
+                self._library.add(paper, file, ids, vectors, as_a_whole)
             except StoreRefused as error:
                 yield file, PaperError(error.happened, "Save the file to a new PDF, or leave it out of the folder.")
             else:

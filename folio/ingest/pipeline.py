@@ -19,7 +19,7 @@ from typing import Any
 
 from folio import workers
 from folio.errors import PaperError, PaperLimit
-from folio.ingest import chunking, cleaning, section_tree
+from folio.ingest import chunking, cleaning, paper_vectors, section_tree
 from folio.ingest.discovery import is_gone
 from folio.ingest.embedding_queue import Added, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
@@ -86,6 +86,7 @@ def ingest(
             else:
                 status: Status = "replaced" if file.path in known else "added"
                 yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+    paper_vectors.refresh(library, make_embedder, batch)
     library.forget_pending()
     for file in plan.copies:
         if file.sha256 in failed:

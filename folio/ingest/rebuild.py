@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from folio.errors import StoreDamaged, StoreError, StoreMismatch
-from folio.ingest import pipeline
+from folio.ingest import paper_vectors, pipeline
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.protocols import Embedder
 from folio.store import salvage
@@ -59,6 +59,8 @@ def rebuild(
         _delete(unfinished)
         raise StoreError("None of the files could be read.", "See the reasons above. The index has not been changed.")
     _replace(path, unfinished, notice)
+    with closing(Library(path)) as library:  # what people said of papers has come back
+        paper_vectors.refresh(library, lambda: embedder, batch)
 
 
 def known_files(path: Path, record: Path, *, thorough: bool = False) -> dict[Path, str]:

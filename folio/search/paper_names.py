@@ -60,6 +60,12 @@ def papers_meant(question: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
     return tuple({paper.id: paper for paper in in_order}.values())
 
 
+def papers_called(name: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
+    """The papers that have this whole name, of the surest rank only; () if there is none."""
+    words = [match.group() for match in _WORD.finditer(name)]
+    return tuple(_meant(words, _by_name(papers))) if words else ()
+
+
 def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> list[Paper]:
     """The papers that someone means by a name: those that are called exactly this, if there are any.
 
@@ -74,7 +80,7 @@ def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequenc
     exact = [paper for paper in papers if wanted in map(plain_words, _exact_names(paper, files.get(paper.id, ())))]
     if not exact and _ID.fullmatch(name):
         exact = [paper for paper in papers if paper.id.startswith(name.lower())]
-    if exact or (exact := _meant(_WORD.findall(name), _by_name(papers))):
+    if exact or (exact := list(papers_called(name, papers))):
         return exact
     return [
         paper

@@ -16,14 +16,24 @@ from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_e
 from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import fuse
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
+from folio.search.paper_ranking import (
+    MOST_BY_WORDS,
+    PASSAGES,
+    PaperScores,
+    PaperWeights,
+    best_places,
+    by_passages,
+    matched_words,
+)
 from folio.search.readings import fuse_readings
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
+from folio.store.paper_index import PaperIndex
 from folio.store.rows import Stamp
 from folio.text import tokenize
-from folio.types import Candidate, Hit, Paper, Vectors
+from folio.types import Candidate, Hit, Paper, PaperHit, Vectors
 
 T = TypeVar("T")
 
@@ -67,6 +77,7 @@ class Retriever:
         self._library = library
         self._open_indexes = open_indexes
         self._indexes: Indexes | None = None
+        self._papers: PaperIndex | None = None
         self.embedder = embedder
         self._reranker = reranker
         self._fusion = fusion
@@ -130,6 +141,53 @@ class Retriever:
             clock.lap("rerank")
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
+
+    def search_papers(
+        self,
+        query: str,
+        limit: int,
+        offset: int = 0,
+        papers: Sequence[Paper] | None = None,
+        *,
+        sections: SectionFilter | None = None,
+    ) -> list[PaperHit]:
+        """Papers ranked for a query (paper_ranking.py), the best first: at most `limit` of them, from `offset` on.
+
+        papers: rank only these. sections: take passages only from these. Raises ModelError and StoreDamaged.
+        """
+        with self._library.reading():
+            index = self._paper_index()
+            hidden = self._hidden(query) if papers is None else frozenset[str]()
+            within = frozenset(index.ids) - hidden if papers is None else {paper.id for paper in papers}
+            hits = self.search(query, PASSAGES, papers, sections=sections, rerank=False).hits
+            cosines = index.cosines(self.embedder.embed_query(query) if index.has_vectors else np.zeros(1, np.float32))
+            scores = PaperScores(index.bm25(query, MOST_BY_WORDS), cosines, by_passages(index, hits))
+            fused = scores.fused(PaperWeights())
+            places = best_places(index, fused, within)[offset : offset + limit]
+            found = {paper.id: paper for paper in self._library.papers_by_id(index.ids[place] for place in places)}
+        best = {hit.paper.id: hit for hit in reversed(hits)}
+        return [
+            PaperHit(
+                paper=found[id],
+                score=float(fused[place]),
+                lexical=float(scores.words[place]) or None,
+                dense=None if np.isnan(cosines[place]) else float(cosines[place]),
+                words=matched_words(query, found[id]),
+                passage=best.get(id),
+            )
+            for place, id in ((place, index.ids[place]) for place in places)
+        ]
+
+    def papers_without_vector(self) -> int:
+        """How many papers have no vector of what is known about them now: the next ingest gives them one."""
+        with self._library.reading():
+            return self._paper_index().outdated
+
+    def _paper_index(self) -> PaperIndex:
+        """The index of papers of this state of the library. The caller holds its snapshot."""
+        if self._papers is None or self._papers.stamp != self._library.papers_stamp():
+            self._papers = PaperIndex.of(self._library)
+        return self._papers
 
     def respelled(self, question: str) -> Respelling:
         """The question with words of the index in place of misspelt ones (spelling.py). Raises StoreDamaged."""

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from folio.citation_label import CitationStyle
-from folio.errors import IndexDamaged
 from folio.paper_metadata import NO_METADATA, Metadata, Source
-from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, rows
+from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, paper_vectors, rows, vector_rows
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
-from folio.store.digests import pack_vector, text_crc, text_hash
+from folio.store.digests import text_crc, text_hash
 from folio.store.fine_passages import ONLY
 from folio.store.library_check import LibraryCheck
+from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Passage, Stamp
 from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
@@ -189,38 +186,14 @@ class Library:
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every passage's id and vector, shape (n, dimension), in batches."""
-        last = -1
-        sql = (
-            f"SELECT chunk, data FROM vectors JOIN chunks ON id = chunk WHERE chunk > :last AND {ONLY['passage']}"
-            " ORDER BY chunk LIMIT :batch"
-        )
-        while found := self._read(rows.vector, sql, last=last, batch=batch):
-            ids = [chunk for chunk, _ in found]
-            if any(first >= second for first, second in pairwise([last, *ids])):
-                raise self.database.damaged("the vectors are not in order")
-            last = ids[-1]
-            yield ids, self._matrix([numbers for _, numbers in found])
+        return vector_rows.read_passages(self.database, batch)
 
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
         """The vectors of one or more chunks, in this order: shape (len(ids), dimension).
 
         Raises IndexDamaged for an unknown id: it came from another library's index.
         """
-        sql = "SELECT chunk, data FROM vectors WHERE chunk IN (SELECT value FROM json_each(:ids))"
-        try:
-            with self.database.snapshot():
-                found = dict(self._read(rows.vector, sql, ids=json.dumps(list(ids))))
-                return self._matrix([found[chunk] for chunk in ids])
-        except KeyError as error:
-            raise IndexDamaged(f"The index names a passage that is not in the library: {error.args[0]}.") from error
-
-    def _matrix(self, numbers: Sequence[bytes]) -> Vectors:
-        """Vectors as rows. Raises StoreDamaged if their dimension is not the store's."""
-        dimension = self.fingerprint().get("dimension")
-        size = 4 * int(dimension) if dimension else len(numbers[0])
-        if any(len(own) != size for own in numbers):
-            raise self.database.damaged("a vector has another dimension than the store")
-        return np.frombuffer(b"".join(numbers), dtype="<f4").astype(np.float32, copy=False).reshape(len(numbers), -1)
+        return vector_rows.read_of(self.database, ids)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
         """The passages added after a generation, with their text; no fine ones."""
@@ -243,11 +216,18 @@ class Library:
 
     # Writing
 
-    def add(self, paper: NewPaper, file: SourceFile, chunk_ids: Sequence[int], vectors: Vectors) -> None:
+    def add(
+        self,
+        paper: NewPaper,
+        file: SourceFile,
+        chunk_ids: Sequence[int],
+        vectors: Vectors,
+        as_a_whole: PaperVector | None = None,
+    ) -> None:
         """Add a paper under this file's path, replacing what the path held before, in one transaction.
 
         `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
-        order of these spans.
+        order of these spans. as_a_whole: the vector of the paper itself.
         """
         with self._writing() as generation:
             released = self._release([file.path])
@@ -258,6 +238,9 @@ class Library:
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
             hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
             fine_passages.change_counts(self.database, paper.id, 1)
+            if as_a_whole is not None:
+                paper_vectors.write(self.database, {paper.id: as_a_whole})
+                hashes.append(as_a_whole.text_hash)
             done = [{"text_hash": digest} for digest in hashes]
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
 
@@ -312,6 +295,22 @@ class Library:
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
                 self._execute("DELETE FROM metadata WHERE paper = :paper AND source = 'pdf'", paper=paper)
 
+    # Papers as a whole
+
+    def paper_vectors(self) -> dict[str, PaperVector]:
+        """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
+        return paper_vectors.read(self.database)
+
+    def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
+        """Write the vectors of papers, in one transaction; the passages' indexes are not outdated by it."""
+        with self.database.transaction():
+            paper_vectors.write(self.database, vectors)
+
+    def papers_stamp(self) -> tuple[Stamp, int]:
+        """Another one after each change of what papers as a whole are searched by."""
+        with self.database.snapshot():
+            return self._stamp(), paper_vectors.changes(self.database)
+
     # What is known about papers
 
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
@@ -353,21 +352,12 @@ class Library:
 
     def recall(self, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
-        pending = "SELECT 0, data FROM pending WHERE text_hash = :digest"
-        finished = "SELECT c.id, v.data FROM chunks c JOIN vectors v ON v.chunk = c.id WHERE c.text_hash = :digest"
-        found: dict[bytes, Vectors] = {}
-        for digest in set(hashes):
-            for _, numbers in self._read(rows.vector, f"{pending} UNION ALL {finished} LIMIT 1", digest=digest):
-                found[digest] = self._matrix([numbers])[0]
-        return found
+        return vector_rows.recall(self.database, hashes)
 
     def remember(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
         with self.database.transaction():
-            self.database.execute_many(
-                "INSERT OR REPLACE INTO pending VALUES (:hash, :data)",
-                [{"hash": key, "data": pack_vector(vector)} for key, vector in zip(hashes, vectors, strict=True)],
-            )
+            vector_rows.keep(self.database, hashes, vectors)
 
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call it when no paper is being embedded."""
@@ -384,7 +374,7 @@ class Library:
         """
         with self.database.attached(other, "other"), self.database.transaction():
             metadata_layers.inherit_from_files(self.database, "other")
-            tables = (*_PAPER_TABLES, "paper_digests", "sections")
+            tables = (*_PAPER_TABLES, "paper_digests", "sections", "paper_vectors")
             for table in reversed(tables):
                 self._execute(f"DELETE FROM main.{table}")
             for table in tables:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from folio.errors import StoreDamaged
-from folio.store import rows
+from folio.store import paper_vectors, rows
 from folio.store.database import Database
 from folio.store.digests import text_crc, text_hash
 
@@ -74,6 +74,7 @@ class LibraryCheck:
         for paper in self._rows(rows.string, "SELECT id FROM papers NOT INDEXED"):
             self._check_text(paper)
         self._check_vectors()
+        self._check_paper_vectors()
         return list(self._found)
 
     def _check_text(self, paper: str) -> None:
@@ -100,6 +101,15 @@ class LibraryCheck:
                 self._add("The vectors are not in order.")
                 return
             last = ids[-1]
+
+    def _check_paper_vectors(self) -> None:
+        made_with = self._rows(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
+        dimension = int(made_with[0].get("dimension", "0")) if made_with else 0
+        if len(self._rows(int, "SELECT value FROM meta WHERE key = 'described'")) != 1:
+            self._add("The number of changes to what is known about papers is missing.")
+        found = self._rows(paper_vectors.row, f"SELECT {paper_vectors.COLUMNS} FROM paper_vectors")
+        if dimension and any(len(each.vector) != dimension for _, each in found):
+            self._add(f"Some vectors of papers do not have {dimension} numbers.")
 
     def _rows(self, make: Callable[..., T], sql: str, **values: object) -> list[T]:
         """make(*row) of each sound row; what is wrong with the others is noted."""

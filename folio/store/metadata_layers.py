@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from folio.paper_metadata import NO_METADATA, Metadata, Source, to_json, without_version
-from folio.store import rows
+from folio.store import paper_vectors, rows
 from folio.store.database import Database
 from folio.store.digests import row_digest
 from folio.text import tokenize
@@ -29,6 +29,7 @@ def read(database: Database, paper: str) -> dict[Source, Metadata]:
 def write(database: Database, paper: str, source: Source, metadata: Metadata) -> None:
     """Replace what a source says of a paper; delete it if that is nothing."""
     database.execute("DELETE FROM metadata WHERE paper = :paper AND source = :source", paper=paper, source=source)
+    paper_vectors.count_change(database)
     if not metadata.known():
         return
     fields = json.dumps(to_json(metadata), ensure_ascii=False)

@@ -147,6 +147,16 @@ INSERT INTO meta VALUES ('fine', '0');
 -- From 0 to 1, NULL for an answerer that gives none. The digest has it where it is not NULL.
 ALTER TABLE queries ADD COLUMN confidence REAL;
 """,
+    """
+-- The vector of a paper as a whole (paper_text.py), and the hash of the text that it was made from
+CREATE TABLE paper_vectors (
+    paper TEXT PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
+    text_hash BLOB NOT NULL, data BLOB NOT NULL, digest BLOB NOT NULL
+);
+CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
+-- Counts the changes of what is searched of papers as a whole: few of them start a generation
+INSERT INTO meta VALUES ('described', '0');
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

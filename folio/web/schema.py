@@ -15,7 +15,7 @@ from folio.errors import FolioError
 from folio.ingest.progress import Status
 from folio.paper_metadata import Field as PaperField
 from folio.paper_metadata import PersonName
-from folio.paper_schema import PaperDetailsJson, PaperJson, PersonJson, details
+from folio.paper_schema import ListedPaperJson, PaperDetailsJson, PaperJson, PersonJson, details
 from folio.schema import (
     AnswerJson,
     CitationJson,
@@ -117,6 +117,12 @@ class PaperQuery(PaperFields):
     """Whether something was odd when they were read."""
     unsure: bool | None = None
     """Whether a field of them is not sure."""
+    query: Annotated[str, Field(max_length=500)] = ""
+    """What they are about: ranks them by their title, abstract, headings and text, the best first."""
+    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """At most so many; if it is not given, all, but 20 of a query."""
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Leave out so many at the beginning."""
 
 
 class PaperEdits(Strict):
@@ -234,8 +240,10 @@ class FailureJson(Strict):
 
 
 class PaperList(Strict):
-    papers: list[PaperJson]
+    papers: list[ListedPaperJson]
     failures: list[FailureJson]
+    notice: str = ""
+    """What the ranking for a query lacked; "" if nothing."""
 
 
 class RemovedJson(Strict):

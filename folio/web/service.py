@@ -33,6 +33,7 @@ from folio.types import Paper
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
 from folio.web.paper_files import PaperFiles, Removed, unknown_paper
+from folio.web.paper_list import list_papers
 from folio.web.schema import (
     ChatReply,
     ChatRequest,
@@ -40,7 +41,6 @@ from folio.web.schema import (
     Conversation,
     ConversationList,
     ConversationSummary,
-    FailureJson,
     FilterRequest,
     Health,
     PaperDetails,
@@ -149,20 +149,11 @@ class Service:
         )
 
     def papers(self, query: PaperQuery = _ALL) -> PaperList:
-        """The papers wanted, and the files that no text could be read from; empty if there is no index yet."""
-        wanted = paper_filter(query, warnings=query.warnings, unsure=query.unsure)
-        try:
-            library = self._app.open_library()
-        except StoreMissing:
-            return PaperList(papers=[], failures=[])
-        with closing(library), library.reading():
-            added = library.added()
-            failures = library.failures()
-            papers = wanted.matching(library.papers(), library.files())
-            return PaperList(
-                papers=[paper_json(paper, added[paper.id]) for paper in papers],
-                failures=[FailureJson(file=f.file.name, error=f.happened, remedy=f.remedy) for f in failures],
-            )
+        """The papers wanted, and the files that no text could be read from; empty if there is no index yet.
+
+        With a query, they are ranked: raises StoreMismatch, ModelError.
+        """
+        return list_papers(self._app, self._retrievers, query)
 
     def paper(self, paper: str) -> PaperDetails:
         """Raises NotKnown."""

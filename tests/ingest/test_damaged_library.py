@@ -75,6 +75,11 @@ class Desk:
         with closing(self.app.open_library()) as library:
             return [(paper.title, paper.pages, paper.file, paper.chunks) for paper in library.papers()]
 
+    def found_papers(self) -> Any:
+        with closing(self.app.open_library()) as library:
+            found = [self.app.retriever(library).search_papers(question, 2) for question in QUESTIONS]
+            return [[(hit.paper.file, hit.words, round(hit.score, 6)) for hit in hits] for hits in found]
+
     def answers(self) -> Any:
         with closing(self.app.open_library()) as library:
             chat = self.app.chat(library, top_k=2)
@@ -142,7 +147,7 @@ def _reading(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def right(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     desk = Desk(sound, tmp_path_factory.mktemp("right") / "desk")
-    return {name: getattr(desk, name)() for name in ("papers", "hits", "answers", "conversations")}
+    return {name: getattr(desk, name)() for name in ("papers", "hits", "found_papers", "answers", "conversations")}
 
 
 def answer_or_sentence(ask: Callable[[], Any]) -> Any:
@@ -168,7 +173,7 @@ def test_twenty_flipped_bits(sound: Path, right: dict[str, Any], tmp_path: Path,
     service.close()
     desk.app.run(rebuild=True)
     assert desk.app.verify() == []
-    assert all(getattr(desk, name)() == right[name] for name in ("papers", "hits", "answers"))
+    assert all(getattr(desk, name)() == right[name] for name in ("papers", "hits", "found_papers", "answers"))
     for id, turns in desk.conversations().items():
         assert [turn for turn in right["conversations"][id] if turn in turns] == turns
     assert set(desk.questions()) <= ALL_QUESTIONS

@@ -15,7 +15,7 @@ import pytest
 from folio.errors import ModelError, PaperError
 from folio.ingest import embedding_queue
 from folio.ingest.embedding_queue import Added, EmbeddingQueue, PaperFile, embed_and_add
-from folio.paper_metadata import simple_metadata
+from folio.paper_metadata import NO_METADATA, simple_metadata
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
@@ -30,12 +30,12 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 def paper(name: str, *passages: str) -> PaperFile:
-    """A paper of one page with these passages."""
+    """A paper of one page with these passages. Nothing is known of it, so that it has no vector as a whole."""
     text, spans = "", []
     for passage in passages:
         spans.append((len(text), len(text) + len(passage)))
         text += passage + " "
-    new = NewPaper(name, simple_metadata(name), text, PageMap((0,), ("",)), tuple(spans))
+    new = NewPaper(name, NO_METADATA, text, PageMap((0,), ("",)), tuple(spans))
     return SourceFile(f"/{name}.pdf", f"{name}.pdf", name), new
 
 

@@ -103,7 +103,8 @@ def _state(app: HashingApp) -> State:
                 for chunk, vector in zip(chunks, vectors, strict=True)
             )
             text = library.text(paper.id, 0, paper.length)
-            about = (paper.pages, paper.sections)
+            whole = library.paper_vectors()[paper.id]
+            about = (paper.pages, paper.sections, whole.text_hash, tuple(whole.vector.tolist()))
             found[file.name] = (file, paper.title, about, paper.problems, text, paper.chunks, *spans)
     library.close()
     return found
@@ -255,6 +256,8 @@ def _assert_searchable(app: HashingApp, state: State) -> None:
             text = _unpacked(state[file])[0]
             hits = retriever.search(text[:60], 3).hits
             assert hits[0].paper.file == file
+            assert retriever.search_papers(text[:60], 1)[0].paper.file == file
+        assert retriever.papers_without_vector() == 0
     library.close()
     assert app.verify() == []
 

@@ -119,7 +119,7 @@ def test_health_of_a_store(client: TestClient) -> None:
 def test_an_empty_store_says_that_there_is_no_index(opened: Open) -> None:
     client = opened(papers=False)
     assert client.get("/health").json().items() >= {"status": "empty", "store": None}.items()
-    assert client.get("/papers").json() == {"papers": [], "failures": []}
+    assert client.get("/papers").json() == {"papers": [], "failures": [], "notice": ""}
     assert client.get("/conversations").json() == {"conversations": []}
     for path, body in (("/chat", {"message": "x"}), ("/chat/stream", {"message": "x"}), ("/search", {"query": "x"})):
         assert "There is no index" in refusal(client.post(path, json=body), 409)
@@ -444,6 +444,7 @@ def test_papers_are_listed_with_their_details(client: TestClient) -> None:
     otters = papers(client)["otters.pdf"]
     assert otters.items() >= {"title": "On Sea Otters", "authors": [], "year": None, "pages": 2, "problems": []}.items()
     details = client.get(f"/papers/{otters['id']}").json()
+    assert otters.pop("match") is None  # without a query
     assert details.items() >= otters.items()
     assert details["labels"] == ["", ""]
     assert "On Sea Otters" in details["reference"]

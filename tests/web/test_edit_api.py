@@ -220,4 +220,33 @@ def test_edits_at_once_are_all_kept(client: TestClient, app: HashingApp, otters:
     assert set(replies) == {200}
     found = client.get(f"/papers/{otters}").json()
     assert (found["title"], found["year"], found["venue"], found["doi"]) == ("Zanzibar", 2014, "A", "10.1000/a")
-    assert client.post("/search", json={"query": "Zanzibar"}).json()["hits"][0]["bm25"] is not None
+    answer = client.post("/search", json={"query": "Zanzibar"}).json()
+    assert "hits" in answer, answer
+    assert answer["hits"][0]["bm25"] is not None
+
+
+# Papers ranked for a query
+
+
+def test_papers_are_ranked_for_a_query_and_say_why(client: TestClient, otters: str) -> None:
+    best, other = listed(client, query="otters that float in kelp")
+    assert (best["file"], best["match"]["words"]) == ("otters.pdf", ["otters"])
+    assert best["match"]["score"] > other["match"]["score"]
+    assert best["match"]["pages"] in ([1, 1], [2, 2])
+    assert best["match"]["label"] == best["key"]
+    assert listed(client, query="otters", limit=1, offset=1)[0]["file"] != "otters.pdf"
+    assert listed(client, query="otters", year="1999") == []
+    assert [paper["match"] for paper in listed(client, limit=1)] == [None]
+
+
+def test_an_edit_counts_at_once_in_the_ranking(client: TestClient, otters: str) -> None:
+    assert listed(client, query="Zanzibar")[0]["match"]["words"] == []
+    edit(client, otters, abstract="Found in Zanzibar.")
+    found = client.get("/papers", params={"query": "Zanzibar"}).json()
+    assert (found["papers"][0]["file"], found["papers"][0]["match"]["words"]) == ("otters.pdf", ["Zanzibar"])
+    assert found["notice"].startswith("1 paper has no vector of the title, abstract and headings known now.")
+
+
+@pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 1001}, {"offset": -1}, {"query": "x" * 501}])
+def test_a_page_of_papers_has_bounds(client: TestClient, query: dict[str, Any]) -> None:
+    refused(client.get("/papers", params=query), 422)

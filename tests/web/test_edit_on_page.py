@@ -84,7 +84,9 @@ def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
     expect(otters(tab).get_by_role("button", name="Edit : Kelp Rafts")).to_be_focused()
     assert tab.scrolls_sideways() == []
     tab.find("#filter").fill("journal of otters")
-    expect(tab.find(".papers > li")).to_have_count(1)
+    expect(tab.find("#papers > li")).to_have_count(1)
+    expect(tab.find("#related-papers > li").first).to_contain_text("in the text: p")  # ranked, below
+    assert tab.scrolls_sideways() == []
 
     open_form(tab)
     expect(form(tab).get_by_label("Authors")).to_have_value("Otter, Ann\nSeal, Bo\n{The Otter Society}")

@@ -101,6 +101,7 @@ export const getZoteroNote = async (id, turn) =>
   (await request(`/conversations/${id}/zotero-note?turn=${turn}`)).text();
 
 export const listPapers = () => getJson("/papers");
+export const findPapers = (query, signal) => getJson(`/papers?${new URLSearchParams({ query })}`, { signal });
 export const getPaper = (id) => getJson(`/papers/${id}`);
 export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
 export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });

@@ -1,7 +1,7 @@
 // The library: lists, adds and removes papers.
 
 import * as api from "./api.js";
-import { byId, confirmAction, el, formatCount, hideVisually } from "./dom.js";
+import { byId, confirmAction, el, formatCount, formatPages, hideVisually } from "./dom.js";
 import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { editPaper, setUpEdit } from "./edit.js";
 import { getTitle, isIn, loadHealth, loadPapers, onChange, shared } from "./shared.js";
@@ -10,6 +10,10 @@ import { openPage } from "./viewer.js";
 let askOnly = () => {};
 const waiting = []; // files to add, one at a time
 let adding = false;
+let related = []; // papers found by what is typed, best first
+let finding = null; // aborts the search for them
+const TYPING_MS = 250; // a search starts when nothing was typed for so long
+const MAX_QUERY = 500; // characters, as the server has it
 
 /** Loads the papers and renders them. Never throws. */
 export async function refreshLibrary() {
@@ -59,11 +63,41 @@ function renderPapers() {
   let status = papers.length === all ? formatCount(all, "paper") : `${papers.length} of ${formatCount(all, "paper")}`;
   if (!all) status = "No papers yet. Papers that you add never leave this computer.";
   byId("library-count").textContent = status;
-  byId("papers").replaceChildren(...papers.map(renderPaper));
+  byId("papers").replaceChildren(...papers.map((paper) => renderPaper(paper)));
+  const exact = new Set(papers.map((paper) => paper.id));
+  const others = related.filter(({ id }) => shared.papers.has(id) && !exact.has(id));
+  byId("related").hidden = !others.length;
+  byId("related-papers").replaceChildren(...others.map(({ id, match }) => renderPaper(shared.papers.get(id), match)));
   byId("failures").replaceChildren(...renderFailures());
 }
 
-function renderPaper(paper) {
+/** Papers that contain what is typed are shown at once; those that are about it follow, ranked by the server. */
+async function findRelated() {
+  finding?.abort();
+  const { signal } = (finding = new AbortController());
+  related = [];
+  renderPapers();
+  const query = byId("filter").value.trim();
+  if (!query) return;
+  await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
+  if (signal.aborted) return;
+  try {
+    related = (await api.findPapers(query.slice(0, MAX_QUERY), signal)).papers;
+  } catch {
+    return; // typed on, or no model: the papers that contain the words are there
+  }
+  renderPapers();
+}
+
+/** Why a paper was found, in words. */
+function describeMatch({ words, pages, section }) {
+  const reasons = words.length ? [`its words: ${words.join(", ")}`] : [];
+  if (pages) reasons.push(`in the text: ${[section, formatPages(pages)].filter(Boolean).join(", ")}`);
+  return reasons.join(" · ") || "a similar subject";
+}
+
+/** match: why it was found; left out for a paper that contains what is typed. */
+function renderPaper(paper, match = null) {
   const { id, title, file, authors, venue, problems } = paper;
   const open = (event) => openPage({ paper: id, page: 1, title, file, quotes: [], from: event.currentTarget });
   const facts = [
@@ -93,6 +127,7 @@ function renderPaper(paper) {
         makeButton("button quiet", () => removePaper(paper), "Remove", which()),
       ),
     ),
+    match ? el("p", { class: "note" }, isolate(describeMatch(match))) : null,
     el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), isolate(text)))),
   );
 }
@@ -240,7 +275,7 @@ export function setUpLibrary({ show, ask }) {
     accept(event.dataTransfer.files);
   });
   setUpEdit((id) => (document.querySelector(`[data-edit="${id}"]`) ?? byId("filter")).focus());
-  byId("filter").addEventListener("input", renderPapers);
+  byId("filter").addEventListener("input", findRelated);
   byId("sort").addEventListener("change", renderPapers);
   for (const name of Object.keys(GROUPS)) byId(`choose-${name}`).addEventListener("change", renderPapers);
   onChange("papers", renderGroups);

@@ -1,0 +1,74 @@
+"""Ranks papers for a query by their own words, their own vectors, and the best passages in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from folio.paper_text import paper_text
+from folio.store.paper_index import PaperIndex, Scores
+from folio.text import tokenize
+from folio.types import Hit, Paper
+
+# Papers that are ranked by words, and passages that are ranked by their papers
+MOST_BY_WORDS, PASSAGES = 1000, 100
+
+
+@dataclass(frozen=True, slots=True)
+class PaperWeights:
+    """How much each ranking counts. LOG.md has the measurement.
+
+    A paper that alone has the words of a query comes before all that are only near it: words count more than a vector
+    and the vector of a passage (0.7 of its fused score) together.
+    """
+
+    words: float = 0.5
+    vector: float = 0.1
+    passages: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class PaperScores:
+    """The scores of all papers of an index, in its order; 0 where a ranking did not find one."""
+
+    words: Scores  # BM25
+    vector: Scores  # cosine; NaN for a paper that has no vector
+    passages: Scores  # fused scores (fusion.py), in [0, 1]
+
+    def fused(self, weights: PaperWeights) -> Scores:
+        """The weighted sum of the rankings; words and vectors are divided by their maximum, as in fusion.py.
+
+        Passages are not: their scores are fused already, and all are low where no passage has the query's words.
+        """
+        own: Scores = weights.words * _scaled(self.words) + weights.vector * _scaled(self.vector)
+        return own + weights.passages * self.passages
+
+
+def _scaled(scores: Scores) -> Scores:
+    positive: Scores = np.maximum(np.nan_to_num(scores), 0.0)
+    largest = float(positive.max(initial=0.0))
+    return positive / (largest or 1.0)
+
+
+def by_passages(index: PaperIndex, hits: Sequence[Hit]) -> Scores:
+    """The score of each paper's best passage; 0 for a paper that has none among the hits."""
+    best: dict[str, float] = {}
+    for hit in hits:
+        best[hit.paper.id] = max(hit.score, best.get(hit.paper.id, 0.0))
+    return np.array([best.get(id, 0.0) for id in index.ids])
+
+
+def best_places(index: PaperIndex, scores: Scores, within: Collection[str] | None) -> list[int]:
+    """The places of the papers in the index, the best first; ties in the order of their files. Papers with no score
+    are left out, and those that are not `within`."""
+    order = np.argsort(-scores, kind="stable").tolist()
+    return [place for place in order if scores[place] > 0 and (within is None or index.ids[place] in within)]
+
+
+def matched_words(query: str, paper: Paper) -> tuple[str, ...]:
+    """The words of a query, as they are typed, that the paper's title, abstract, headings, authors or venue have."""
+    known = frozenset(tokenize(paper_text(paper.metadata, paper.sections)))
+    typed = dict.fromkeys(word.strip(".,;:!?()[]\"'“”") for word in query.split())
+    return tuple(word for word in typed if not known.isdisjoint(tokenize(word)))
