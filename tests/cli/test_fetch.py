@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from folio.paper_metadata import Field, Metadata, PersonName
+from folio.sources import unpaywall
 from folio.store.indexes import LIBRARY
 from folio.store.library import Library
 from folio.types import Paper
@@ -244,3 +245,33 @@ def test_hostile_texts_control_nothing(online: CliRunner, server: SourceServer) 
     assert ran.code == 0
     assert not {"\x1b", "\x07", "\ud800"} & set(ran.out)
     assert "[Fake 2014, p. 6]" not in ran.out
+
+
+def test_ctrl_c_keeps_what_is_whole_and_the_next_run_goes_on(
+    online: CliRunner, offers: SourceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(unpaywall, "find_pdfs", interrupted)
+        offers.add("/openalex/works/doi:10.1234/second", json_answer(openalex_work(9, "Second", doi="10.1234/second")))
+        online.settings["CONTACT_EMAIL"] = "me@example.org"
+        ran = online.fetch("--yes", "2101.00001", "10.1234/second")
+    assert ran.code == 130
+    assert "Stopped. Files that are whole: 1. Run the same command again to continue." in ran.err
+    assert [path.name for path in online.papers.iterdir()] == ["2101.00001 Glaciers of the Alps.pdf"]
+    asked = len(offers.asked)
+    assert online.fetch("--yes", "2101.00001").code == 0
+    assert len(offers.asked) == asked
+    assert papers(online)["2101.00001 Glaciers of the Alps.pdf"].metadata.year == Field(2021, "arxiv", True)
+
+
+def interrupted(*_: object) -> tuple[str, ...]:
+    raise KeyboardInterrupt
+
+
+def test_a_download_that_is_cut_leaves_nothing(online: CliRunner, offers: SourceServer) -> None:
+    offers.add("/files/otters", Answer(b"%PDF-1.7 half", length=10**5))
+    ran = online.fetch("--yes", OTTER_DOI)
+    assert ran.code == 1
+    assert "127.0.0.1 could not be reached, or broke off" in ran.err
+    assert list(online.papers.iterdir()) == []
+    assert not (online.store / LIBRARY).exists()
