@@ -77,6 +77,9 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             "Say what to fetch: identifiers, --search or --metadata, one of them.",
             "For example: python fetch.py 2312.10997, or python fetch.py --help.",
         )
+    filters = (arguments.source, arguments.since, arguments.open_access, arguments.min_cited)
+    if arguments.search is None and any(filters):
+        raise UsageError("--source, --since, --open-access and --min-cited choose among works.", "Add --search WORDS.")
     if arguments.search is not None and not arguments.search.strip():
         raise UsageError("--search has no words.", 'Name some: --search "dense retrieval".')
     if arguments.metadata:

@@ -6,6 +6,7 @@ address. What comes back is bounded while it arrives.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -127,7 +128,7 @@ class HttpClient:
             raise SourceError(f"{NAMES[service]} says that nothing changed, but was not asked that.", REMEDY)
         reply = found or known
         assert reply is not None
-        return self._cache.put(reply)
+        return self._cache.put(reply) if _is_worth_keeping(service, reply) else reply
 
     def _ask(self, service: Service, address: str, asked: str, headers: Mapping[str, str]) -> Reply | None:
         """Ask a service; None if the answer that is known still stands."""
@@ -224,6 +225,19 @@ class HttpClient:
         except httpx.HTTPError as error:
             raise Passing(f"could not be reached, or broke off ({error})") from error
         raise SourceError(f"{host_of(url)} redirects without end.", REMEDY)
+
+
+def _is_worth_keeping(service: Service, reply: Reply) -> bool:
+    """Whether an answer may stand for a day: not one that is cut or that says that the question was wrong."""
+    if reply.status != 200:
+        return reply.status == 404
+    if service == "arxiv":
+        return reply.text.rstrip().endswith("</feed>")
+    try:
+        json.loads(reply.text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _joined(url: str, location: str) -> str:

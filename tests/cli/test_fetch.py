@@ -181,7 +181,15 @@ def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer)
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("2101.00001", "--metadata"), ("otters",), ("--search", " "), ("--search", "x", "2101.00001")]
+    "arguments",
+    [
+        (),
+        ("2101.00001", "--metadata"),
+        ("otters",),
+        ("--search", " "),
+        ("--since", "2020", "2101.00001"),
+        ("--search", "x", "2101.00001"),
+    ],
 )
 def test_what_cannot_be_done_is_said(online: CliRunner, server: SourceServer, arguments: tuple[str, ...]) -> None:
     ran = online.fetch(*arguments)

@@ -96,20 +96,29 @@ def test_keys_go_to_their_service_alone(server: SourceServer, client: HttpClient
 def test_an_old_answer_stands_where_the_service_is_down(
     server: SourceServer, client: HttpClient, clock: FakeClock, notices: Notices
 ) -> None:
-    server.add("/crossref/works/1", Answer(b"one"), Answer(status=503))
+    server.add("/crossref/works/1", Answer(b'"one"'), Answer(status=503))
     client.get("crossref", "/works/1", {})
     clock.time += 2 * DAY
-    assert client.get("crossref", "/works/1", {}).text == "one"
+    assert client.get("crossref", "/works/1", {}).text == '"one"'
     assert notices[-1] == "Crossref answers 503. Its answer of an earlier day is used."
 
 
+def test_an_answer_that_is_no_answer_is_not_kept(server: SourceServer, client: HttpClient, tmp_path: Path) -> None:
+    server.add("/crossref/x", Answer(b"{", 200), Answer(b"{}", 400), Answer(b"{}"))
+    server.add("/arxiv/x", Answer(b"<feed>"), Answer(b"<feed></feed>"))
+    assert [client.get("crossref", "/x", {}).status for _ in range(4)] == [200, 400, 200, 200]
+    assert [client.get("arxiv", "/x", {}).text for _ in range(3)] == ["<feed>", "<feed></feed>", "<feed></feed>"]
+    assert len(server.asked) == 5
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
 def test_a_damaged_cache_is_asked_again(server: SourceServer, client: HttpClient, tmp_path: Path) -> None:
-    server.add("/crossref/works/1", Answer(b"one"))
+    server.add("/crossref/works/1", Answer(b'"one"'))
     client.get("crossref", "/works/1", {})
     (kept,) = (tmp_path / "cache").iterdir()
     for damage in (b"", b"[]", b'{"url": 7}', b"\xff", kept.read_bytes().replace(b"works/1", b"works/2")):
         kept.write_bytes(damage)
-        assert client.get("crossref", "/works/1", {}).text == "one"
+        assert client.get("crossref", "/works/1", {}).text == '"one"'
 
 
 def test_arxiv_is_asked_once_in_three_seconds_and_a_host_of_pdfs_once_a_second(
