@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     """The index: `library.sqlite`, and the FAISS and BM25 files derived from it."""
     INGESTED_JSON: Path = DATA / "ingested.json"
     """A list of what is in the index, for people to read."""
+    CACHE_DIR: Path = DATA / "cache"
+    """Where `folio fetch` keeps the answers of the services that it asked, for a day."""
     MODELS_DIR: Path = DATA / "models"
     """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
@@ -158,6 +160,17 @@ class Settings(BaseSettings):
     FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
 
+    # Papers from the internet: for `folio fetch` alone
+    CONTACT_EMAIL: Annotated[str, Field(exclude=True, pattern=r"^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$")] = ""
+    """Your mail address, which the services are told. OpenAlex and Crossref answer sooner then; Unpaywall is only asked
+    with one. Empty: nobody is told."""
+    OPENALEX_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
+    """A key for OpenAlex, if you have one."""
+    S2_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
+    """A key for Semantic Scholar, if you have one. Without it, all who have none share its answers, and often wait."""
+    SOURCES_STAND_IN: str = ""
+    """The address of a server on this computer that stands in for all services, for tests: `http://127.0.0.1:8000`."""
+
     # Limits
     CONTEXT_TOKENS: Annotated[int, Field(ge=256)] = 6000
     """Maximum tokens of evidence in a prompt. The weakest passages are left out first."""
@@ -174,7 +187,7 @@ class Settings(BaseSettings):
     MAX_FILE_MB: Count = 500
     """A PDF larger than this many megabytes is not opened."""
 
-    @field_validator("PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR")
+    @field_validator("PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "CACHE_DIR", "MODELS_DIR")
     @classmethod
     def _at_home(cls, path: Path) -> Path:
         return path.expanduser()

@@ -20,6 +20,7 @@ from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.paper_filter import PaperFilter
 from folio.search.retriever import FusionSettings, Retriever
+from folio.sources.internet_access import InternetAccess
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
@@ -57,8 +58,7 @@ class App:
 
     def at_a_glance(self) -> App:
         """The same app with a short time limit for Ollama, to see what is ready. It gives no notices."""
-        patience = min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)
-        settings = self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": patience})
+        settings = self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)})
         return replace(self, settings=settings, notice=lambda text: None)
 
     def over(self, papers: Path, store: Path) -> App:
@@ -90,6 +90,13 @@ class App:
     def server_token(self) -> str | None:
         """The token that clients of the server must send."""
         return self.settings.FOLIO_TOKEN.get_secret_value() or None
+
+    @property
+    def internet(self) -> InternetAccess:
+        """What `folio fetch` asks services on the internet with. Nothing else asks them."""
+        mine = self.settings
+        keys = (mine.OPENALEX_API_KEY.get_secret_value(), mine.S2_API_KEY.get_secret_value())
+        return InternetAccess(mine.CONTACT_EMAIL, *keys, mine.SOURCES_STAND_IN, mine.CACHE_DIR, mine.MAX_FILE_MB)
 
     @property
     def top_k(self) -> int:
@@ -177,12 +184,7 @@ class App:
     # Ingesting
 
     def ingest(
-        self,
-        files: Sequence[SourceFile],
-        progress: IngestProgress,
-        *,
-        jobs: int | None = None,
-        retry: frozenset[str],
+        self, files: Sequence[SourceFile], progress: IngestProgress, *, jobs: int | None = None, retry: frozenset[str]
     ) -> Iterator[Outcome]:
         """Bring the store up to date with these files. The caller holds the writer lock.
 
@@ -200,15 +202,9 @@ class App:
                     f"Papers that were read before Folio knew sections: {count}."
                     " `python ingest.py --rebuild` finds their sections."
                 )
+            limits, batch = self.limits(jobs), self.embed_batch
             yield from pipeline.ingest(
-                library,
-                files,
-                lambda: self.embedder(library),
-                self.reading,
-                self.limits(jobs),
-                progress,
-                batch=self.embed_batch,
-                retry=retry,
+                library, files, lambda: self.embedder(library), self.reading, limits, progress, batch=batch, retry=retry
             )
         finally:
             library.close()

@@ -1,7 +1,7 @@
 """What is known about a paper: title, authors, year, venue, identifiers; each field with its origin. Pure.
 
-Several sources may speak of one paper: its own PDF, a bibliography, Zotero, a person. Each is kept as it is, as a
-layer; what is shown takes every field from the first source of SOURCES that has it.
+Several sources may speak of one paper: its own PDF, services on the internet, a bibliography, Zotero, a person. Each is
+kept as it is, as a layer; what is shown takes every field from the first source of SOURCES that has it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 ValueT = TypeVar("ValueT")
 
 # Who says so, the most trusted first
-Source = Literal["person", "zotero", "bibliography", "pdf"]
+Source = Literal["person", "zotero", "bibliography", "online", "pdf"]
 SOURCES: tuple[Source, ...] = get_args(Source)
 # Where a field was read. Of a PDF: on the first pages, in its metadata (Info and XMP), in an identifier (an arXiv id
-# has the year), in the dates of the cited works and of the file, in the file's name. "" is a field that was not found.
+# has the year), in the dates of the cited works and of the file, in the file's name. Online: at one of the services. ""
+# is a field that was not found.
 Origin = Literal[
     "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
-    "bibliography", "zotero", "person",
+    "arxiv", "openalex", "crossref", "semanticscholar", "bibliography", "zotero", "person",
 ]  # fmt: skip
 _ORIGINS: tuple[str, ...] = get_args(Origin)
 _VERSION = re.compile(r"v\d+$")

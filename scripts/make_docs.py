@@ -23,13 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.commands import ask, evaluate, ingest, papers, serve
+from folio.commands import ask, evaluate, fetch, ingest, papers, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "ingest": partial(ingest.parser, "ingest.py"),
     "query": partial(ask.parser, "query.py"),
+    "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
     "serve": partial(serve.parser, "serve.py"),
     "evaluate": partial(evaluate.parser, "evaluate.py"),

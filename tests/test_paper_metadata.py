@@ -34,10 +34,11 @@ def said(origin: Origin, **values: Any) -> Metadata:
 
 
 def test_each_field_comes_from_the_most_trusted_source_that_has_it() -> None:
-    assert SOURCES == ("person", "zotero", "bibliography", "pdf")
+    assert SOURCES == ("person", "zotero", "bibliography", "online", "pdf")
     layers: dict[Source, Metadata] = {
         "pdf": PDF,
         "bibliography": said("bibliography", title="From a bibliography", year=2001, venue="A Journal", doi="10.1/b"),
+        "online": said("openalex", title="From OpenAlex", year=2003, venue="Nowhere", abstract="Short."),
         "zotero": said("zotero", title="From Zotero", year=2002),
         "person": said("person", title="From a person"),
     }
@@ -48,6 +49,7 @@ def test_each_field_comes_from_the_most_trusted_source_that_has_it() -> None:
         venue=Field("A Journal", "bibliography", True),
         doi=Field("10.1/b", "bibliography", True),
         arxiv=Field("2301.01234v2", "page"),
+        abstract=Field("Short.", "openalex", True),
     )
     assert merged(layers) == expected
     assert merged(dict(reversed(layers.items()))) == expected  # whatever their order

@@ -51,10 +51,11 @@ def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
     arguments = parser(prog).parse_args(argv)
     from folio.cli.command import command
 
-    return command(lambda app: _run(app, arguments))
+    return command(lambda app: run(app, arguments))
 
 
-def _run(app: App, arguments: argparse.Namespace) -> int:
+def run(app: App, arguments: argparse.Namespace) -> int:
+    """Do what the parsed arguments say; returns the exit code."""
     from folio.errors import UsageError
     from folio.store import indexes
 

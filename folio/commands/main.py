@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from folio import __version__
-from folio.commands import ask, doctor, evaluate, ingest, papers, serve
+from folio.commands import ask, doctor, evaluate, fetch, ingest, papers, serve
 
 COMMANDS = {
     "ingest": (ingest.main, "read PDFs into the index"),
+    "fetch": (fetch.main, "bring papers in from the internet"),
     "ask": (ask.main, "ask one question, or chat"),
     "papers": (papers.main, "list papers, show and correct what is known about them"),
     "serve": (serve.main, "ask in a browser"),

@@ -5,83 +5,28 @@ A model may load for minutes before its first word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from ssl import SSLContext
 from time import monotonic
 from typing import Any
 
 import httpcore
-import httpx
 
 from folio.models.ollama import tls_context
+from folio.pooled_transport import PooledTransport
 
 POLL_S = 0.25  # between two calls of check_cancelled while nothing arrives
 
 
-class CancellableTransport(httpx.BaseTransport):
-    """Sends each request over a connection of its own, without proxies, and can be cancelled while it reads.
-
-    httpx.HTTPTransport cannot be given a network backend, so this wraps an httpcore.ConnectionPool, which can.
-    """
+class CancellableTransport(PooledTransport):
+    """Sends each request over a connection of its own, without proxies, and can be cancelled while it reads."""
 
     def __init__(self, check_cancelled: Callable[[], None]) -> None:
         """check_cancelled: called before every read, and every POLL_S seconds while nothing arrives.
 
         An exception that it raises ends the request and closes the connection.
         """
-        self._connections = httpcore.ConnectionPool(
-            ssl_context=tls_context(),
-            max_keepalive_connections=0,
-            network_backend=_Backend(check_cancelled),
-        )
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        assert isinstance(request.stream, httpx.SyncByteStream)
-        url = request.url
-        with _httpx_errors():
-            response = self._connections.handle_request(
-                httpcore.Request(
-                    request.method,
-                    httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions=request.extensions,
-                )
-            )
-        return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response), extensions=response.extensions
-        )
-
-    def close(self) -> None:
-        self._connections.close()
-
-
-class _Body(httpx.SyncByteStream):
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    def __iter__(self) -> Iterator[bytes]:
-        with _httpx_errors():
-            yield from self._response.iter_stream()
-
-    def close(self) -> None:
-        self._response.close()
-
-
-@contextmanager
-def _httpx_errors() -> Iterator[None]:
-    """Raise httpcore's errors as httpx's errors of the same names."""
-    try:
-        yield
-    except (
-        httpcore.TimeoutException,
-        httpcore.NetworkError,
-        httpcore.ProtocolError,
-        httpcore.ProxyError,
-        httpcore.UnsupportedProtocol,
-    ) as error:
-        raise getattr(httpx, type(error).__name__)(str(error)) from error
+        super().__init__(tls_context(), _Backend(check_cancelled))
 
 
 class _Backend(httpcore.SyncBackend):

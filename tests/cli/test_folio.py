@@ -42,6 +42,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert [line.split()[0] for line in shown.partition("COMMAND\n")[2].splitlines() if line.startswith("    ")] == [
         "ingest",
+        "fetch",
         "ask",
         "papers",
         "serve",

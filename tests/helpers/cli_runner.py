@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import evaluate
+import fetch
 import ingest
 import query
 import serve
@@ -70,6 +71,7 @@ class CliRunner:
             "PAPERS_DIR": str(self.papers),
             "VECTORSTORE_DIR": str(self.store),
             "INGESTED_JSON": str(self.folder / "ingested.json"),
+            "CACHE_DIR": str(self.folder / "cache"),
             "MODELS_DIR": str(models_folder()),
             "CROSS_ENCODER": "nobody/has-this",
             "NLI_MODEL": "nobody/has-that",
@@ -92,6 +94,9 @@ class CliRunner:
 
     def evaluate(self, *arguments: str) -> CliResult:
         return self._here(evaluate, arguments)
+
+    def fetch(self, *arguments: str, typed: str = "") -> CliResult:
+        return self._here(fetch, arguments, typed)
 
     def serve(self, *arguments: str) -> CliResult:
         """With arguments that it refuses: else it would serve until Ctrl-C."""

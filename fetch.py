@@ -1,0 +1,18 @@
+"""Bring papers in from arXiv, OpenAlex, Semantic Scholar and Crossref. The one command that uses the internet.
+
+python fetch.py 2312.10997 10.1145/3292500.3330701               by identifier or link
+python fetch.py --search "dense retrieval" --since 2023           by words
+python fetch.py --dry-run 2312.10997                              only show what would come
+python fetch.py --metadata                                        titles, authors and years for papers that are here
+"""
+
+from __future__ import annotations
+
+import sys
+
+from folio.commands.fetch import main
+
+__all__ = ["main"]
+
+if __name__ == "__main__":
+    sys.exit(main())

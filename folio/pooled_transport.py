@@ -1,0 +1,70 @@
+"""An httpx transport over an httpcore connection pool with a network backend of its own.
+
+httpx.HTTPTransport cannot be given a network backend, so this wraps an httpcore.ConnectionPool, which can. A backend
+sees every connection and every read: one cancels a silent request, another connects to checked addresses alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ssl import SSLContext
+
+import httpcore
+import httpx
+
+
+class PooledTransport(httpx.BaseTransport):
+    """Sends each request over a connection of its own, without proxies."""
+
+    def __init__(self, ssl_context: SSLContext, network_backend: httpcore.NetworkBackend) -> None:
+        self._connections = httpcore.ConnectionPool(
+            ssl_context=ssl_context, max_keepalive_connections=0, network_backend=network_backend
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        assert isinstance(request.stream, httpx.SyncByteStream)
+        url = request.url
+        with _httpx_errors():
+            response = self._connections.handle_request(
+                httpcore.Request(
+                    request.method,
+                    httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        return httpx.Response(
+            response.status, headers=response.headers, stream=_Body(response), extensions=response.extensions
+        )
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _httpx_errors():
+            yield from self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+@contextmanager
+def _httpx_errors() -> Iterator[None]:
+    """Raise httpcore's errors as httpx's errors of the same names."""
+    try:
+        yield
+    except (
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.ProxyError,
+        httpcore.UnsupportedProtocol,
+    ) as error:
+        raise getattr(httpx, type(error).__name__)(str(error)) from error

@@ -1,0 +1,142 @@
+"""What the services' answers are made of: texts, names, addresses and numbers, checked and bounded. Pure."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from folio.errors import SourceError
+from folio.paper_metadata import PersonName
+
+MOST = 5000  # authors or references of a work
+_LONGEST_TEXT, _LONGEST_LINE = 50_000, 2_000  # characters
+_LONGEST_ADDRESS = 2_000
+_EARLIEST, _LATEST = 1400, 2100  # years
+_TAG = re.compile(r"</?[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,500})?/?>")
+_CLOSED_BLOCK = re.compile(r"</(?:jats:)?(?:p|title|sec)>", re.I)
+_ORCID = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]")
+_PARTICLES = frozenset("van von der den de del della di da du la le ter ten dos das bin ibn al el st".split())
+
+AnswerT = TypeVar("AnswerT", bound="Part")
+
+
+class Part(BaseModel):
+    """A part of an answer. What it does not name is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def clean(text: str, longest: int = _LONGEST_LINE) -> str:
+    """A text on one line, without markup and characters that cannot be stored, cut if it is too long."""
+    bare = _TAG.sub("", html.unescape(_CLOSED_BLOCK.sub(" ", html.unescape(text[: 4 * longest]))))
+    whole = bare.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    shown = "".join(" " if unicodedata.category(char) == "Cc" else char for char in unicodedata.normalize("NFC", whole))
+    return " ".join(shown.split())[:longest].rstrip()
+
+
+def _line(value: Any) -> Any:
+    return "" if value is None else clean(value) if isinstance(value, str) else value
+
+
+def _long(value: Any) -> Any:
+    return "" if value is None else clean(value, _LONGEST_TEXT) if isinstance(value, str) else value
+
+
+def _number_as_text(value: Any) -> Any:
+    return str(value) if type(value) is int else _line(value)
+
+
+def _year(value: Any) -> Any:
+    return value if type(value) is int and _EARLIEST <= value <= _LATEST else None
+
+
+def _count(value: Any) -> Any:
+    return value if type(value) is int and 0 <= value < 10**9 else None
+
+
+def _address(value: Any) -> Any:
+    """An address as it is, if it is one of the web."""
+    if not isinstance(value, str) or len(value) > _LONGEST_ADDRESS or not re.match(r"https?://[^\s]+\Z", value):
+        return ""
+    return value
+
+
+def _bounded(value: Any) -> Any:
+    return [] if value is None else value[:MOST] if isinstance(value, list) else value
+
+
+Line = Annotated[str, BeforeValidator(_line)]
+LongText = Annotated[str, BeforeValidator(_long)]
+Number = Annotated[str, BeforeValidator(_number_as_text)]  # of a volume: "12", "12a"
+Year = Annotated[int | None, BeforeValidator(_year)]
+Count = Annotated[int | None, BeforeValidator(_count)]
+Address = Annotated[str, BeforeValidator(_address)]
+ItemT = TypeVar("ItemT")
+Bounded = Annotated[list[ItemT], BeforeValidator(_bounded), Field(default_factory=list)]
+
+
+def parse_json(text: str, name: str) -> Any:
+    """The JSON value of an answer. Raises SourceError. name: of the service."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise unreadable(name) from error
+
+
+def parse_one(model: type[AnswerT], value: Any, name: str) -> AnswerT:
+    """A part of an answer, checked. Raises SourceError."""
+    try:
+        return model.model_validate(value)
+    except (ValidationError, RecursionError) as error:
+        raise unreadable(name) from error
+
+
+def parse_all(model: type[AnswerT], values: Any, name: str, most: int) -> list[AnswerT]:
+    """The parts of a list that can be read, at most so many. Raises SourceError if it is no list, or none can be."""
+    if not isinstance(values, list):
+        raise unreadable(name)
+    found = list(islice(_readable(model, values), most))
+    if values and not found:
+        raise unreadable(name)
+    return found
+
+
+def _readable(model: type[AnswerT], values: Sequence[Any]) -> Iterator[AnswerT]:
+    for value in values:
+        try:
+            yield model.model_validate(value)
+        except (ValidationError, RecursionError):
+            continue
+
+
+def unreadable(name: str) -> SourceError:
+    return SourceError(f"{name} sent something that cannot be read.", "Try again later.")
+
+
+def person(name: str) -> PersonName:
+    """A name in two parts: "Lála, Jakub" or "Jakub Lála"; particles belong to the family name."""
+    family, comma, given = name.partition(",")
+    if comma:
+        return PersonName(family.strip(), given.strip())
+    words = name.split()
+    start = len(words) - 1
+    while start > 1 and words[start - 1].casefold() in _PARTICLES:
+        start -= 1
+    return PersonName(" ".join(words[max(start, 0) :]), " ".join(words[: max(start, 0)]))
+
+
+def orcid(text: str) -> str:
+    """The ORCID in an address; "" if there is none."""
+    found = _ORCID.search(text)
+    return found.group() if found else ""
+
+
+def page_range(first: str, last: str) -> str:
+    return f"{first}–{last}" if first and last and first != last else first or last

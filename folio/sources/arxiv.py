@@ -1,0 +1,122 @@
+"""arXiv's API: works by identifier and by words, from its Atom feeds. https://info.arxiv.org/help/api/user-manual.html"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from folio.errors import SourceError, UsageError
+from folio.sources.answers import MOST, clean, person, unreadable
+from folio.sources.entries import find_doi, find_year
+from folio.sources.http_client import HttpClient
+from folio.sources.identifiers import Identifier, bare_arxiv, parse_identifier
+from folio.sources.search_query import SearchQuery
+from folio.sources.work import Work, WorkAuthor
+
+NAME = "arXiv"
+_PAGE = 100  # works in one answer
+_ATOM = {"a": "http://www.w3.org/2005/Atom", "x": "http://arxiv.org/schemas/atom",
+         "o": "http://a9.com/-/spec/opensearch/1.1/"}  # fmt: skip
+_LONGEST_TEXT = 50_000  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    works: tuple[Work, ...]
+    total: int  # works that there are, on this page and others
+
+
+def by_ids(client: HttpClient, identifiers: Sequence[str]) -> list[Work]:
+    """The works of these arXiv ids that exist; those with a version in that version. Raises SourceError."""
+    found: list[Work] = []
+    for start in range(0, len(identifiers), _PAGE):
+        page = identifiers[start : start + _PAGE]
+        parameters = {"id_list": ",".join(page), "start": "0", "max_results": str(_PAGE)}
+        found += read_feed(client.get("arxiv", "/query", parameters).text, client).works
+    asked = {bare_arxiv(identifier) for identifier in identifiers}
+    return [work for work in found if bare_arxiv(work.arxiv) in asked]
+
+
+def search(client: HttpClient, query: SearchQuery) -> list[Work]:
+    """Works that match, the best or the newest first. Raises SourceError."""
+    words = re.findall(r"[\w.-]+", query.words)
+    asked = " AND ".join(f"all:{word}" for word in words)
+    if query.since:
+        asked += f" AND submittedDate:[{query.since}01010000 TO 210012312359]"
+    found: dict[str, Work] = {}
+    start = 0
+    while len(found) < query.most:
+        parameters = {
+            "search_query": asked,
+            "sortBy": "submittedDate" if query.sort == "date" else "relevance",
+            "sortOrder": "descending",
+            "start": str(start),
+            "max_results": str(min(_PAGE, query.most)),
+        }
+        feed = read_feed(client.get("arxiv", "/query", parameters).text, client)
+        found |= {bare_arxiv(work.arxiv): work for work in feed.works if bare_arxiv(work.arxiv) not in found}
+        start += int(parameters["max_results"])
+        if not feed.works or start >= feed.total:
+            break
+    return list(found.values())[: query.most]
+
+
+def read_feed(text: str, client: HttpClient | None = None) -> Feed:
+    """The works of a feed. Raises SourceError for one that says an error or cannot be read.
+
+    client: says where PDFs are; None for arXiv itself.
+    """
+    try:
+        feed = fromstring(text.encode("utf-8", "replace"), forbid_dtd=True)
+    except (ParseError, DefusedXmlException, ValueError) as error:
+        raise unreadable(NAME) from error
+    entries = feed.findall("a:entry", _ATOM)[:1000]
+    for entry in entries:
+        if "/api/errors" in _text(entry, "a:id"):
+            raise SourceError(f"{NAME} says: {_text(entry, 'a:summary')[:300]}.", "Check the identifier or the words.")
+    works = [work for entry in entries if (work := _work(entry, client))]
+    if entries and not works:
+        raise unreadable(NAME)
+    total = _text(feed, "o:totalResults")
+    return Feed(tuple(works), int(total) if total.isdecimal() and len(total) < 10 else 0)
+
+
+def _text(element: Element, path: str) -> str:
+    return clean(element.findtext(path, "", _ATOM), _LONGEST_TEXT)
+
+
+def _work(entry: Element, client: HttpClient | None) -> Work | None:
+    """The work of an entry; None if it has no identifier or no title."""
+    identifier = _identifier(_text(entry, "a:id"))
+    title = _text(entry, "a:title")[:2000]
+    if identifier is None or not title:
+        return None
+    names = [_text(author, "a:name")[:500] for author in entry.findall("a:author", _ATOM)[:MOST]]
+    terms = [category.get("term", "")[:100] for category in entry.findall("a:category", _ATOM)[:50]]
+    pdf = client.addresses.arxiv_pdf(identifier) if client else f"https://arxiv.org/pdf/{identifier}"
+    return Work(
+        "arxiv",
+        title=title,
+        authors=tuple(WorkAuthor(person(name)) for name in names if name),
+        year=find_year(_text(entry, "a:published")),
+        abstract=_text(entry, "a:summary"),
+        doi=find_doi(_text(entry, "x:doi")).casefold(),
+        arxiv=identifier,
+        categories=tuple(dict.fromkeys(clean(term) for term in terms if term)),
+        licence=_text(entry, "a:rights")[:200],
+        is_open=True,
+        pdfs=(pdf,),
+    )
+
+
+def _identifier(link: str) -> str | None:
+    try:
+        found: Identifier = parse_identifier(link)
+    except UsageError:
+        return None
+    return found.value if found.kind == "arxiv" else None

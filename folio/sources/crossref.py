@@ -1,0 +1,172 @@
+"""Crossref: works by DOI and by title, as their publishers registered them. https://api.crossref.org/swagger-ui"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import Field
+
+from folio.paper_metadata import PersonName
+from folio.sources.answers import (
+    Address,
+    Bounded,
+    Count,
+    Line,
+    LongText,
+    Number,
+    Part,
+    orcid,
+    parse_all,
+    parse_json,
+    parse_one,
+    unreadable,
+)
+from folio.sources.entries import find_arxiv
+from folio.sources.http_client import HttpClient
+from folio.sources.identifiers import parse_doi
+from folio.sources.work import Work, WorkAuthor
+
+NAME = "Crossref"
+_KINDS = {
+    "journal-article": "article-journal", "proceedings-article": "paper-conference", "book": "book",
+    "monograph": "book", "edited-book": "book", "reference-book": "book", "book-chapter": "chapter",
+    "dissertation": "thesis", "posted-content": "article", "report": "report", "dataset": "dataset",
+    "standard": "standard",
+}  # fmt: skip
+_OPEN_LICENCE = "creativecommons.org/"
+
+
+class _Author(Part):
+    family: Line = ""
+    given: Line = ""
+    name: Line = ""  # of an organisation
+    ORCID: Line = ""
+
+
+class _Date(Part):
+    parts: Bounded[list[int | None]] = Field(alias="date-parts", default_factory=list)
+
+
+class _Link(Part):
+    address: Address = Field(alias="URL", default="")
+    content_type: Line = Field(alias="content-type", default="")
+
+
+class _Licence(Part):
+    address: Address = Field(alias="URL", default="")
+
+
+class _Reference(Part):
+    doi: Line = Field(alias="DOI", default="")
+
+
+class _Update(Part):
+    type: Line = ""
+
+
+class CrossrefWork(Part):
+    """A work as Crossref sends it."""
+
+    doi: Line = Field(alias="DOI")
+    title: Bounded[Line]
+    subtitle: Bounded[Line]
+    author: Bounded[_Author]
+    issued: _Date | None = None
+    published: _Date | None = None
+    container_title: Bounded[Line] = Field(alias="container-title", default_factory=list)
+    abstract: LongText = ""
+    type: Line = ""
+    volume: Number = ""
+    issue: Number = ""
+    page: Line = ""
+    publisher: Line = ""
+    link: Bounded[_Link]
+    license: Bounded[_Licence]
+    subject: Bounded[Line]
+    reference: Bounded[_Reference]
+    reference_count: Count = Field(alias="references-count", default=None)
+    cited: Count = Field(alias="is-referenced-by-count", default=None)
+    updated_by: Bounded[_Update] = Field(alias="updated-by", default_factory=list)
+
+    def to_work(self) -> Work:
+        known = parse_doi(self.doi)
+        links = [link.address for link in self.link if link.content_type == "application/pdf"]
+        is_open = any(_OPEN_LICENCE in licence.address for licence in self.license)
+        references = [parse_doi(each.doi) for each in self.reference if each.doi]
+        licences = sorted((each.address for each in self.license), key=lambda one: _OPEN_LICENCE not in one)
+        return Work(
+            "crossref",
+            title=_full_title(self.title, self.subtitle),
+            authors=tuple(filter(None, map(_author, self.author))),
+            year=_year(self.issued) or _year(self.published),
+            venue=self.container_title[0] if self.container_title else "",
+            abstract=self.abstract.removeprefix("Abstract").strip(),
+            kind=_KINDS.get(self.type, ""),
+            volume=self.volume,
+            issue=self.issue,
+            pages=self.page.replace("-", "–") if self.page.count("-") == 1 else self.page,
+            publisher=self.publisher,
+            doi=known.value if known and known.kind == "doi" else "",
+            arxiv=find_arxiv(self.doi, ""),
+            categories=tuple(filter(None, self.subject[:20])),
+            licence=licences[0] if licences else "",
+            is_open=True if is_open else None,
+            pdfs=tuple(dict.fromkeys(filter(None, links))) if is_open else (),
+            cited=self.cited,
+            reference_count=self.reference_count,
+            references=tuple(dict.fromkeys(each.value for each in references if each)),
+            is_retracted=any(update.type in ("retraction", "removal", "withdrawal") for update in self.updated_by),
+        )
+
+
+def by_doi(client: HttpClient, doi: str) -> Work | None:
+    """The work of a DOI; None if Crossref does not have it: arXiv's are not there. Raises SourceError."""
+    reply = client.get("crossref", f"/works/{quote(doi, safe='')}", {})
+    return read_work(reply.status, reply.text)
+
+
+def by_title(client: HttpClient, title: str, first_author: str) -> list[Work]:
+    """Works whose title has these words, the best first. Raises SourceError."""
+    parameters = {"query.title": title, "rows": "5"} | ({"query.author": first_author} if first_author else {})
+    return read_works(client.get("crossref", "/works", parameters).text)
+
+
+def read_work(status: int, text: str) -> Work | None:
+    """The work of an answer; None for 404. Raises SourceError."""
+    if status == 404:
+        return None
+    if status != 200:
+        raise unreadable(NAME)
+    return parse_one(CrossrefWork, _message(text), NAME).to_work()
+
+
+def read_works(text: str) -> list[Work]:
+    """The works of a list. Raises SourceError."""
+    message = _message(text)
+    if not isinstance(message, dict):
+        raise unreadable(NAME)
+    return [each.to_work() for each in parse_all(CrossrefWork, message.get("items"), NAME, 200)]
+
+
+def _message(text: str) -> Any:
+    value = parse_json(text, NAME)
+    if not isinstance(value, dict) or value.get("status") != "ok":
+        raise unreadable(NAME)
+    return value.get("message")
+
+
+def _full_title(titles: list[str], subtitles: list[str]) -> str:
+    title = titles[0] if titles else ""
+    subtitle = subtitles[0] if subtitles else ""
+    return f"{title}: {subtitle}" if title and subtitle and subtitle.casefold() not in title.casefold() else title
+
+
+def _author(author: _Author) -> WorkAuthor | None:
+    family = author.family or author.name
+    return WorkAuthor(PersonName(family, author.given), orcid(author.ORCID)) if family else None
+
+
+def _year(date: _Date | None) -> int | None:
+    first = date.parts[0] if date and date.parts else []
+    return first[0] if first and first[0] and 1400 <= first[0] <= 2100 else None

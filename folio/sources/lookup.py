@@ -1,0 +1,104 @@
+"""Finds works at the services: by identifier, by words, by title; where one fails, the next is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Literal, TypeVar
+
+from folio.errors import SourceError, UsageError
+from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
+from folio.sources.http_client import HttpClient
+from folio.sources.identifiers import Identifier, bare_arxiv
+from folio.sources.search_query import SearchQuery
+from folio.sources.service_addresses import NAMES
+from folio.sources.work import SourceName, Work, grouped
+
+ItemT = TypeVar("ItemT")
+SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
+_Ask = Callable[[HttpClient, Identifier], Work | None]
+_BY_IDENTIFIER: dict[SourceName, _Ask] = {
+    "openalex": openalex.by_identifier,
+    "semanticscholar": semantic_scholar.by_identifier,
+    "crossref": lambda client, found: crossref.by_doi(client, found.value) if found.kind == "doi" else None,
+    "arxiv": lambda client, found: (
+        next(iter(arxiv.by_ids(client, [found.value])), None) if found.kind == "arxiv" else None
+    ),
+}
+# To get a paper: the service that knows of open copies first. To describe it: whoever registered it.
+TO_GET: tuple[SourceName, ...] = ("openalex", "semanticscholar", "crossref")
+TO_DESCRIBE: tuple[SourceName, ...] = ("arxiv", "crossref", "openalex", "semanticscholar")
+
+
+class Lookup:
+    """Asks the services in turn; what fails is told and left out."""
+
+    def __init__(self, client: HttpClient, on_failure: Callable[[str], None]) -> None:
+        """on_failure: told one sentence about each failure."""
+        self.client = client
+        self._on_failure = on_failure
+        self._told: set[str] = set()
+
+    def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
+        """The work of each identifier; None where no service has it. arXiv is asked for all of its own at once."""
+        numbers = list(dict.fromkeys(each.value for each in identifiers if each.kind == "arxiv"))
+        found = self._try(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
+        known = {work.arxiv.casefold(): work for work in found}
+        known |= {bare_arxiv(work.arxiv): work for work in found}
+        of_arxiv = [known.get(each.value.casefold()) if each.kind == "arxiv" else None for each in identifiers]
+        return [work or self.by_identifier(each, TO_GET) for each, work in zip(identifiers, of_arxiv, strict=True)]
+
+    def by_identifier(self, identifier: Identifier, order: Iterable[SourceName]) -> Work | None:
+        """The work of an identifier, from the first service that has it."""
+        for source in order:
+            found = self._try(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
+            if found and found[0].title:
+                return found[0]
+        return None
+
+    def by_title(self, title: str, first_author: str) -> Iterable[list[Work]]:
+        """What each service knows under a title, one after the other."""
+        yield self._try(partial(crossref.by_title, self.client, title, first_author))
+        yield self._try(partial(openalex.by_title, self.client, title))
+        yield self._try(partial(semantic_scholar.by_title, self.client, title))
+
+    def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
+        """The works that match, each once, as everything that was said of it. source: None for the first that answers.
+
+        Raises SourceError if none answers; UsageError for what a source cannot do.
+        """
+        if source == "arxiv" and (query.sort == "citations" or query.min_cited):
+            remedy = "Use --source openalex, or leave out --min-cited and --sort citations."
+            raise UsageError("arXiv does not count citations.", remedy)
+        ask = {"openalex": openalex.search, "semanticscholar": semantic_scholar.search, "arxiv": arxiv.search}
+        chosen: Sequence[SearchSource] = (source,) if source else ("openalex", "semanticscholar")
+        for name in chosen[:-1]:
+            try:
+                return grouped(ask[name](self.client, query))
+            except SourceError as error:
+                self._on_failure(f"{error.happened} {NAMES[chosen[-1]]} is asked instead.")
+        return grouped(ask[chosen[-1]](self.client, query))
+
+    def pdf_links(self, work: Work) -> list[str]:
+        """Where the PDF of a work may be: the open copies, arXiv, and what Unpaywall knows if that is nothing."""
+        links = list(work.pdfs)
+        if work.arxiv:
+            links.append(self.client.addresses.arxiv_pdf(work.arxiv))
+        if not links and work.doi and self.client.identity.contact_email:
+            links += self._try(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
+        return list(dict.fromkeys(links))
+
+    def _try(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
+        """What a service says; nothing, and a line about it, if it fails. A reason is told once."""
+        try:
+            return ask()
+        except SourceError as error:
+            if error.happened not in self._told:
+                self._told.add(error.happened)
+                self._on_failure(error.happened)
+            return []
+
+
+def _ask_one(ask: _Ask, client: HttpClient, identifier: Identifier) -> list[Work]:
+    found = ask(client, identifier)
+    return [found] if found else []

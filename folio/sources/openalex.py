@@ -1,0 +1,246 @@
+"""OpenAlex: works by identifier, title and words, what cites them and what they cite. https://docs.openalex.org"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import Field
+
+from folio.sources.answers import (
+    Address,
+    Bounded,
+    Count,
+    Line,
+    Number,
+    Part,
+    Year,
+    clean,
+    orcid,
+    page_range,
+    parse_all,
+    parse_json,
+    parse_one,
+    person,
+    unreadable,
+)
+from folio.sources.entries import find_arxiv, find_doi
+from folio.sources.http_client import HttpClient
+from folio.sources.identifiers import Identifier, bare_arxiv, parse_doi
+from folio.sources.search_query import SearchQuery
+from folio.sources.work import Work, WorkAuthor
+
+NAME = "OpenAlex"
+_PAGE = 100  # works in one answer
+_LONGEST_ABSTRACT = 20_000  # words
+# OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
+_KINDS = {
+    "journal-article": "article-journal", "proceedings-article": "paper-conference", "book": "book",
+    "book-chapter": "chapter", "dissertation": "thesis", "posted-content": "article", "preprint": "article",
+    "report": "report", "dataset": "dataset", "monograph": "book", "standard": "standard",
+}  # fmt: skip
+_SORTS = {"relevance": "relevance_score:desc", "date": "publication_date:desc", "citations": "cited_by_count:desc"}
+
+
+class _Author(Part):
+    display_name: Line = ""
+    orcid: Line = ""
+
+
+class _Authorship(Part):
+    author: _Author = _Author()
+    raw_author_name: Line = ""
+
+
+class _Source(Part):
+    display_name: Line = ""
+    host_organization_name: Line = ""
+    type: Line = ""
+
+
+class _Location(Part):
+    pdf_url: Address = ""
+    landing_page_url: Address = ""
+    license: Line = ""
+    is_oa: bool | None = None
+    source: _Source | None = None
+
+
+class _OpenAccess(Part):
+    is_oa: bool | None = None
+    oa_url: Address = ""
+
+
+class _Biblio(Part):
+    volume: Number = ""
+    issue: Number = ""
+    first_page: Number = ""
+    last_page: Number = ""
+
+
+class _Named(Part):
+    display_name: Line = ""
+
+
+class OpenAlexWork(Part):
+    """A work as OpenAlex sends it; with `select`, only some of it."""
+
+    id: Line = ""
+    doi: Line = ""
+    title: Line = ""
+    publication_year: Year = None
+    ids: dict[str, Any] | None = None
+    type: Line = ""
+    type_crossref: Line = ""
+    primary_location: _Location | None = None
+    best_oa_location: _Location | None = None
+    locations: Bounded[_Location]
+    open_access: _OpenAccess | None = None
+    authorships: Bounded[_Authorship]
+    biblio: _Biblio | None = None
+    cited_by_count: Count = None
+    referenced_works_count: Count = None
+    referenced_works: Bounded[Line]
+    topics: Bounded[_Named]
+    is_retracted: bool | None = None
+    abstract_inverted_index: dict[str, list[int]] | None = Field(default=None)
+
+    def to_work(self) -> Work:
+        doi, arxiv = self._identifiers()
+        source = (self.primary_location and self.primary_location.source) or _Source()
+        is_repository = source.type == "repository"
+        biblio = self.biblio or _Biblio()
+        access = self.open_access or _OpenAccess()
+        best = self.best_oa_location or self.primary_location or _Location()
+        kind = _KINDS.get(self.type_crossref) or _KINDS.get(self.type, "")
+        return Work(
+            "openalex",
+            title=self.title,
+            authors=tuple(_author(each) for each in self.authorships if each.author.display_name),
+            year=self.publication_year,
+            venue="" if is_repository else source.display_name,
+            abstract=_abstract(self.abstract_inverted_index or {}),
+            kind=kind,
+            volume=biblio.volume,
+            issue=biblio.issue,
+            pages=page_range(biblio.first_page, biblio.last_page),
+            publisher="" if is_repository else source.host_organization_name,
+            doi=doi,
+            arxiv=arxiv,
+            openalex=self.id.rpartition("/")[2],
+            categories=tuple(topic.display_name for topic in self.topics[:20] if topic.display_name),
+            licence=best.license,
+            is_open=access.is_oa,
+            pdfs=self._pdfs(access),
+            cited=self.cited_by_count,
+            reference_count=self.referenced_works_count,
+            references=tuple(each.rpartition("/")[2] for each in self.referenced_works),
+            is_retracted=bool(self.is_retracted),
+        )
+
+    def _identifiers(self) -> tuple[str, str]:
+        """DOI and arXiv id: arXiv's own DOI is only the latter, and a copy at arXiv has one too."""
+        known = parse_doi(find_doi(self.doi))
+        arxiv = known.value if known and known.kind == "arxiv" else ""
+        pages = [location.landing_page_url for location in self.locations]
+        return known.value if known and known.kind == "doi" else "", arxiv or find_arxiv("", "", *pages)
+
+    def _pdfs(self, access: _OpenAccess) -> tuple[str, ...]:
+        locations = [self.best_oa_location, self.primary_location, *self.locations]
+        links = [each.pdf_url for each in locations if each and each.is_oa is not False]
+        if access.oa_url.casefold().endswith(".pdf"):
+            links.append(access.oa_url)
+        return tuple(dict.fromkeys(filter(None, links)))
+
+
+def by_identifier(client: HttpClient, identifier: Identifier) -> Work | None:
+    """The work of an OpenAlex id, a DOI or an arXiv id; None if OpenAlex does not have it. Raises SourceError."""
+    named = {
+        "openalex": identifier.value,
+        "doi": f"doi:{quote(identifier.value, safe='/')}",
+        "arxiv": f"doi:10.48550/arxiv.{bare_arxiv(identifier.value)}",
+    }.get(identifier.kind)
+    if named is None:
+        return None
+    reply = client.get("openalex", f"/works/{named}", {})
+    return read_work(reply.status, reply.text)
+
+
+def by_title(client: HttpClient, title: str) -> list[Work]:
+    """Works whose title has these words, the best first. Raises SourceError."""
+    reply = client.get("openalex", "/works", {"filter": f"title.search:{_filter_words(title)}", "per-page": "5"})
+    return read_works(reply.text)
+
+
+def search(client: HttpClient, query: SearchQuery) -> list[Work]:
+    """Works that match. Raises SourceError."""
+    return _listed(client, query, [])
+
+
+def citing(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
+    """Works that cite one. openalex: its id."""
+    return _listed(client, query, [f"cites:{openalex}"])
+
+
+def cited_by(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
+    """Works that one cites."""
+    return _listed(client, query, [f"cited_by:{openalex}"])
+
+
+def _listed(client: HttpClient, query: SearchQuery, filters: list[str]) -> list[Work]:
+    if query.since:
+        filters.append(f"from_publication_date:{query.since}-01-01")
+    if query.is_open:
+        filters.append("is_oa:true")
+    if query.min_cited:
+        filters.append(f"cited_by_count:>{query.min_cited - 1}")
+    # Without words there is no relevance.
+    sort = "date" if query.sort == "relevance" and not query.words else query.sort
+    parameters = {"per-page": str(min(_PAGE, query.most)), "sort": _SORTS[sort], "cursor": "*"}
+    if query.words:
+        parameters["search"] = query.words
+    if filters:
+        parameters["filter"] = ",".join(filters)
+    found: list[Work] = []
+    while len(found) < query.most:
+        reply = client.get("openalex", "/works", parameters)
+        page = read_works(reply.text)
+        found += page
+        cursor = parse_json(reply.text, NAME).get("meta", {})
+        cursor = cursor.get("next_cursor") if isinstance(cursor, dict) else None
+        if not page or not isinstance(cursor, str) or cursor == parameters["cursor"]:
+            break
+        parameters["cursor"] = cursor[:1000]
+    return found[: query.most]
+
+
+def read_work(status: int, text: str) -> Work | None:
+    """The work of an answer; None for 404. Raises SourceError."""
+    if status == 404:
+        return None
+    if status != 200:
+        raise unreadable(NAME)
+    return parse_one(OpenAlexWork, parse_json(text, NAME), NAME).to_work()
+
+
+def read_works(text: str) -> list[Work]:
+    """The works of a list. Raises SourceError."""
+    value = parse_json(text, NAME)
+    if not isinstance(value, dict):
+        raise unreadable(NAME)
+    return [each.to_work() for each in parse_all(OpenAlexWork, value.get("results"), NAME, 200)]
+
+
+def _filter_words(title: str) -> str:
+    """A title as the value of a filter, where commas, bars and exclamation marks have a meaning."""
+    return " ".join("".join(char if char.isalnum() or char in "-'" else " " for char in title).split())
+
+
+def _author(authorship: _Authorship) -> WorkAuthor:
+    return WorkAuthor(person(authorship.author.display_name), orcid(authorship.author.orcid))
+
+
+def _abstract(places: dict[str, list[int]]) -> str:
+    """The text of an inverted index: word -> where it stands."""
+    words = [(place, word) for word, found in places.items() for place in found if 0 <= place < _LONGEST_ABSTRACT]
+    return clean(" ".join(word for _, word in sorted(words)[:_LONGEST_ABSTRACT]), 50_000)

@@ -1,0 +1,85 @@
+"""Made answers in the forms of the services, as small as they can be."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import escape
+
+
+def openalex_work(
+    number: int, title: str, *authors: str, year: int = 2021, doi: str = "", **more: Any
+) -> dict[str, Any]:
+    """A work of OpenAlex. authors: "Ada Byte"."""
+    return {
+        "id": f"https://openalex.org/W{number}",
+        "doi": f"https://doi.org/{doi}" if doi else None,
+        "title": title,
+        "publication_year": 2021,
+        "authorships": [{"author": {"display_name": author, "orcid": None}} for author in authors],
+        "open_access": {"is_oa": True, "oa_url": None},
+        "cited_by_count": 12,
+        "is_retracted": False,
+        "abstract_inverted_index": {"Otters": [0, 2], "eat": [1]},
+        **more,
+    }
+
+
+def openalex_list(*works: dict[str, Any], cursor: str | None = None) -> dict[str, Any]:
+    return {"meta": {"count": len(works), "next_cursor": cursor}, "results": list(works)}
+
+
+def crossref_work(doi: str, title: str, *authors: tuple[str, str], year: int = 2021, **more: Any) -> dict[str, Any]:
+    """A work of Crossref. authors: ("Ada", "Byte")."""
+    return {
+        "DOI": doi,
+        "title": [title],
+        "author": [{"given": given, "family": family} for given, family in authors],
+        "issued": {"date-parts": [[year, 3]]},
+        "container-title": ["Journal of Otters"],
+        "type": "journal-article",
+        "is-referenced-by-count": 7,
+        **more,
+    }
+
+
+def crossref(message: Any) -> dict[str, Any]:
+    return {"status": "ok", "message-type": "work", "message": message}
+
+
+def crossref_list(*works: dict[str, Any]) -> dict[str, Any]:
+    return crossref({"items": list(works), "total-results": len(works)})
+
+
+def s2_work(number: int, title: str, *authors: str, year: int = 2021, **ids: str) -> dict[str, Any]:
+    """A work of Semantic Scholar. ids: its DOI, ArXiv."""
+    return {
+        "paperId": f"{number:040x}",
+        "externalIds": {"CorpusId": number, **ids},
+        "title": title,
+        "authors": [{"authorId": "1", "name": author} for author in authors],
+        "year": year,
+        "venue": "Otter Conference",
+        "publicationTypes": ["Conference"],
+        "citationCount": 3,
+        "openAccessPdf": {"url": "", "status": None},
+    }
+
+
+def arxiv_entry(number: str, title: str, *authors: str, year: int = 2021, doi: str = "") -> str:
+    """An entry of arXiv's feed. number: with its version."""
+    people = "".join(f"<author><name>{escape(author)}</name></author>" for author in authors)
+    link = f"<arxiv:doi>{escape(doi)}</arxiv:doi>" if doi else ""
+    return (
+        f"<entry><id>http://arxiv.org/abs/{number}</id><title>{escape(title)}</title>"
+        f"<summary>  On {escape(title)}.</summary><published>{year}-05-26T17:59:46Z</published>{people}{link}"
+        '<category term="cs.IR" scheme="http://arxiv.org/schemas/atom"/></entry>'
+    )
+
+
+def arxiv_feed(*entries: str, total: int | None = None) -> bytes:
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><feed xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"'
+        ' xmlns:arxiv="http://arxiv.org/schemas/atom" xmlns="http://www.w3.org/2005/Atom">'
+        f"<opensearch:totalResults>{len(entries) if total is None else total}</opensearch:totalResults>"
+        f"{''.join(entries)}</feed>"
+    ).encode()

@@ -1,0 +1,46 @@
+"""Nothing but `folio fetch` opens the network, also where everything for it is set."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from folio.commands.main import COMMANDS
+from tests.helpers import offline_guard
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import small_papers
+from tests.helpers.paths import ROOT
+
+NETWORK = {"folio.sources.http_client", "folio.sources.public_network", "folio.sources.lookup"}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_no_command_loads_what_opens_the_network(name: str) -> None:
+    code = f"import sys; import folio.app, folio.commands.main, folio.commands.{name}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not NETWORK & set(ran.stdout.split())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not offline_guard.can_close(), reason="the kernel's filter needs Linux")
+def test_no_other_command_opens_a_socket(desk: CliRunner) -> None:
+    small_papers(desk.papers)
+    guard = desk.folder / "guard"
+    guard.mkdir()
+    (guard / "sitecustomize.py").write_bytes((ROOT / "tests" / "helpers" / "offline_guard.py").read_bytes())
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PYTHONPATH": str(guard), "OFFLINE_GUARD": "none"}
+    desk.settings |= {"CONTACT_EMAIL": "me@example.org", "OPENALEX_API_KEY": "secret", "S2_API_KEY": "secret"}
+    for command in (
+        ("ingest.py",),
+        ("query.py", "--json", "How long is the Aletsch glacier?"),
+        ("evaluate.py", "--help"),
+    ):
+        ran = desk.spawn(*command)
+        assert (ran.code, "BROKE OUT" in ran.err) == (0, False)
+    environment = {**desk.environment(), "PYTHONPATH": f"{guard}:{ROOT}"}
+    listed = subprocess.run([sys.executable, "-m", "folio", "papers", "list"], env=environment, check=False)
+    assert listed.returncode == 0
+    assert not (desk.folder / "cache").exists()
+    assert desk.spawn("fetch.py", "--dry-run", "10.1234/x").code != 0  # the filter ends it, or no name is known

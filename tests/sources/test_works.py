@@ -1,0 +1,288 @@
+"""What services say becomes works; works that are one are found to be; a paper is matched with its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folio.errors import SourceError
+from folio.paper_metadata import Field, Metadata, PersonName
+from folio.sources import arxiv, openalex, semantic_scholar, unpaywall
+from folio.sources import crossref as crossref_client
+from folio.sources.answers import clean, person
+from folio.sources.http_client import HttpClient, Identity
+from folio.sources.identifiers import Identifier, parse_identifier
+from folio.sources.paper_match import best, contradicts, score
+from folio.sources.pdf_download import pdf_name
+from folio.sources.response_cache import ResponseCache
+from folio.sources.search_query import SearchQuery
+from folio.sources.service_addresses import ServiceAddresses
+from folio.sources.work import Work, WorkAuthor, grouped, merged, to_metadata
+from tests.helpers.source_records import (
+    arxiv_entry,
+    arxiv_feed,
+    crossref,
+    crossref_list,
+    crossref_work,
+    openalex_list,
+    openalex_work,
+    s2_work,
+)
+from tests.helpers.source_server import FakeClock, SourceServer, json_answer
+
+
+def work(title: str = "Otters", family: str = "Byte", year: int | None = 2021, **more: Any) -> Work:
+    return Work("openalex", title=title, authors=(WorkAuthor(PersonName(family)),), year=year, **more)
+
+
+def test_works_are_one_by_any_identifier_or_by_title_first_author_and_year() -> None:
+    preprint = work("Otters: a survey", arxiv="2101.00001v2")
+    same_version = work("Renamed", "Other", arxiv="2101.00001v5")
+    journal = work("Otters -- A Survey", doi="10.1/x")
+    by_doi = work("x", "y", 1990, doi="10.1/X", openalex="W1")
+    by_openalex = work("z", "w", 1991, openalex="W1", semanticscholar="a" * 40)
+    by_s2 = work("q", "r", 1992, semanticscholar="a" * 40)
+    other_year = work("Otters: a survey", year=2019)
+    other_author = work("Otters: a survey", "Bit")
+    every = [preprint, other_year, same_version, journal, other_author, by_s2, by_doi, by_openalex]
+    groups = grouped(every)
+    assert [[each.title for each in group] for group in groups] == [
+        ["Otters: a survey", "Renamed", "Otters -- A Survey", "x", "q", "z"],
+        ["Otters: a survey"],
+        ["Otters: a survey"],
+    ]
+    assert grouped([work("", "", None), work("", "", None)]) == [[work("", "", None)], [work("", "", None)]]
+
+
+A_WORK = st.builds(
+    work,
+    st.sampled_from("abc"),
+    year=st.sampled_from([1, 2]),
+    doi=st.sampled_from(["", "1", "2"]),
+    openalex=st.sampled_from(["", "W1", "W2"]),
+)
+
+
+@given(st.lists(A_WORK, max_size=8))
+def test_groups_hold_every_work_once_and_share_no_mark(works: list[Work]) -> None:
+    groups = grouped(works)
+    assert sorted(map(id, (each for group in groups for each in group))) == sorted(map(id, works))
+    marks = [{mark for each in group for mark in each.marks()} for group in groups]
+    assert sum(map(len, marks)) == len(set().union(*marks))
+
+
+def test_each_field_comes_from_the_first_that_has_it() -> None:
+    first = work(year=None, doi="10.1/x", pdfs=("https://a.org/1",), cited=3)
+    second = Work(
+        "crossref", title="Otters!", year=2020, venue="J", pdfs=("https://b.org/2",), cited=9, is_retracted=True
+    )
+    joined = merged([first, second])
+    assert (joined.title, joined.year, joined.venue, joined.cited) == ("Otters", 2020, "J", 9)
+    assert (joined.pdfs, joined.is_retracted) == (("https://a.org/1", "https://b.org/2"), True)
+    assert to_metadata([first, second]) == Metadata(
+        title=Field("Otters", "openalex", True),
+        authors=Field((PersonName("Byte"),), "openalex", True),
+        year=Field(2020, "crossref", True),
+        venue=Field("J", "crossref", True),
+        doi=Field("10.1/x", "openalex", True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Jakub Lála", PersonName("Lála", "Jakub")),
+        ("Lála, Jakub", PersonName("Lála", "Jakub")),
+        ("Laurens van der Maaten", PersonName("van der Maaten", "Laurens")),
+        ("NASA", PersonName("NASA")),
+        ("", PersonName("")),
+    ],
+)
+def test_names_have_two_parts(name: str, expected: PersonName) -> None:
+    assert person(name) == expected
+
+
+def test_texts_are_plain() -> None:
+    assert (
+        clean("A <i>bold</i>\x00 &lt;b&gt;claim&lt;/b&gt;\n x < y &amp; z > 1 \ud800")
+        == "A bold claim x < y & z > 1 \ufffd"
+    )
+    assert len(clean("x" * 10_000)) == 2000
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_stored(text: str) -> None:
+    clean(text).encode()
+    assert clean(clean(text)).isprintable() or any(not char.isprintable() for char in text)
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (work("A Survey: of/Otters?", arxiv="2101.00001v2"), "2101.00001 A Survey of Otters.pdf"),
+        (work("Otters", doi="10.1234/a/../b"), "10.1234_a_.._b Otters.pdf"),
+        (work("..", openalex="W1"), "W1.pdf"),
+        (work("word " * 60, openalex="W1"), "W1 " + "word " * 15 + "word.pdf"),
+        (work("\x00/\\CON\u202e", openalex="W1"), "W1 CON.pdf"),
+    ],
+)
+def test_files_are_named_by_identifier_and_title(named: Work, expected: str) -> None:
+    assert pdf_name(named) == expected
+
+
+def about(title: str, family: str = "", year: int | None = None) -> Metadata:
+    authors: Field[tuple[PersonName, ...]] = Field((PersonName(family),), "page", True) if family else Field(())
+    return Metadata(title=Field(title, "page", True), authors=authors, year=Field(year, "page" if year else "", True))
+
+
+def test_a_paper_is_matched_by_title_authors_and_year() -> None:
+    right, wrong = work("On the Sleep of Otters"), work("On the Sleep of Others", "Bit", 1999)
+    assert best(about("On the sleep of otters", "Byte", 2022), [wrong, right]) == (right, 1.0)
+    assert best(about("On the sleep of otters", "Nobody", 2022), [right]) is None  # 0.7 + 0.1
+    assert best(about("On the sleep of otters"), [right]) == (right, 1.0)
+    assert best(about("Otters"), [work("Otters")]) is None  # one word tells nothing
+    assert best(about("Otters", "Byte"), [work("Otters")]) == (work("Otters"), 1.0)
+    assert best(about("A study of glaciers and their flow"), [right]) is None
+    assert score(about("On the sleep of otters", "Byte", 2030), right) == pytest.approx(0.9)
+    assert contradicts(about("A study of glaciers and their flow"), right)
+    assert not contradicts(about("On the sleep of otters"), right)
+
+
+# The clients, over the loopback
+
+
+@pytest.fixture
+def server() -> Iterator[SourceServer]:
+    with SourceServer() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: SourceServer, tmp_path: Path) -> Iterator[HttpClient]:
+    clock = FakeClock()
+    cache = ResponseCache(tmp_path / "cache", clock)
+    with HttpClient(ServiceAddresses(server.url), Identity(), cache, notice=print, clock=clock) as made:
+        yield made
+
+
+def titles(works: list[Work]) -> list[str]:
+    return [each.title for each in works]
+
+
+def test_openalex_goes_from_page_to_page_and_along_citations(server: SourceServer, client: HttpClient) -> None:
+    pages = [openalex_work(n, f"Work {n}", "Ada Byte") for n in range(4)]
+    server.add("/openalex/works", json_answer(openalex_list(*pages[:2], cursor="next")), parameters={"cursor": "*"})
+    server.add("/openalex/works", json_answer(openalex_list(*pages[2:])), parameters={"cursor": "next"})
+    query = SearchQuery("otters", most=3)
+    assert titles(openalex.search(client, query)) == ["Work 0", "Work 1", "Work 2"]
+    openalex.citing(client, "W7", SearchQuery(""))
+    openalex.cited_by(client, "W7", SearchQuery(""))
+    assert [asked.parameters.get("filter") for asked in server.asked] == [
+        *(None, None, "cites:W7", "cites:W7", "cited_by:W7", "cited_by:W7")
+    ]
+    assert server.asked[-1].parameters["sort"] == "publication_date:desc"
+
+
+def test_openalex_has_arxivs_papers_under_their_doi(server: SourceServer, client: HttpClient) -> None:
+    found = openalex_work(1, "Otters", "Ada Byte", doi="10.48550/arxiv.2101.00001")
+    server.add("/openalex/works/doi:10.48550/arxiv.2101.00001", json_answer(found))
+    known = openalex.by_identifier(client, parse_identifier("2101.00001v3"))
+    assert known is not None
+    assert (known.arxiv, known.doi, known.openalex) == ("2101.00001", "", "W1")
+    assert openalex.by_identifier(client, parse_identifier("W99")) is None
+    assert openalex.by_identifier(client, Identifier("semanticscholar", "a" * 40)) is None
+
+
+def test_semantic_scholar_is_searched_and_walked(server: SourceServer, client: HttpClient) -> None:
+    first, second = s2_work(1, "One", "Ada Byte", DOI="10.1/x"), s2_work(2, "Two", "Bo Bit", ArXiv="2101.00001")
+    server.add("/semanticscholar/paper/search", json_answer({"total": 2, "data": [first, second]}))
+    server.add("/semanticscholar/paper/search/bulk", json_answer({"total": 2, "token": None, "data": [second]}))
+    server.add("/semanticscholar/paper/search/match", json_answer({"error": "Title match not found"}, status=404))
+    edges = {"data": [{"citingPaper": first}, {"citingPaper": None}]}
+    server.add("/semanticscholar/paper/DOI:10.1/x/citations", json_answer(edges))
+    server.add("/semanticscholar/paper/ARXIV:2101.00001/references", json_answer({"data": [{"citedPaper": second}]}))
+    wanted = SearchQuery("a", 2020, is_open=True, min_cited=4, most=5)
+    assert titles(semantic_scholar.search(client, wanted)) == ["One", "Two"]
+    asked = server.asked[0].parameters
+    assert (asked["year"], asked["minCitationCount"], asked["openAccessPdf"]) == ("2020-", "4", "")
+    assert titles(semantic_scholar.search(client, SearchQuery("a", sort="date"))) == ["Two"]
+    assert semantic_scholar.by_title(client, "nothing") == []
+    assert titles(semantic_scholar.citing(client, Identifier("doi", "10.1/x"), 10)) == ["One"]
+    (cited,) = semantic_scholar.cited_by(client, Identifier("arxiv", "2101.00001v2"), 10)
+    assert (cited.title, cited.arxiv, cited.kind) == ("Two", "2101.00001", "paper-conference")
+    empty = json_answer({"total": 0, "offset": 0})
+    server.add("/semanticscholar/paper/search", empty, parameters={"query": "none"})
+    assert semantic_scholar.search(client, SearchQuery("none")) == []
+
+
+def test_unpaywall_knows_where_pdfs_are(server: SourceServer, client: HttpClient) -> None:
+    best_one, other = {"url_for_pdf": "https://plos.org/1.pdf"}, {"url_for_pdf": None}
+    said = {"doi": "10.1/x", "is_oa": True, "best_oa_location": best_one, "oa_locations": [other, best_one]}
+    server.add("/unpaywall/10.1/x", json_answer(said))
+    assert unpaywall.find_pdfs(client, "10.1/x") == ("https://plos.org/1.pdf",)
+    assert unpaywall.find_pdfs(client, "10.1/y") == ()
+
+
+def test_arxiv_says_what_is_wrong(server: SourceServer, client: HttpClient) -> None:
+    feed = arxiv_feed(arxiv_entry("2101.00001v1", "Otters", "Ada Byte", doi="10.1234/OTTERS"))
+    (found,) = arxiv.read_feed(feed.decode()).works
+    assert (found.doi, found.arxiv, found.year) == ("10.1234/otters", "2101.00001v1", 2021)
+    wrong = feed.replace(b"http://arxiv.org/abs/2101.00001v1", b"https://arxiv.org/api/errors#x")
+    with pytest.raises(SourceError, match="arXiv says: On Otters"):
+        arxiv.read_feed(wrong.decode())
+
+
+BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><feed>&b;</feed>'
+OUTSIDE = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><feed>&a;</feed>'
+
+
+@pytest.mark.parametrize("text", ["", "{}", "<feed", BOMB, OUTSIDE, "\ud800", "<a/>" * 2, "x" * 100])
+def test_what_is_no_feed_is_refused(text: str) -> None:
+    with pytest.raises(SourceError, match=r"arXiv sent something that cannot be read\."):
+        arxiv.read_feed(text)
+
+
+NOT_WORKS = [
+    "", "{", "[]", "7", "null", '{"results": 7}', '{"results": [7]}', "[" * 100_000, '{"data": {"x": 1}}',
+    '{"status": "ok", "message": []}', '{"status": "failed"}', '{"status": "ok", "message": {"items": [{}]}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NOT_WORKS, ids=lambda text: text[:30])
+def test_answers_of_other_types_are_refused(text: str) -> None:
+    for read in (
+        openalex.read_works,
+        crossref_client.read_works,
+        lambda said: semantic_scholar.read_works(200, said),
+        lambda said: crossref_client.read_work(200, said),
+        lambda said: semantic_scholar.read_work(200, said),
+        lambda said: unpaywall.read_pdfs(200, said),
+    ):
+        with pytest.raises(SourceError, match="sent something that cannot be read"):
+            read(text)
+
+
+def test_one_bad_item_of_a_list_leaves_the_others() -> None:
+    good = crossref_work("10.1/x", "Otters", ("Ada", "Byte"))
+    bad = [{"DOI": 7}, {"DOI": "10.1/y", "title": "text"}, None, [good]]
+    assert titles(crossref_client.read_works(json.dumps(crossref_list(*bad, good)))) == ["Otters"]  # type: ignore[arg-type]
+    assert openalex.read_works(json.dumps(openalex_list(openalex_work(1, "A"), {"title": [1]})))[0].title == "A"
+
+
+def test_numbers_out_of_range_are_not_known() -> None:
+    odd = openalex_work(1, "A", publication_year=99999, cited_by_count=-5, authorships=None, is_retracted=None)
+    found = openalex.read_work(200, json.dumps(odd))
+    assert found is not None
+    assert (found.year, found.cited, found.authors, found.is_retracted) == (None, None, (), False)
+    places = openalex_work(1, "A", abstract_inverted_index={"a": [10**9, -1, 0], "b": [1]})
+    found = openalex.read_work(200, json.dumps(places))
+    assert found is not None
+    assert found.abstract == "a b"
+    message = crossref(crossref_work("10.1/x", "A", ("B", "C"), issued={"date-parts": [[None]]}, link=None))
+    assert crossref_client.read_work(200, json.dumps(message)).year is None  # type: ignore[union-attr]
