@@ -51,8 +51,8 @@ _BY = re.compile(
 _ABOUT = re.compile(r"(?:(?:is|are|that)\s+)?(?:about|on|dealing with|concerning)\s+(?P<topic>.+)", re.I | re.S)
 _YEARS = re.compile(
     r"(?:(?:written|published|appeared|came out|from|made)\s+)*"
-    r"(?:(?P<from>since|from)|(?P<after>after)|(?P<before>before)|between|(?P<until>until|up to)|in)\s+"
-    r"(?P<one>(?:1[5-9]|20)\d\d)(?:\s*(?:and|to|-|–)\s*(?P<two>(?:1[5-9]|20)\d\d))?",
+    r"(?:(?P<since>since)|(?P<after>after)|(?P<before>before)|between|(?P<until>until|up to)|in|from|of)\s+"
+    r"(?P<one>(?:1[5-9]|20)\d\d)(?:\s*(?:and|to|-|–)\s*(?P<two>(?:1[5-9]|20)\d\d)|(?P<on>\s+on(?:wards?)?))?",
     re.I,
 )
 
@@ -94,7 +94,7 @@ def _span(match: re.Match[str]) -> tuple[int, int]:
         return 0, one - 1
     if match["until"]:
         return 0, one
-    if match["from"] and not match["two"]:
+    if (match["since"] or match["on"]) and not match["two"]:
         return one, 9999
     return one, two
 
