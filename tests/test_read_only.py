@@ -51,10 +51,13 @@ def test_commands_answer_and_write_nothing(
     before = contents(desk.folder)
     with read_only_tree(desk.folder):
         again = desk.query(LENGTH)
-        assert (again.code, again.out, again.err) == (0, asked.out, NOT_LOGGED)
+        assert (again.code, again.out, again.err) == (0, asked.out, f"{WITHOUT_MODEL}\n{NOT_LOGGED}")
         chatted = desk.query(typed=f"{LENGTH}\nAnd how thick is its ice?\n/good\n/sources\n")
         assert chatted.code == 0
-        assert chatted.err == f"{NOT_LOGGED}The question is not in the log.\n"
+        assert chatted.err == (
+            f"{WITHOUT_MODEL}\n{NOT_LOGGED}Understood as: How thick is Aletsch’s ice?\n"
+            "The question is not in the log.\n"
+        )
         assert desk.query("--stats", "--json").object["papers"] == 2
         assert desk.query("--doctor").out.endswith("\nReady to answer.\n")
         forgotten = desk.query("--forget")

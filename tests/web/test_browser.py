@@ -27,7 +27,7 @@ from tests.helpers.pdfs import save
 
 pytestmark = pytest.mark.slow
 
-LOST_POWER = "What happens to the index when the computer loses power during an ingest?"
+LOST_POWER = "What happens to the index of Folio when the computer loses power during an ingest?"  # its sample paper
 RERANKS, OTHERWISE = "Which cross-encoder reranks the passages?", "And what takes over when its files are not there?"
 WITHOUT = "When the files of the cross-encoder are not on the computer, nothing waits for a network."
 UNKNOWN = "Who won the football world cup in 1998?"
