@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -27,6 +26,8 @@ from tests.helpers.pdfs import save
 
 pytestmark = pytest.mark.slow
 
+# The sample paper as a paper like any other: the file that Folio ships with steps back where there are others
+COPY = SAMPLE.read_bytes() + b"\n% A copy\n"
 LOST_POWER = "What happens to the index of Folio when the computer loses power during an ingest?"  # its sample paper
 RERANKS, OTHERWISE = "Which cross-encoder reranks the passages?", "And what takes over when its files are not there?"
 WITHOUT = "When the files of the cross-encoder are not on the computer, nothing waits for a network."
@@ -75,7 +76,7 @@ def app(browser: Browser, ollama: OllamaStandIn, tmp_path_factory: pytest.TempPa
     """The sample paper, two small ones and the hostile one; extractive answers, or the chat model if chosen."""
     folder = tmp_path_factory.mktemp("web")
     papers = small_papers(folder / "papers")
-    shutil.copy(SAMPLE, papers)
+    (papers / SAMPLE.name).write_bytes(COPY)
     hostile_paper(papers)
     return builtin_app(folder, papers, OLLAMA_HOST=ollama.url)
 
@@ -243,7 +244,7 @@ def assert_pages_turn(tab: Tab, chip: Locator) -> None:
     expect(link).to_have_attribute("href", re.compile("^/pdf/[0-9a-f]{64}#page=3$"))
     expect(link).to_have_attribute("target", "_blank")
     pdf = tab.context.request.get(f"{tab.url}{link.get_attribute('href')}")
-    assert (pdf.headers["content-type"], pdf.body()) == ("application/pdf", SAMPLE.read_bytes())
+    assert (pdf.headers["content-type"], pdf.body()) == ("application/pdf", COPY)
     tab.find("#viewer-page").focus()
     press("Escape")
     expect(tab.find("#viewer")).to_be_hidden()
