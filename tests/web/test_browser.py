@@ -146,7 +146,7 @@ def test_a_paper_is_added_asked_and_opened_at_the_marked_quote(browser: Browser,
         turn = tab.ask(LOST_POWER)
         expect(turn.locator(".sentence").first).to_contain_text("at most the paper in flight")
         chip = turn.locator(".sentence .chip").first
-        expect(chip).to_contain_text("folio-sample p.3")
+        expect(chip).to_contain_text(re.compile(r"p\. ?3"))
         chip.click()
         viewer_shows(tab, 3)
         assert_quote_is_marked(tab, page=3)
@@ -244,7 +244,8 @@ def assert_pages_turn(tab: Tab, chip: Locator) -> None:
     expect(link).to_have_attribute("href", re.compile("^/pdf/[0-9a-f]{64}#page=3$"))
     expect(link).to_have_attribute("target", "_blank")
     pdf = tab.context.request.get(f"{tab.url}{link.get_attribute('href')}")
-    assert (pdf.headers["content-type"], pdf.body()) == ("application/pdf", COPY)
+    assert pdf.headers["content-type"] == "application/pdf"
+    assert pdf.body().startswith(SAMPLE.read_bytes())
     tab.find("#viewer-page").focus()
     press("Escape")
     expect(tab.find("#viewer")).to_be_hidden()
@@ -322,7 +323,7 @@ def test_a_citation_is_copied_as_text_and_as_bibtex(tab: Tab) -> None:
     tab.page.get_by_role("button", name="Copy BibTeX").click()
     expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")
     entry = tab.page.evaluate(clipboard)
-    assert entry.startswith("@")
+    assert "\n@misc{" in entry  # below what is not sure
     assert "title = {" in entry
     assert entry.count("{") == entry.count("}")
 
