@@ -44,11 +44,11 @@ Loaded = dict[str, VectorIndex | TantivyIndex | None]
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Hold the writer lock. Raises StoreBusy at once if another process holds it."""
+def writing(folder: Path, wait_s: float = 0) -> Iterator[None]:
+    """Hold the writer lock. Raises StoreBusy if another process holds it for longer than `wait_s` seconds."""
     with no_space(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "writer.lock", timeout=0)
+        lock = FileLock(folder / "writer.lock", timeout=wait_s)
         try:
             lock.acquire()
         except Timeout:
