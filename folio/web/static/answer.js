@@ -134,6 +134,7 @@ function renderRefusal(reply) {
         "li",
         {},
         makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
+        hit.section ? el("span", { class: "file" }, isolate(joinLines(hit.section))) : null,
         el("p", { class: "snippet" }, isolate(joinLines(hit.text))),
       ),
     );
