@@ -12,7 +12,7 @@ from folio.answer import followup, library_questions
 from folio.answer.definitions import asked_term
 from folio.answer.evidence import GatheredEvidence, gather
 from folio.answer.extractive import WITHOUT_MODEL
-from folio.answer.question_type import QuestionKind, question_type
+from folio.answer.question_type import QuestionKind, QuestionType, question_type
 from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import Answer, Sentence, Style
 from folio.background import SharedResult, run_in_background
@@ -236,27 +236,31 @@ class Chat:
         its own.
         """
         asked = question_type(question)
-        if asked.kind == "definition" and (term := asked_term(question)) and not self._sections:
-            called = papers_called(term, self._retriever.papers() if self._papers is None else self._papers)
-            if len(called) == 1:
-                found = self._search_in(question, self._papers, also=remembered(self._turns))
-                whole = self._retriever.passages(called[0])
-                most = max(self._top_k, WHOLE_PAPER_PASSAGES)
-                return replace(found, hits=tuple(whole_paper_hits("about", question, whole, found.hits, most)))
-        if asked.kind == "paper" and not self._sections:
-            among = self._retriever.papers() if self._papers is None else self._papers
-            named = among if len(among) == 1 else papers_meant(question, among)
-            if len(named) == 1:
-                found = self._search_in(question, named)
-                most = max(self._top_k, WHOLE_PAPER_PASSAGES)
-                whole = self._retriever.passages(named[0])
-                return replace(found, hits=tuple(whole_paper_hits(asked.aspect, question, whole, found.hits, most)))
-        found = self._search_in(question, self._papers, also=remembered(self._turns))
+        paper = None if self._sections else self._paper_as_a_whole(question, asked)
+        if paper and asked.kind == "paper":
+            found = self._search_in(question, (paper,))
+        else:
+            found = self._search_in(question, self._papers, also=remembered(self._turns))
+        if paper:
+            whole, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
+            aspect = asked.aspect or "about"
+            return replace(found, hits=tuple(whole_paper_hits(aspect, question, whole, found.hits, most)))
         hits = {hit.chunk.id: hit for hit in found.hits}
         for thing in asked.things:
             for hit in self._search_in(thing, self._papers, top_k=OF_EACH_THING).hits:
                 hits.setdefault(hit.chunk.id, hit)
         return replace(found, hits=tuple(hits.values()))
+
+    def _paper_as_a_whole(self, question: str, asked: QuestionType) -> Paper | None:
+        """The one paper that a question is about as a whole; None if there is none, or more than one is meant."""
+        term = asked_term(question) if asked.kind == "definition" else ""
+        if not term and asked.kind != "paper":
+            return None
+        among = self._retriever.papers() if self._papers is None else self._papers
+        if not term and len(among) == 1:
+            return among[0]
+        named = papers_called(term, among) if term else papers_meant(question, among)
+        return named[0] if len(named) == 1 else None
 
     def _search_in(
         self, question: str, papers: Sequence[Paper] | None, *, also: Sequence[int] | None = None, top_k: int = 0

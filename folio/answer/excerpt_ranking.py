@@ -126,25 +126,31 @@ def scored_excerpts(
     by: ExcerptWeights = WEIGHTS,
 ) -> list[Excerpt]:
     """Every excerpt of the evidence, best first. found: the question's matches in each piece of it."""
-    asked, unasked = question_type(question), APART - asked_kinds(question)
+    asked, term, unasked = question_type(question), asked_term(question), APART - asked_kinds(question)
     excerpts = [
         excerpt
         for piece, match in zip(evidence, found, strict=True)
         for block in blocks(piece)
         if block.section not in unasked
-        for excerpt in _of_block(block, match, question, asked, weights, by)
+        for excerpt in _of_block(block, match, question, asked, term, weights, by)
     ]
     return sorted(excerpts, key=lambda one: (-one.score, one.block.evidence.number, one.spans[0]))
 
 
 def _of_block(
-    block: Block, match: Matches, question: str, asked: QuestionType, weights: TermWeights, by: ExcerptWeights
+    block: Block,
+    match: Matches,
+    question: str,
+    asked: QuestionType,
+    term: str,
+    weights: TermWeights,
+    by: ExcerptWeights,
 ) -> Iterator[Excerpt]:
+    """term: what the question wants defined; \"\" if nothing."""
     text, title = block.evidence.text, frozenset(tokenize(block.evidence.paper.title))
     best = [match.inside(part.start, part.end) for part in block.parts]
     tokens = [frozenset(tokenize(text[part.start : part.end])) for part in block.parts]
     typed = [has_type(asked.kind, text[part.start : part.end], question) for part in block.parts]
-    term = asked_term(question)
     defining = [bool(term) and defines(text[part.start : part.end], term) for part in block.parts]
     alone = [
         by.match * match.score(inside)

@@ -7,13 +7,13 @@ that it is given.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
+from folio.search.paper_filter import by_author
 from folio.search.paper_names import papers_meant
 from folio.text import stripped, tokenize
 from folio.types import Hit, Paper
@@ -140,26 +140,11 @@ def _found(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
             paper for paper in papers if wanted and wanted <= frozenset(tokenize(f"{paper.title} {paper.file}"))
         ]
     if asked.kind == "by":
-        return [paper for paper in papers if _wrote(_folded(asked.words), paper)]
+        return list(filter(by_author(asked.words), papers))
     if asked.kind == "years":
         first, last = asked.years
         return [paper for paper in papers if paper.year is not None and first <= paper.year <= last]
     return [paper for paper in papers if words and words <= _subject(paper)]
-
-
-def _wrote(name: list[str], paper: Paper) -> bool:
-    """Whether a person of this name, or of this family name, is an author."""
-    for author in paper.metadata.authors.value:
-        family, whole = _folded(author.family), _folded(str(author))
-        if name and (name == family or (name[-len(family) :] == family and set(name) <= set(whole))):
-            return True
-    return False
-
-
-def _folded(name: str) -> list[str]:
-    """The words of a name, in lower case without accents."""
-    plain = "".join(char for char in unicodedata.normalize("NFKD", name) if not unicodedata.combining(char))
-    return re.findall(r"\w+", plain.casefold())
 
 
 def _subject(paper: Paper) -> frozenset[str]:

@@ -137,7 +137,7 @@ _PLACE = re.compile(
     re.I,
 )
 _DEFINITION = re.compile(
-    r"^\W*(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:meant by )?(?P<term>[\w./+-]+(?: [\w./+-]+){0,3})\W*$"
+    r"^\W*(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:meant by )?[\w./+-]+(?: [\w./+-]+){0,3}\W*$"
     r"|\b(?:define|definition of|meaning of|what (?:does|do) .{1,60} (?:mean|stand for)|is meant by|explain what)\b"
     r"|\bwhat (?:do|does) .{1,40} mean by\b",
     re.I,

@@ -159,7 +159,7 @@ class PaperFilter:
     def _named_fields(self) -> Iterable[_NamedField]:
         listed = "`python -m folio papers list --by {}` lists them."
         yield _NamedField(
-            "the author", self.authors, _by_author, lambda paper: paper.authors,
+            "the author", self.authors, by_author, lambda paper: paper.authors,
             "No paper in the index is by “{}”.", f"Give a family name, or a full name: {listed.format('author')}",
         )  # fmt: skip
         yield _NamedField(
@@ -243,7 +243,7 @@ def _kinds_of(papers: Sequence[Paper]) -> str:
     return f" The kinds of their sections are {', '.join(kind for kind in KINDS if kind in kinds)}."
 
 
-def _by_author(name: str) -> Callable[[Paper], bool]:
+def by_author(name: str) -> Callable[[Paper], bool]:
     """Whether an author has this family name, or a name with all these words: "Ongaro", "D. Ongaro"."""
     wanted = plain_words(name)
     return lambda paper: any(_is_called(each, wanted) for each in paper.metadata.authors.value)
