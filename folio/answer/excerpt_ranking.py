@@ -1,11 +1,12 @@
 """Ranks the excerpts of the evidence for a question, and chooses those that are shown.
 
-An excerpt is a run of sentences, a whole list, or rows of a table below its caption. Each is scored by how well it
-matches the question and by what kind of question that is.
+An excerpt is a run of sentences, a whole list, or rows of a table below its caption. Each sentence gets a share of the
+chance that it answers; an excerpt has the shares of its sentences, less what it costs to read its words.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,35 +20,36 @@ from folio.answer.whole_paper import SECTIONS
 from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import quantities
-from folio.protocols import TermWeights
+from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
-from folio.search.late_interaction import Matches
+from folio.search.late_interaction import Matches, TextMatch, read_alone
 from folio.sections import APART
 from folio.text import coverage, tokenize
 
 # Excerpts of an answer and the words of all of them, at most; more excerpts for the analysis of a report.
-MOST_EXCERPTS, MOST_WORDS = 3, 140
+MOST_EXCERPTS, MOST_WORDS = 3, 170
 MOST_DETAILS, DETAIL_WORDS = 8, 400
 # Parts of an excerpt that are no whole list, at least and at most: sentences, rows.
 LEAST_PARTS, MOST_PARTS = 2, 5
 # A sentence of so many words may be an excerpt by itself.
 LONG_SENTENCE = 25
-# The fraction of the best score that another excerpt needs, and one in the analysis.
-CUTOFF, DETAIL_CUTOFF = 0.75, 0.6
+# How far apart two scores are of which one sentence is e times as likely to answer as the other.
+SPREAD = 0.06
+# The share that an excerpt needs for each of its words, and one in the analysis.
+WORD_COST, DETAIL_WORD_COST = 0.0012, 0.00001
 
 
 @dataclass(frozen=True, slots=True)
 class ExcerptWeights:
-    """What counts in the score of an excerpt. LOG.md has what each adds."""
+    """What counts in the score of a sentence, a list's item or a table's row. LOG.md has what each adds."""
 
-    match: float = 0.6  # the excerpt's words match the question's (late interaction)
-    sentence: float = 0.25  # the same for its best sentence alone
-    coverage: float = 0.4  # the share of the question's words in it or in its paper's title, literally
+    match: float = 0.85  # its tokens match the question's (late interaction)
+    meaning: float = 0.2  # the cosine of the two as a whole
+    coverage: float = 0.2  # the share of the question's words in it or in its paper's title, literally
     type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
     section: float = 0.2  # it stands in a section that such a question asks for
     rank: float = 0.06  # it is of the best piece of evidence
-    definition: float = 0.2  # it says what the thing is whose definition is asked for
-    word: float = 0.002  # each word that has to be read costs this much
+    definition: float = 0.3  # it says what the thing is whose definition is asked for
 
 
 WEIGHTS = ExcerptWeights()
@@ -65,13 +67,13 @@ _CUES: dict[Aspect, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Parts [first, last] of a block, and how well they answer. core: the part that answers best."""
+    """Parts [first, last] of a block, and their share of the chance to answer. core: the part that answers best."""
 
     block: Block
     first: int
     last: int
     core: int
-    score: float
+    share: float
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -114,73 +116,99 @@ class Excerpt:
         )
 
     def joined(self, other: Excerpt) -> Excerpt:
-        """The two as one, with this one's score and its part that answers."""
-        return replace(self, first=min(self.first, other.first), last=max(self.last, other.last))
+        """The two as one, with this one's part that answers."""
+        share = self.share + other.share
+        return replace(self, first=min(self.first, other.first), last=max(self.last, other.last), share=share)
 
 
 def scored_excerpts(
+    embedder: TokenEmbedder,
     question: str,
     evidence: Sequence[Evidence],
     found: Sequence[Matches],
     weights: TermWeights,
     by: ExcerptWeights = WEIGHTS,
 ) -> list[Excerpt]:
-    """Every excerpt of the evidence, best first. found: the question's matches in each piece of it."""
+    """Every excerpt of the evidence, best first. found: the question's matches in each piece of it. Raises ModelError.
+
+    Sentences are read one by one: within their passage, the states of their tokens are those of their neighbours too.
+    """
     asked, term, unasked = question_type(question), asked_term(question), APART - asked_kinds(question)
+    among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
+    among = [(block, match) for block, match in among if block.section not in unasked]
+    if not among:
+        return []
+    spans = [
+        [*((part.start, part.end) for part in block.parts), *([block.head] if block.head else [])] for block, _ in among
+    ]
+    texts = [block.evidence.text[start:end] for (block, _), own in zip(among, spans, strict=True) for start, end in own]
+    read = iter(read_alone(embedder, found[0].query, texts))
+    scores = [
+        _part_scores(block, match, [next(read) for _ in own], question, asked, term, weights, by)
+        for (block, match), own in zip(among, spans, strict=True)
+    ]
+    likely = _likelihoods(scores)
     excerpts = [
         excerpt
-        for piece, match in zip(evidence, found, strict=True)
-        for block in blocks(piece)
-        if block.section not in unasked
-        for excerpt in _of_block(block, match, question, asked, term, weights, by)
+        for (block, _), shares, own in zip(among, likely, scores, strict=True)
+        for excerpt in _of_block(block, shares, own)
     ]
-    return sorted(excerpts, key=lambda one: (-one.score, one.block.evidence.number, one.spans[0]))
+    return sorted(
+        excerpts, key=lambda one: (one.words * WORD_COST - one.share, one.block.evidence.number, one.spans[0])
+    )
 
 
-def _of_block(
+def _part_scores(
     block: Block,
     match: Matches,
+    read: Sequence[TextMatch],
     question: str,
     asked: QuestionType,
     term: str,
     weights: TermWeights,
     by: ExcerptWeights,
-) -> Iterator[Excerpt]:
-    """term: what the question wants defined; \"\" if nothing."""
-    text, title = block.evidence.text, frozenset(tokenize(block.evidence.paper.title))
-    best = [match.inside(part.start, part.end) for part in block.parts]
-    tokens = [frozenset(tokenize(text[part.start : part.end])) for part in block.parts]
-    typed = [has_type(asked.kind, text[part.start : part.end], question) for part in block.parts]
-    defining = [bool(term) and defines(text[part.start : part.end], term) for part in block.parts]
-    alone = [
-        by.match * match.score(inside)
-        + by.coverage * coverage(weights, own | title)
-        + by.type * has
-        + by.definition * is_definition
-        for inside, own, has, is_definition in zip(best, tokens, typed, defining, strict=True)
-    ]
-    head_inside = match.inside(*block.head) if block.head else None
-    head_tokens = frozenset(tokenize(text[slice(*block.head)])) if block.head else frozenset()
-    head_words = len(text[slice(*block.head)].split()) if block.head else 0
-    above = by.section * _section_score(block, asked) + by.rank / block.evidence.number
-    for first, last in _runs(block):
-        inside = np.max([*best[first : last + 1], *([head_inside] if head_inside is not None else [])], axis=0)
-        own = frozenset[str]().union(title, head_tokens, *tokens[first : last + 1])
-        answering = [place for place in range(first, last + 1) if block.parts[place].can_answer]
-        if not answering:
-            continue
-        core = max(answering, key=lambda place: (alone[place], -place))
+) -> list[float]:
+    """How well each part answers; -inf for one that cannot. read: its parts and its head. term: what is to be defined.
+
+    The head of a list or a table counts for each of its parts, and so does the title of the paper.
+    """
+    text = block.evidence.text
+    head = text[slice(*block.head)] if block.head else ""
+    above = frozenset(tokenize(f"{block.evidence.paper.title}\n{head}"))
+    best = np.maximum(match.titles, read[-1].best) if block.head else match.titles
+    place = by.section * _section_score(block, asked) + by.rank / block.evidence.number
+    scores = []
+    for part, one in zip(block.parts, read, strict=False):
+        said = text[part.start : part.end]
+        tokens = frozenset(tokenize(said))
         score = (
-            by.match * match.score(inside)
-            + by.sentence * match.score(best[core])
-            + by.coverage * coverage(weights, own)
-            + by.type * any(typed[first : last + 1])
-            + by.definition * any(defining[first : last + 1])
-            + above
-            + 0.5 * by.section * _cue_share(asked.aspect, own)
-            - by.word * (sum(block.words[first : last + 1]) + head_words)
+            by.match * float(match.query.shares @ np.maximum(one.best, best))
+            + by.meaning * one.cosine
+            + by.coverage * coverage(weights, tokens | above)
+            + by.type * has_type(asked.kind, said, question)
+            + by.definition * (bool(term) and defines(said, term))
+            + 0.5 * by.section * _cue_share(asked.aspect, tokens)
+            + place
         )
-        yield Excerpt(block, first, last, core, float(score))
+        scores.append(score if part.can_answer else -math.inf)
+    return scores
+
+
+def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Scores -> shares that add up to 1 (softmax); all 0 where no part can answer."""
+    best = max((score for own in scores for score in own), default=-math.inf)
+    if best == -math.inf:
+        return [[0.0] * len(own) for own in scores]
+    raised = [[math.exp((score - best) / SPREAD) for score in own] for own in scores]
+    total = sum(map(sum, raised))
+    return [[value / total for value in own] for own in raised]
+
+
+def _of_block(block: Block, shares: Sequence[float], scores: Sequence[float]) -> Iterator[Excerpt]:
+    for first, last in _runs(block):
+        core = max(range(first, last + 1), key=lambda place: (scores[place], -place))
+        if scores[core] > -math.inf:
+            yield Excerpt(block, first, last, core, sum(shares[first : last + 1]))
 
 
 def _runs(block: Block) -> Iterator[tuple[int, int]]:
@@ -211,18 +239,16 @@ def _cue_share(aspect: Aspect, tokens: frozenset[str]) -> float:
 
 
 def chosen(
-    scored: Sequence[Excerpt], most: int = MOST_EXCERPTS, words: int = MOST_WORDS, cutoff: float = CUTOFF
+    scored: Sequence[Excerpt], most: int = MOST_EXCERPTS, words: int = MOST_WORDS, word_cost: float = WORD_COST
 ) -> list[Excerpt]:
-    """The best excerpts that neither overlap nor repeat one another, as many as fit into so many words.
+    """The best excerpts that neither overlap nor repeat one another, as many as are worth their words and fit.
 
-    Two that touch become one.
+    Two that touch become one. words: of all excerpts together, at most.
     """
     kept: list[Excerpt] = []
     left = words
     for excerpt in scored:
-        if kept and excerpt.score < cutoff * scored[0].score:
-            break
-        if kept and excerpt.words > left:
+        if kept and (excerpt.words > left or excerpt.share <= word_cost * excerpt.words):
             continue
         if any(excerpt.overlaps(other) or _repeats(excerpt, other) for other in kept):
             continue

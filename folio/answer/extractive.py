@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from folio.answer import followup
 from folio.answer.answerability import LEAST_CONFIDENCE, confidence
-from folio.answer.excerpt_ranking import DETAIL_CUTOFF, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
+from folio.answer.excerpt_ranking import DETAIL_WORD_COST, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
 from folio.answer.excerpts import Span
 from folio.answer.question_type import ASKING, QuestionType, question_type
 from folio.answer.short_answer import short_answer
@@ -72,7 +72,7 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         found = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
         self.confidence = confidence(question, evidence, found, weights)
-        return scored_excerpts(question, evidence, found, weights)
+        return scored_excerpts(self._embedder, question, evidence, found, weights)
 
 
 def _best(scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style) -> Iterator[Sentence]:
@@ -88,7 +88,7 @@ def _best(scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence]
         yield excerpt_sentence(excerpt, question, sentences, section, leads=place == 0)
     if style == "report":
         details = [*answering, *(one for one in scored if one not in answering)]
-        details = chosen(details, MOST_DETAILS, DETAIL_WORDS, DETAIL_CUTOFF)[len(answering) :]
+        details = chosen(details, MOST_DETAILS, DETAIL_WORDS, DETAIL_WORD_COST)[len(answering) :]
         for paper in dict.fromkeys(excerpt.block.evidence.paper for excerpt in details):
             own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
             for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):

@@ -142,6 +142,28 @@ def matches(
     return [Matches.of(query, text, title_tokens[title]) for (title, _), text in zip(passages, texts, strict=True)]
 
 
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """How well a question is matched by a text that was read by itself."""
+
+    best: Vectors  # (the question's tokens,), the best match in the text, at least 0
+    cosine: float  # of the two as a whole, each the mean of its tokens
+
+
+def read_alone(embedder: TokenEmbedder, query: Query, texts: Sequence[str]) -> list[TextMatch]:
+    """A question's match with each text. Raises ModelError."""
+    asked = _unit(query.states.sum(axis=0))
+    found = []
+    for tokens in embedder.tokens(texts):
+        best: Vectors = (query.states @ tokens.states.T).max(axis=1, initial=0.0)
+        found.append(TextMatch(best, float(asked @ _unit(tokens.states.sum(axis=0)))))
+    return found
+
+
+def _unit(vector: Vectors) -> Vectors:
+    return (vector / max(float(np.linalg.norm(vector)), 1e-9)).astype(np.float32)
+
+
 def evidence_coverage(found: Sequence[Matches]) -> float:
     """How much of a question these passages cover together, 0 to 1; 0 without passages.
 

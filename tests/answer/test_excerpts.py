@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from folio.answer.excerpt_ranking import MOST_EXCERPTS, MOST_WORDS
+from folio.answer.excerpt_ranking import (
+    MOST_EXCERPTS,
+    MOST_WORDS,
+    SPREAD,
+    WEIGHTS,
+    WORD_COST,
+    Excerpt,
+    chosen,
+    scored_excerpts,
+)
 from folio.answer.excerpts import blocks, leans
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer_types import Evidence
+from folio.search.late_interaction import matches
 from folio.sections import Kind, PaperSection, SectionMap
+from folio.types import Tokens
 from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder
 
@@ -152,3 +166,41 @@ def test_a_comparison_is_shown_side_by_side_by_paper() -> None:
     answerer = ExtractiveAnswerer(HashingEmbedder(1024), even_weights, evidence_tokens=6000)
     found = list(answerer.closest("Compare Raft and Paxos", evidence_of([*paxos, *raft])))
     assert [str(sentence.section) for sentence in found] == ["Closest passages/raft.pdf", "Closest passages/paxos.pdf"]
+
+
+class ContextEmbedder(HashingEmbedder):
+    """Its states of tokens have half of what the whole text is about, as those of a transformer do."""
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        found = []
+        for tokens in super().tokens(texts):
+            mixed = tokens.states + tokens.states.mean(axis=0)
+            found.append(Tokens(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), tokens.spans))
+        return found
+
+
+def scored(question: str, *texts: str) -> list[Excerpt]:
+    embedder, evidence = ContextEmbedder(1024), evidence_on(*texts)
+    weights = even_weights(question)
+    found = matches(embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
+    return scored_excerpts(embedder, question, evidence, found, weights)
+
+
+def test_what_stands_around_a_sentence_does_not_change_how_well_it_answers() -> None:
+    said = (
+        "The keeper of the lighthouse feeds forty animals at dawn, one by one, before the first boat leaves its berth"
+        " for the islands in the north of the bay."
+    )
+    texts = (f"Snow fell on the pass, and nobody came. {said}", f"Otters feed at dawn, the otters say at dawn. {said}")
+    alone = [one for one in scored("Who feeds the otters at dawn?", *texts) if one.text == said]
+    first, second = sorted(alone, key=lambda one: one.block.evidence.number)
+    assert first.share / second.share == pytest.approx(math.exp(WEIGHTS.rank * (1 - 1 / 2) / SPREAD))
+
+
+def test_an_excerpt_that_is_hardly_likely_is_not_worth_its_words() -> None:
+    clear = "The old harbour of Varna is eleven metres deep. Ships of the coast spend the winter there."
+    other = "The market of the town sells salt and wine to anyone. Nobody has counted how many sacks are sold."
+    best, *others = scored("How deep is the old harbour of Varna?", clear, other)
+    assert best.share > 0.9
+    assert [excerpt.text for excerpt in chosen([best, *others])] == [clear]
+    assert sum(excerpt.share for excerpt in [best, *others] if not excerpt.overlaps(best)) < WORD_COST * 20
