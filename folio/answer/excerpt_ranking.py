@@ -54,6 +54,9 @@ class ExcerptWeights:
 
 WEIGHTS = ExcerptWeights()
 
+# How much the match of the whole passage counts when the first excerpt is chosen, beside a score of WEIGHTS.
+LEAD_WEIGHT = 0.5
+
 # How sentences begin that answer a question about a paper as a whole, as search tokens.
 _CUES: dict[Aspect, str] = {
     "about": "we present propose introduce describe study paper article argue show",
@@ -67,13 +70,19 @@ _CUES: dict[Aspect, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Parts [first, last] of a block, and their share of the chance to answer. core: the part that answers best."""
+    """Parts [first, last] of a block, and their share of the chance to answer."""
 
     block: Block
     first: int
     last: int
-    core: int
+    core: int  # the part that answers best
     share: float
+    passage: float  # how well the whole passage matches the question (late interaction)
+
+    @property
+    def lead(self) -> float:
+        """How well it leads the answer: of excerpts that may all answer, that of the passage on the subject."""
+        return SPREAD * math.log(max(self.share, 1e-300)) + LEAD_WEIGHT * self.passage
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -150,8 +159,8 @@ def scored_excerpts(
     likely = _likelihoods(scores)
     excerpts = [
         excerpt
-        for (block, _), shares, own in zip(among, likely, scores, strict=True)
-        for excerpt in _of_block(block, shares, own)
+        for (block, match), shares, own in zip(among, likely, scores, strict=True)
+        for excerpt in _of_block(block, shares, own, match.whole)
     ]
     return sorted(
         excerpts, key=lambda one: (one.words * WORD_COST - one.share, one.block.evidence.number, one.spans[0])
@@ -204,11 +213,11 @@ def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
     return [[value / total for value in own] for own in raised]
 
 
-def _of_block(block: Block, shares: Sequence[float], scores: Sequence[float]) -> Iterator[Excerpt]:
+def _of_block(block: Block, shares: Sequence[float], scores: Sequence[float], passage: float) -> Iterator[Excerpt]:
     for first, last in _runs(block):
         core = max(range(first, last + 1), key=lambda place: (scores[place], -place))
         if scores[core] > -math.inf:
-            yield Excerpt(block, first, last, core, sum(shares[first : last + 1]))
+            yield Excerpt(block, first, last, core, sum(shares[first : last + 1]), passage)
 
 
 def _runs(block: Block) -> Iterator[tuple[int, int]]:
@@ -241,7 +250,8 @@ def _cue_share(aspect: Aspect, tokens: frozenset[str]) -> float:
 def chosen(
     scored: Sequence[Excerpt], most: int = MOST_EXCERPTS, words: int = MOST_WORDS, word_cost: float = WORD_COST
 ) -> list[Excerpt]:
-    """The best excerpts that neither overlap nor repeat one another, as many as are worth their words and fit.
+    """The best excerpts that neither overlap nor repeat one another, as many as are worth their words and fit; that
+    which leads comes first.
 
     Two that touch become one. words: of all excerpts together, at most.
     """
@@ -260,7 +270,7 @@ def chosen(
         else:
             continue
         left -= excerpt.words
-    return kept
+    return sorted(kept, key=lambda one: -one.lead)
 
 
 def _repeats(excerpt: Excerpt, before: Excerpt) -> bool:

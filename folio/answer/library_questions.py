@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from folio.answer_types import Answer, Evidence, Sentence
@@ -38,6 +38,12 @@ _WROTE = re.compile(
     r"(?P<what>.+?)\W*$",
     re.I | re.S,
 )
+_PUBLISHED = re.compile(
+    r"\W*(?:(?:when|(?:in )?(?:what|which) year) (?:was|were|did)\s+(?P<what>.+?)\s+"
+    r"(?:(?:first )?published|released|written|come out|appear)|(?:publication (?:date|year)|year of publication) of\s+"
+    r"(?P<of>.+?))\W*",
+    re.I | re.S,
+)
 _WHICH = re.compile(
     r"\W*(?:(?:which|what|list(?: all| the)?|show(?: me)?(?: all| the)?|are there(?: any)?) )?"
     r"(?:papers?|articles?|studies|publications?)\s+(?:(?:are|were|is|do you have|that are|there are)\s+)?"
@@ -61,9 +67,10 @@ _YEARS = re.compile(
 class LibraryQuestion:
     """What a question wants to know of the library."""
 
-    kind: Literal["count", "wrote", "by", "years", "about"]
+    kind: Literal["all", "wrote", "published", "by", "years", "about"]
     words: str = ""  # the paper, the person or the subject
     years: tuple[int, int] = (0, 9999)  # first and last
+    is_count: bool = False  # it asks how many these are
 
 
 def library_question(question: str) -> LibraryQuestion | None:
@@ -71,18 +78,27 @@ def library_question(question: str) -> LibraryQuestion | None:
     plain = " ".join(question.split())
     if match := _COUNT.fullmatch(plain):
         if _IN_ALL.fullmatch(match["rest"]):
-            return LibraryQuestion("count")
-        return None
+            return LibraryQuestion("all", is_count=True)
+        found = _restricted(re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1))
+        return replace(found, is_count=True) if found else None
     if match := _WROTE.fullmatch(plain):
         return LibraryQuestion("wrote", match["what"])
+    if match := _PUBLISHED.fullmatch(plain):
+        return LibraryQuestion("published", match["what"] or match["of"])
     if match := _WHICH.fullmatch(plain):
-        rest = match["rest"]
-        if by := _BY.fullmatch(rest):
-            return LibraryQuestion("by", by["name"] or by["did"])
-        if years := _YEARS.fullmatch(rest):
-            return LibraryQuestion("years", years=_span(years))
-        if about := _ABOUT.fullmatch(rest):
-            return LibraryQuestion("about", about["topic"])
+        return _restricted(match["rest"])
+    return None
+
+
+def _restricted(rest: str) -> LibraryQuestion | None:
+    """Which papers are meant by what follows the word "papers"; None if what they say decides it."""
+    rest = rest.strip(" ?.!")
+    if by := _BY.fullmatch(rest):
+        return LibraryQuestion("by", by["name"] or by["did"])
+    if years := _YEARS.fullmatch(rest):
+        return LibraryQuestion("years", years=_span(years))
+    if about := _ABOUT.fullmatch(rest):
+        return LibraryQuestion("about", about["topic"])
     return None
 
 
@@ -104,10 +120,9 @@ def answer(question: str, papers: Sequence[Paper], title_passage: TitlePassage) 
     asked = library_question(question)
     if asked is None:
         return None
-    if asked.kind == "count":
-        count = "1 paper" if len(papers) == 1 else f"{len(papers):,} papers"
-        return Answer(question, question, (), remark=f"The library has {count}.")
-    found = _found(asked, papers)
+    found = list(papers) if asked.kind == "all" else _found(asked, papers)
+    if asked.is_count and (found or asked.kind in ("all", "years")):
+        return Answer(question, question, (), remark=_counted(asked, len(found)))
     if not found:
         return None
     evidence: list[Evidence] = []
@@ -117,11 +132,13 @@ def answer(question: str, papers: Sequence[Paper], title_passage: TitlePassage) 
         if hit is None:
             continue
         piece = Evidence(len(evidence) + 1, paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,))
-        start, end = authors_line(piece) if asked.kind == "wrote" else title_line(piece)
+        start, end = _LINES.get(asked.kind, title_line)(piece)
         if start < end:
             evidence.append(piece)
             quote = citation(piece, start, end, 1.0)
-            sentences.append(Sentence(" ".join(quote.quote.split()), (quote,)))
+            said = " ".join(quote.quote.split())
+            year = said.find(str(paper.year)) if asked.kind == "published" else -1
+            sentences.append(Sentence(said, (quote,), short=(year, year + 4) if year >= 0 else None))
     if not sentences:
         return None
     more = len(found) - len(sentences)
@@ -132,7 +149,7 @@ def answer(question: str, papers: Sequence[Paper], title_passage: TitlePassage) 
 def _found(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
     """The papers that a question is about, sure matches alone."""
     words = frozenset(tokenize(asked.words))
-    if asked.kind == "wrote":
+    if asked.kind in ("wrote", "published"):
         named = list(papers_meant(asked.words, papers))
         generic = frozenset(tokenize("paper article study work report this"))
         wanted = words - generic
@@ -145,6 +162,15 @@ def _found(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
         first, last = asked.years
         return [paper for paper in papers if paper.year is not None and first <= paper.year <= last]
     return [paper for paper in papers if words and words <= _subject(paper)]
+
+
+def _counted(asked: LibraryQuestion, number: int) -> str:
+    papers = "1 paper" if number == 1 else f"{number:,} papers"
+    if asked.kind == "about":
+        return f"{papers} {'has' if number == 1 else 'have'} these words in the title, abstract or tags."
+    if asked.kind == "by":
+        return f"The library has {papers} by this author."
+    return f"The library has {papers}{'' if asked.kind == 'all' else ' from these years'}."
 
 
 def _subject(paper: Paper) -> frozenset[str]:
@@ -180,7 +206,21 @@ def authors_line(piece: Evidence) -> tuple[int, int]:
     return stripped(piece.text, start, min(end, start + _LONGEST))
 
 
+def year_line(piece: Evidence) -> tuple[int, int]:
+    """The span of the line on the first page that has the paper's year; nothing where there is none."""
+    front = _front(piece)
+    found = re.search(rf"(?<!\d){piece.paper.year}(?!\d)", front) if piece.paper.year else None
+    if found is None:
+        return 0, 0
+    start, end = front.rfind("\n", 0, found.start()) + 1, front.find("\n", found.end())
+    return stripped(piece.text, max(start, found.end() - _LONGEST), len(front) if end < 0 else end)
+
+
 def _front(piece: Evidence) -> str:
     """The beginning of the title page, no further than the page."""
     _, page_end = piece.paper.pages.bounds(piece.paper.pages.page_at(piece.start), piece.paper.length)
     return piece.text[: min(_FRONT, page_end - piece.start)]
+
+
+# What is quoted of a title page
+_LINES = {"wrote": authors_line, "published": year_line}

@@ -102,7 +102,8 @@ _ASPECTS: tuple[tuple[Aspect, str], ...] = (
     ("about", r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\boverview of\b"),
     (
         "about",
-        rf"\bwhat (?:does|do|did) (?:the|this|that) {_WORK} (?:say|do|argue|discuss|cover|present|propose|describe)",
+        rf"\bwhat (?:does|do|did) (?:the|this|that)(?: [\w-]+){{0,4}}? {_WORK}"
+        r" (?:say|do|argue|discuss|cover|present|propose|describe)\b(?!\s+(?:about|of|on|that)\b)",
     ),
     ("about", rf"\b{_BEST} (?:ideas?|points?|message|topic|goal|purpose|aim|argument|takeaways?)\b"),
     ("about", r"\bwhat problems? (?:does|do|did) .{1,60} (?:solve|address|tackle)"),

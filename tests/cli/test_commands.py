@@ -234,7 +234,8 @@ def test_the_words_for_a_viewer_in_any_spelling(viewer: str) -> None:
 def test_an_answer_and_its_sources(ready: CliRunner) -> None:
     ran = ready.query("How long is the Aletsch glacier, and how many square kilometres does it cover?")
     assert ran.code == 0
-    assert f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n" in ran.out
+    assert f"Closest passages\n{IS_LONG} " in ran.out
+    assert "[“The Aletsch Glacier”, p. 1]" in ran.out
     answer, sources = ran.out.split("\nSources\n")
     assert re.search(r"^1\. alps/glaciers\.pdf, p\. 1\b.*The Aletsch Glacier", sources)
     assert IS_LONG not in sources  # it stands in the answer
