@@ -167,7 +167,7 @@ def _found(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
 def _counted(asked: LibraryQuestion, number: int) -> str:
     papers = "1 paper" if number == 1 else f"{number:,} papers"
     if asked.kind == "about":
-        return f"{papers} {'has' if number == 1 else 'have'} these words in the title, abstract or tags."
+        return f"{papers} {'is' if number == 1 else 'are'} about this, by title, abstract or tags."
     if asked.kind == "by":
         return f"The library has {papers} by this author."
     return f"The library has {papers}{'' if asked.kind == 'all' else ' from these years'}."
@@ -207,8 +207,8 @@ def authors_line(piece: Evidence) -> tuple[int, int]:
 
 
 def year_line(piece: Evidence) -> tuple[int, int]:
-    """The span of the line on the first page that has the paper's year; nothing where there is none."""
-    front = _front(piece)
+    """The span of the first line that has the paper's year, at the beginning of it; nothing where there is none."""
+    front = piece.text[:_FRONT]
     found = re.search(rf"(?<!\d){piece.paper.year}(?!\d)", front) if piece.paper.year else None
     if found is None:
         return 0, 0

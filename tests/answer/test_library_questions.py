@@ -109,7 +109,7 @@ def test_the_year_leads_where_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("How many papers are about sea otters?", "1 paper has these words in the title, abstract or tags."),
+        ("How many papers are about sea otters?", "1 paper is about this, by title, abstract or tags."),
         ("How many papers are by Nutria?", "The library has 1 paper by this author."),
         ("How many papers are from 2014 to 2019?", "The library has 2 papers from these years."),
         ("How many papers are from 1990?", "The library has 0 papers from these years."),
