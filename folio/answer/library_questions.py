@@ -182,7 +182,7 @@ def title_line(piece: Evidence) -> tuple[int, int]:
     """The span of the paper's title on its first page; of the first line where it is not found."""
     words = r"\W*".join(re.escape(word) for word in re.findall(r"\w+", piece.paper.title))
     front = _front(piece)
-    if words and (match := re.search(words, front, re.I)):
+    if words and (match := re.search(rf"[\[(“\"]?{words}", front, re.I)):  # "[Re] Otters" begins with a bracket
         return stripped(piece.text, *match.span())
     line = front.lstrip().partition("\n")[0]
     start = front.find(line)

@@ -119,3 +119,12 @@ def test_the_year_leads_where_it_is_asked_for() -> None:
 def test_papers_are_counted(question: str, said: str | None) -> None:
     found = answer(question, list(library()), lambda paper: None)
     assert (found.text if found else None) == said
+
+
+def test_a_title_keeps_the_bracket_that_it_begins_with() -> None:
+    title = "[Re] Otters drift in autumn"
+    (hit,) = hits_on(f"Journal of Otters\n{title}\nBob Seal", title=title)
+    paper = replace(hit.paper, metadata=simple_metadata(title, ("Bob Seal",), 2020))
+    found = answer("papers by Seal", [paper], lambda _: replace(hit, paper=paper))
+    assert found is not None
+    assert [sentence.text for sentence in found.sentences] == [title]
