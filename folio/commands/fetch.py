@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from folio.sources.fetching import Candidate
     from folio.sources.identifiers import Identifier
     from folio.sources.lookup import Lookup
-    from folio.sources.work import Work
     from folio.types import Paper
+    from folio.work import Work
 
 _SOURCES = ("openalex", "semanticscholar", "arxiv")
 _SORTS = ("relevance", "date", "citations")

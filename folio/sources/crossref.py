@@ -25,7 +25,7 @@ from folio.sources.answers import (
 from folio.sources.entries import find_arxiv
 from folio.sources.http_client import HttpClient
 from folio.sources.identifiers import parse_doi
-from folio.sources.work import Work, WorkAuthor
+from folio.work import Work, WorkAuthor
 
 NAME = "Crossref"
 _KINDS = {

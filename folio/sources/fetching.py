@@ -11,10 +11,10 @@ from folio.paper_metadata import Metadata
 from folio.sources.lookup import Lookup
 from folio.sources.paper_match import paper_marks
 from folio.sources.pdf_download import download_pdf, pdf_name
-from folio.sources.work import Work, grouped, merged, to_metadata
 from folio.store import metadata_layers
 from folio.store.library import Library
 from folio.types import Paper
+from folio.work import Work, grouped, merged, to_metadata
 
 
 @dataclass(frozen=True, slots=True)

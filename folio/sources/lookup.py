@@ -7,12 +7,13 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from folio.errors import SourceError, UsageError
+from folio.paper_metadata import bare_arxiv
 from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, bare_arxiv
+from folio.sources.identifiers import Identifier
 from folio.sources.search_query import SearchQuery
 from folio.sources.service_addresses import NAMES
-from folio.sources.work import SourceName, Work, grouped
+from folio.work import SourceName, Work, grouped
 
 ItemT = TypeVar("ItemT")
 SearchSource = Literal["openalex", "semanticscholar", "arxiv"]

@@ -11,7 +11,7 @@ from folio.paper_metadata import FIELDS, Field, Metadata, Source, merged
 from folio.sources import paper_match
 from folio.sources.identifiers import Identifier, parse_identifier
 from folio.sources.lookup import TO_DESCRIBE, Lookup
-from folio.sources.work import to_metadata
+from folio.work import to_metadata
 
 
 @dataclass(frozen=True, slots=True)

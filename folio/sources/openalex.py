@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
+from folio.paper_metadata import bare_arxiv
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -26,9 +27,9 @@ from folio.sources.answers import (
 )
 from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, bare_arxiv, parse_doi
+from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
-from folio.sources.work import Work, WorkAuthor
+from folio.work import Work, WorkAuthor
 
 NAME = "OpenAlex"
 _PAGE = 100  # works in one answer

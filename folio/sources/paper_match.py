@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz
 
-from folio.paper_metadata import AND_OTHERS, Metadata
-from folio.sources.entries import fold
-from folio.sources.identifiers import bare_arxiv
-from folio.sources.work import Work, title_key
+from folio.paper_metadata import AND_OTHERS, Metadata, bare_arxiv
+from folio.text import fold
 from folio.types import Paper
+from folio.work import Work, title_key
 
 ENOUGH = 0.9  # the score of a match that is found by its title
 _SAME_TITLE = 0.9  # the likeness of titles, at least

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from folio.errors import SourceError
 from folio.files import no_space, sync
+from folio.paper_metadata import bare_arxiv
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import bare_arxiv
-from folio.sources.work import Work
+from folio.work import Work
 
 _LONGEST_TITLE = 80  # characters of a file's name
 _LONGEST_ID = 60

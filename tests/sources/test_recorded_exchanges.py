@@ -11,7 +11,7 @@ import pytest
 from folio.errors import SourceError
 from folio.paper_metadata import PersonName
 from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
-from folio.sources.work import Work, merged
+from folio.work import Work, merged
 from tests.helpers.paths import ROOT
 
 RECORDED = ROOT.parent / "shared" / "apis"

@@ -23,7 +23,7 @@ from folio.sources.pdf_download import pdf_name
 from folio.sources.response_cache import ResponseCache
 from folio.sources.search_query import SearchQuery
 from folio.sources.service_addresses import ServiceAddresses
-from folio.sources.work import Work, WorkAuthor, grouped, merged, to_metadata
+from folio.work import Work, WorkAuthor, grouped, merged, to_metadata
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from folio.paper_metadata import Field, Metadata, PersonName
-from folio.sources.entries import fold
-from folio.sources.identifiers import bare_arxiv
+from folio.paper_metadata import Field, Metadata, PersonName, bare_arxiv
+from folio.text import fold
 
 SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
 # What goes into a paper's metadata, under the same names
