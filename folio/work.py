@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 from folio.paper_metadata import Field, Metadata, PersonName, bare_arxiv
 from folio.text import fold
 
+ValueT = TypeVar("ValueT")
 SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
+SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
 # What goes into a paper's metadata, under the same names
 _KEPT = (
     "title", "authors", "year", "venue", "doi", "arxiv", "abstract", "kind", "volume", "issue", "pages", "publisher",
 )  # fmt: skip
+# Registrants of preprint servers: bioRxiv and medRxiv, ChemRxiv, Research Square, Preprints.org, SSRN, OSF, TechRxiv
+_PREPRINT_DOIS = (
+    "10.1101/", "10.26434/", "10.21203/", "10.20944/", "10.2139/", "10.31234/", "10.31219/", "10.31235/", "10.36227/",
+)  # fmt: skip
+_OPENALEX = re.compile(r"W\d{1,12}")
+_S2 = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,7 @@ class Work:
     reference_count: int | None = None
     references: tuple[str, ...] = ()  # works that it cites: OpenAlex ids, DOIs, Semantic Scholar ids
     is_retracted: bool = False
+    bibtex: str = ""  # an entry as the publisher writes it
 
     @property
     def first_author(self) -> str:
@@ -57,14 +67,34 @@ class Work:
 
     def marks(self) -> list[str]:
         """What the work can be recognised by, the surest first."""
-        found = [
-            f"doi {self.doi.casefold()}" if self.doi else "",
-            f"arxiv {bare_arxiv(self.arxiv)}" if self.arxiv else "",
-            f"openalex {self.openalex}" if self.openalex else "",
-            f"semanticscholar {self.semanticscholar}" if self.semanticscholar else "",
-            title_key(self.title, self.first_author, self.year),
-        ]
-        return [key for key in found if key]
+        title = title_key(self.title, self.first_author, self.year)
+        return [*self.identifiers(), title] if title else self.identifiers()
+
+    def identifiers(self) -> list[str]:
+        """Its marks without the title: "doi 10.1/x", "arxiv 2312.10997", "openalex W1", "semanticscholar ..."."""
+        found = {
+            "doi": self.doi.casefold(),
+            "arxiv": bare_arxiv(self.arxiv),
+            "openalex": self.openalex,
+            "semanticscholar": self.semanticscholar,
+        }
+        return [f"{kind} {value}" for kind, value in found.items() if value]
+
+    @property
+    def is_preprint(self) -> bool:
+        """Whether it is a manuscript at a repository, as far as can be told; its journal version is another."""
+        if self.doi.startswith(_PREPRINT_DOIS) or (self.arxiv and not self.doi and not self.venue):
+            return True
+        return self.kind == "article"
+
+
+def reference_mark(identifier: str) -> str:
+    """The mark of a work that another refers to (Work.references)."""
+    if _OPENALEX.fullmatch(identifier):
+        return f"openalex {identifier}"
+    if _S2.fullmatch(identifier):
+        return f"semanticscholar {identifier}"
+    return f"doi {identifier.casefold()}" if identifier.startswith("10.") else f"arxiv {bare_arxiv(identifier)}"
 
 
 def title_key(title: str, first_author: str, year: int | None) -> str:
@@ -119,3 +149,55 @@ def to_metadata(works: Sequence[Work]) -> Metadata:
                 value = tuple(author.name for author in work.authors)
             found[name] = Field(value, work.source, True)
     return Metadata(**found)
+
+
+def to_json(work: Work) -> dict[str, Any]:
+    """What is known of a work, as JSON values; without its source and its references."""
+    known = {field.name: getattr(work, field.name) for field in fields(Work)}
+    return {
+        name: _plain(value)
+        for name, value in known.items()
+        if name not in ("source", "references") and value not in ("", (), None)
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [[each.name.family, each.name.given, each.orcid] if isinstance(each, WorkAuthor) else each
+                for each in value]  # fmt: skip
+    return value
+
+
+def from_json(source: SourceName, written: Mapping[str, Any]) -> Work:
+    """What `to_json` wrote. Raises ValueError, TypeError for anything else."""
+    if source not in SOURCE_NAMES:
+        raise ValueError("the source of a work cannot be read")
+    return replace(Work(source), **{name: _field(name, value) for name, value in written.items()})
+
+
+_TEXTS = frozenset(
+    """title venue abstract kind volume issue pages publisher doi arxiv openalex semanticscholar licence
+    bibtex""".split()
+)
+
+
+def _field(name: str, value: Any) -> Any:
+    """A field of a work, of the type that it must have."""
+    if name == "authors":
+        parts = [[_checked(str, part) for part in _checked(list, each)] for each in _checked(list, value)]
+        return tuple(WorkAuthor(PersonName(family, given), orcid) for family, given, orcid in parts)
+    if name in ("categories", "pdfs"):
+        return tuple(_checked(str, each) for each in _checked(list, value))
+    if name in _TEXTS:
+        return _checked(str, value)
+    if name in ("year", "cited", "reference_count"):
+        return _checked(int, value)
+    if name in ("is_open", "is_retracted"):
+        return _checked(bool, value)
+    raise ValueError("a field of a work is unknown")
+
+
+def _checked(kind: type[ValueT], value: Any) -> ValueT:
+    if type(value) is not kind:
+        raise ValueError("a field of a work cannot be read")
+    return value
