@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,36 +84,21 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--search has no words.", 'Name some: --search "dense retrieval".')
     if arguments.metadata:
         from folio.commands.fetch_metadata import update
+        from folio.console import say
+        from folio.sources.online import open_lookup
 
-        with _lookup(app) as lookup:
+        with open_lookup(app.internet, say) as lookup:
             return update(app, lookup, is_dry=arguments.dry_run)
     return _fetch(app, arguments)
-
-
-@contextmanager
-def _lookup(app: App) -> Iterator[Lookup]:
-    """The services, over the network."""
-    from folio.console import say
-    from folio.sources.clock import SystemClock
-    from folio.sources.http_client import HttpClient, Identity
-    from folio.sources.lookup import Lookup
-    from folio.sources.response_cache import ResponseCache
-    from folio.sources.service_addresses import ServiceAddresses
-
-    access = app.internet
-    identity = Identity(access.contact_email, access.openalex_key, access.semanticscholar_key)
-    cache = ResponseCache(access.cache_folder, SystemClock())
-    cache.drop_old()
-    with HttpClient(ServiceAddresses(access.stand_in), identity, cache, notice=say) as client:
-        yield Lookup(client, say)
 
 
 def _fetch(app: App, arguments: argparse.Namespace) -> int:
     from folio.console import output, say
     from folio.errors import UsageError
     from folio.sources.fetching import candidates
+    from folio.sources.online import open_lookup
 
-    with _lookup(app) as lookup:
+    with open_lookup(app.internet, say) as lookup:
         works, missing = _works(lookup, arguments)
         found = candidates(works, _papers(app), app.papers_folder)
         if not found:
@@ -244,7 +229,7 @@ def _confirmed(count: int) -> bool:
 def _download(app: App, lookup: Lookup, wanted: Sequence[Candidate]) -> list[Candidate]:
     """Download what is not there; returns what is there then."""
     from folio.console import progress_bar, say
-    from folio.sources.fetching import download
+    from folio.sources.pdf_download import download
 
     found: list[Candidate] = []
     try:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from folio.errors import SourceError, UsageError
 from folio.paper_metadata import bare_arxiv
 from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
 from folio.sources.http_client import HttpClient
 from folio.sources.identifiers import Identifier
-from folio.sources.search_query import SearchQuery
+from folio.sources.search_query import SearchQuery, SearchSource
 from folio.sources.service_addresses import NAMES
 from folio.work import SourceName, Work, grouped
 
 ItemT = TypeVar("ItemT")
-SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
 _Ask = Callable[[HttpClient, Identifier], Work | None]
 _BY_IDENTIFIER: dict[SourceName, _Ask] = {
     "openalex": openalex.by_identifier,
@@ -69,7 +68,7 @@ class Lookup:
         Raises SourceError if none answers; UsageError for what a source cannot do.
         """
         if source == "arxiv" and (query.sort == "citations" or query.min_cited):
-            remedy = "Use --source openalex, or leave out --min-cited and --sort citations."
+            remedy = "Search OpenAlex, or leave out the minimum of citations and the order by citations."
             raise UsageError("arXiv does not count citations.", remedy)
         ask = {"openalex": openalex.search, "semanticscholar": semantic_scholar.search, "arxiv": arxiv.search}
         chosen: Sequence[SearchSource] = (source,) if source else ("openalex", "semanticscholar")
