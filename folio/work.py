@@ -21,6 +21,8 @@ _KEPT = (
 _PREPRINT_DOIS = (
     "10.1101/", "10.26434/", "10.21203/", "10.20944/", "10.2139/", "10.31234/", "10.31219/", "10.31235/", "10.36227/",
 )  # fmt: skip
+_APART = 2  # years between the versions of a work
+_TELLING = 4  # words of a title that tell a work
 _OPENALEX = re.compile(r"W\d{1,12}")
 _S2 = re.compile(r"[0-9a-f]{40}")
 
@@ -101,6 +103,17 @@ def title_key(title: str, first_author: str, year: int | None) -> str:
     """A title with first author and year for comparison; "" if one is missing."""
     folded, author = fold(title), fold(first_author)
     return f"title {folded} {author} {year}" if folded and author and year else ""
+
+
+def version_keys(work: Work) -> list[str]:
+    """Title keys that another version of a work may have: a journal prints a preprint up to two years later.
+
+    None for a short title: "Editorial" appears every year.
+    """
+    if work.year is None or len(work.title.split()) < _TELLING:
+        return []
+    years = range(work.year - _APART, work.year + _APART + 1)
+    return list(filter(None, (title_key(work.title, work.first_author, year) for year in years)))
 
 
 def merged(works: Sequence[Work]) -> Work:

@@ -12,7 +12,7 @@ from folio.sources.paper_match import paper_marks
 from folio.store import metadata_layers
 from folio.store.library import Library
 from folio.types import Paper
-from folio.work import Work, grouped, merged, to_metadata
+from folio.work import Work, grouped, merged, to_metadata, version_keys
 
 _LONGEST_TITLE = 80  # characters of a file's name
 _LONGEST_ID = 60
@@ -28,6 +28,8 @@ class Candidate:
     path: Path  # where its file is, or will be
     paper: str = ""  # the file of the paper of the library that it is; "" for none
     paper_id: str = ""  # the id of that paper
+    works: tuple[Work, ...] = ()  # what each source says
+    is_other_version: bool = False  # whether that paper is another version of the work
 
     @property
     def is_here(self) -> bool:
@@ -35,15 +37,33 @@ class Candidate:
         return bool(self.paper) or self.path.is_file()
 
 
-def candidates(works: Iterable[Work], papers: Iterable[Paper], folder: Path) -> list[Candidate]:
-    """The works, each once, with what is there of them already. folder: where files go."""
-    known = paper_marks(papers)
+def candidates(
+    works: Iterable[Work], papers: Iterable[Paper], folder: Path, kept: Mapping[str, str] | None = None
+) -> list[Candidate]:
+    """The works, each once, with what is there of them already.
+
+    folder: where files go. kept: what the works that are papers are recognised by (works.marks_of_papers).
+    """
+    listed = list(papers)
+    by_id = {paper.id: paper for paper in listed}
+    known = {mark: by_id[id] for mark, id in (kept or {}).items() if id in by_id} | paper_marks(listed)
     found: list[Candidate] = []
     for group in grouped(list(works)):
         work = merged(group)
         paper = next((known[mark] for mark in work.marks() if mark in known), None)
-        here = (paper.file, paper.id) if paper else ("", "")
-        found.append(Candidate(work, to_metadata(group), folder / pdf_name(work), *here))
+        version = next((known[key] for key in version_keys(work) if key in known), None)
+        here = paper or version
+        found.append(
+            Candidate(
+                work,
+                to_metadata(group),
+                folder / pdf_name(work),
+                here.file if here else "",
+                here.id if here else "",
+                tuple(group),
+                is_other_version=paper is None and version is not None,
+            )
+        )
     return found
 
 

@@ -237,6 +237,8 @@ def _is_worth_keeping(service: Service, reply: Reply) -> bool:
     """Whether an answer may stand for a day: not one that is cut or that says that the question was wrong."""
     if reply.status != 200:
         return reply.status == 404
+    if reply.url.endswith("/x-bibtex"):
+        return reply.text.rstrip().endswith("}")
     if service == "arxiv":
         return reply.text.rstrip().endswith("</feed>")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -42,7 +43,7 @@ class Lookup:
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
         """The work of each identifier; None where no service has it. arXiv is asked for all of its own at once."""
         numbers = list(dict.fromkeys(each.value for each in identifiers if each.kind == "arxiv"))
-        found = self._try(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
+        found = self.attempt(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
         known = {work.arxiv.casefold(): work for work in found}
         known |= {bare_arxiv(work.arxiv): work for work in found}
         of_arxiv = [known.get(each.value.casefold()) if each.kind == "arxiv" else None for each in identifiers]
@@ -51,16 +52,23 @@ class Lookup:
     def by_identifier(self, identifier: Identifier, order: Iterable[SourceName]) -> Work | None:
         """The work of an identifier, from the first service that has it."""
         for source in order:
-            found = self._try(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
+            found = self.attempt(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
             if found and found[0].title:
                 return found[0]
         return None
 
     def by_title(self, title: str, first_author: str) -> Iterable[list[Work]]:
         """What each service knows under a title, one after the other."""
-        yield self._try(partial(crossref.by_title, self.client, title, first_author))
-        yield self._try(partial(openalex.by_title, self.client, title))
-        yield self._try(partial(semantic_scholar.by_title, self.client, title))
+        yield self.attempt(partial(crossref.by_title, self.client, title, first_author))
+        yield self.attempt(partial(openalex.by_title, self.client, title))
+        yield self.attempt(partial(semantic_scholar.by_title, self.client, title))
+
+    def with_bibtex(self, work: Work) -> Work:
+        """The work with its publisher's BibTeX entry, if Crossref described it."""
+        if work.source != "crossref" or not work.doi:
+            return work
+        found = self.attempt(lambda: [crossref.bibtex(self.client, work)])
+        return replace(work, bibtex=found[0]) if found else work
 
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
         """The works that match, each once, as everything that was said of it. source: None for the first that answers.
@@ -85,10 +93,10 @@ class Lookup:
         if work.arxiv:
             links.append(self.client.addresses.arxiv_pdf(work.arxiv))
         if not links and work.doi and self.client.identity.contact_email:
-            links += self._try(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
+            links += self.attempt(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
         return list(dict.fromkeys(links))
 
-    def _try(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
+    def attempt(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
         """What a service says; nothing, and a line about it, if it fails. A reason is told once."""
         try:
             return ask()

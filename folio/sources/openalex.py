@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -33,6 +34,7 @@ from folio.work import Work, WorkAuthor
 
 NAME = "OpenAlex"
 _PAGE = 100  # works in one answer
+BATCH = 50  # works that one request names
 _LONGEST_ABSTRACT = 20_000  # words
 # OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
 _KINDS = {
@@ -176,6 +178,16 @@ def by_title(client: HttpClient, title: str) -> list[Work]:
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
     """Works that match. Raises SourceError."""
     return _listed(client, query, [])
+
+
+def by_ids(client: HttpClient, ids: Sequence[str]) -> list[Work]:
+    """The works with these OpenAlex ids, or with these DOIs, at most BATCH of one kind; unknown ones are left out.
+
+    Raises SourceError.
+    """
+    name = "openalex" if ids[0].startswith("W") else "doi"
+    parameters = {"filter": f"{name}:{'|'.join(ids)}", "per-page": str(BATCH)}
+    return read_works(client.get("openalex", "/works", parameters).text)
 
 
 def citing(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:

@@ -66,5 +66,10 @@ def contradicts(about: Metadata, work: Work) -> bool:
     return bool(about.title.sure and about.title.value) and _likeness(about, work) < _OTHER_TITLE
 
 
+def same_title(one: Work, other: Work) -> bool:
+    """Whether two works have the same title, as versions of one work have."""
+    return fuzz.ratio(fold(one.title), fold(other.title)) / 100 >= _SAME_TITLE
+
+
 def _likeness(about: Metadata, work: Work) -> float:
     return fuzz.ratio(fold(about.title.value), fold(work.title)) / 100

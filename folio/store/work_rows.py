@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -16,8 +16,9 @@ from folio.store.digests import row_digest
 from folio.store.rows import mapped, require_digest, string, typed
 from folio.work import SOURCE_NAMES, SourceName, Work, from_json, merged, to_json
 
-# Whose word counts, first: a journal registers with Crossref, and arXiv knows the preprint alone.
-TRUSTED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
+# Whose word counts, first, of what has a DOI, as journals register with Crossref; arXiv's of what only it has
+_PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
+_PREPRINT: tuple[SourceName, ...] = ("arxiv", "openalex", "semanticscholar", "crossref")
 FoundBy = Literal["doi", "arxiv", "openalex", "semanticscholar", "title", "fetched"]
 NoticeKind = Literal["retraction", "withdrawal", "correction", "expression-of-concern", "newer-version", "update"]
 NOTICE_KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
@@ -46,7 +47,7 @@ class KeptWork:
     @cached_property
     def work(self) -> Work:
         """What is known of it: each field from the most trusted source that has it."""
-        return merged([self.said[source] for source in TRUSTED if source in self.said])
+        return merged(trusted_first(self.said.values()))
 
     def marks(self) -> set[str]:
         """What it can be recognised by."""
@@ -84,6 +85,13 @@ class Notice:
     link: str  # a DOI, an address or an arXiv id with its version; "" if not known
     source: SourceName
     said_at: str
+
+
+def trusted_first(views: Iterable[Work]) -> list[Work]:
+    """What sources say of a work, the most trusted one first."""
+    found = list(views)
+    order = _PUBLISHED if any(work.doi for work in found) else _PREPRINT
+    return sorted(found, key=lambda work: order.index(work.source))
 
 
 AboutWork = KeptWork | Citation | PaperWork | Notice

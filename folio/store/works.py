@@ -19,10 +19,7 @@ from folio.store import notices, work_rows
 from folio.store.citations import add_citations, move_citations
 from folio.store.database import Database
 from folio.store.work_rows import PAPER_WORK_COLUMNS, WORK_COLUMNS, AboutWork, FoundBy, KeptWork, Notice, PaperWork
-from folio.work import Work, reference_mark, title_key
-
-_APART = 2  # years between the versions of a work
-_TELLING = 4  # words of a title that tell versions; "Editorial" appears every year
+from folio.work import Work, reference_mark, version_keys
 
 
 def now() -> str:
@@ -93,6 +90,16 @@ def papers_of(database: Database, work: str) -> list[str]:
     return [each.paper for id in ordered for each in database.read(work_rows.paper_work, sql, work=id)]
 
 
+def marks_of_papers(database: Database, papers: Iterable[str]) -> dict[str, str]:
+    """What the works of papers, in any version, are recognised by -> the paper. Raises StoreDamaged."""
+    found: dict[str, str] = {}
+    for paper in papers:
+        for kept in of_paper(database, paper):
+            for mark in kept.marks():
+                found.setdefault(mark, paper)
+    return found
+
+
 # Writing
 
 
@@ -158,14 +165,10 @@ def _versions_of(database: Database, kept: KeptWork) -> Iterator[KeptWork]:
     """Other works that are versions of this one."""
     for mark in sorted(kept.identifiers()):
         yield from (other for other in with_mark(database, mark) if other.id != kept.id)
-    work = kept.work
-    if work.year is None or len(work.title.split()) < _TELLING:
-        return
-    for year in range(work.year - _APART, work.year + _APART + 1):
-        if mark := title_key(work.title, work.first_author, year):
-            for other in with_mark(database, mark):
-                if other.id != kept.id and other.work.is_preprint != work.is_preprint:
-                    yield other
+    for mark in version_keys(kept.work):
+        for other in with_mark(database, mark):
+            if other.id != kept.id and other.work.is_preprint != kept.work.is_preprint:
+                yield other
 
 
 def _link_versions(database: Database, one: str, other: str) -> None:
