@@ -134,7 +134,7 @@ class Expander:
         return work, []
 
     def _look_up(self, references: Sequence[str]) -> list[Work]:
-        """The works of references: OpenAlex's ids and DOIs. What OpenAlex does not have is left out, unless it fails."""
+        """The works of references: OpenAlex's ids and DOIs. What OpenAlex lacks is left out, unless it fails."""
         ids = [each for each in references if each.startswith("W")]
         dois = [each for each in references if each.startswith("10.")]
         plain = [each for each in dois if not set(each) & set(",|")]  # both have a meaning in a filter

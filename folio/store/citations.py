@@ -57,6 +57,15 @@ def library_edges(database: Database) -> list[tuple[str, str]]:
     return sorted(set(database.read(edge, sql)))
 
 
+def cited_papers(database: Database, paper: str) -> set[str] | None:
+    """The papers of the library that one of them cites; None if no reference of it is known. Raises StoreDamaged."""
+    work = "SELECT work FROM paper_works WHERE paper = :paper"
+    group = _GROUP.replace(":work", f"({work})")
+    if not database.query(f"SELECT 1 FROM citations WHERE citing IN ({group}) LIMIT 1", paper=paper):
+        return None
+    return {cited for citing, cited in library_edges(database) if citing == paper}
+
+
 def move_citations(database: Database, old: str, new: str) -> None:
     """Give a work the references of another."""
     sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY rowid"

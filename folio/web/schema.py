@@ -77,6 +77,8 @@ class PaperFields(Strict):
     collection: FilterValues = Field(default_factory=list)
     """Names or paths of collections, "Consensus" or "Systems/Consensus"; those below them count."""
     tag: FilterValues = Field(default_factory=list)
+    cited_by: FilterValues = Field(default_factory=list)
+    """Names of papers that cite what is wanted."""
 
 
 class FilterRequest(PaperFields):
@@ -311,6 +313,7 @@ def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
         sections=query.section,
         collections=query.collection,
         tags=query.tag,
+        cited_by=query.cited_by,
         **more,
     )
 

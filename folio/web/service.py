@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -26,6 +27,7 @@ from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store import indexes
+from folio.store.citations import cited_papers
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import Feedback
@@ -369,7 +371,7 @@ def _select(library: Library, request: FilterRequest) -> Selection:
     if wanted == PaperFilter():
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
-    return wanted.select(library.papers(), library.files())
+    return wanted.select(library.papers(), library.files(), partial(cited_papers, library.database))
 
 
 def _busy() -> Busy:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from folio.commands import papers
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.store import citations, notices, works
 from folio.store.indexes import LIBRARY
@@ -202,6 +203,26 @@ def test_what_cannot_be_followed_is_said(online: CliRunner, server: SourceServer
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 2
     assert server.asked == []
+
+
+def test_questions_go_to_what_a_paper_cites(online: CliRunner, graph: SourceServer) -> None:
+    unknown = online.query("--sources", "--cited-by", "otters", "How long is the glacier?")
+    assert unknown.code == 2
+    assert unknown.err.splitlines() == [
+        "What “otters” cites is not known yet.",
+        "Run `python fetch.py --expand cites otters.pdf`, which asks services on the internet.",
+    ]
+    assert online.fetch("--expand", "cites", "--yes").code == 1  # none of them is open
+    hits = online.query("--sources", "--json", "--cited-by", "otters", "What do otters eat?").object["hits"]
+    assert {hit["file"] for hit in hits} == {"glaciers.pdf"}
+    ranked = online.query("--papers", "--json", "--cited-by", "otters.pdf", "otters").object["papers"]
+    assert [paper["file"] for paper in ranked] == ["glaciers.pdf"]
+    listed = online._here(papers, ("list", "--cited-by", "otters", "--json"))
+    assert [paper["file"] for paper in listed.objects] == ["glaciers.pdf"]
+    nothing = online.query("--sources", "--cited-by", "glaciers", "What do otters eat?")
+    assert (nothing.code, "No paper fits what is cited by that." in nothing.err) == (2, True)
+    misnamed = online.query("--sources", "--cited-by", "oters.pdf", "x")
+    assert "No paper in the index is called “oters.pdf”. Similar names: otters.pdf" in misnamed.err
 
 
 # What `fetch` keeps
