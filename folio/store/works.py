@@ -100,6 +100,14 @@ def marks_of_papers(database: Database, papers: Iterable[str]) -> dict[str, str]
     return found
 
 
+def publishers_bibtex(database: Database, papers: Iterable[str]) -> dict[str, str]:
+    """Paper id -> the publisher's BibTeX entry, for papers that have one. Raises StoreDamaged."""
+    found = of_papers(database, papers)
+    kept = get(database, {each.work for each in found.values()})
+    said = {paper: kept[each.work].said.get("crossref") for paper, each in found.items() if each.work in kept}
+    return {paper: work.bibtex for paper, work in said.items() if work and work.bibtex}
+
+
 # Writing
 
 

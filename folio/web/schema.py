@@ -293,12 +293,12 @@ class AddedEvent(Strict):
     notes: list[str]
 
 
-def paper_details(paper: Paper, added: str, files: Sequence[str]) -> PaperDetails:
-    """paper_details_json with page labels, a reference and BibTeX."""
+def paper_details(paper: Paper, added: str, files: Sequence[str], published: str) -> PaperDetails:
+    """paper_details_json with page labels, a reference and BibTeX. published: the publisher's BibTeX, "" for none."""
     return PaperDetails(
         **details(paper, added, files),
         labels=list(paper.pages.labels),
-        bibtex=bibtex(paper),
+        bibtex=bibtex(paper, published=published),
         reference=reference(paper, ()),
         zotero=open_pdf(paper.metadata.zotero.value),
     )

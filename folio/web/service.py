@@ -31,6 +31,7 @@ from folio.store.citations import cited_papers
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import Feedback
+from folio.store.works import publishers_bibtex
 from folio.types import Paper
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
@@ -162,7 +163,8 @@ class Service:
         with closing(self._app.open_library()) as library, library.reading():
             (found,) = _require_papers(library, [paper])
             files = [file.name for file in library.files() if file.sha256 == paper]
-            return paper_details(found, library.added()[paper], files)
+            published = publishers_bibtex(library.database, [paper]).get(paper, "")
+            return paper_details(found, library.added()[paper], files, published)
 
     def edit(self, paper: str, wanted: PaperEdits) -> PaperDetails:
         """Change what is known about a paper. Raises NotKnown, UsageError for a value that a field cannot have."""

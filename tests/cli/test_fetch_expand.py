@@ -288,6 +288,23 @@ def test_a_publication_is_preferred_to_its_preprint(online: CliRunner, server: S
     assert "changed: 0" in online.fetch("--metadata").out
 
 
+def test_the_publishers_bibtex_is_exported_until_a_person_says_otherwise(
+    online: CliRunner, server: SourceServer
+) -> None:
+    otters = crossref_work(OTTER_DOI, OTTER_TITLE, ("Cy", "Otter"), year=2021)
+    server.add(f"/crossref/works/{OTTER_DOI}", json_answer(crossref(otters)))
+    written = f" @article{{Otter_2021, title={{{OTTER_TITLE}}}, DOI={{{OTTER_DOI}}}, ISSN={{1234-5678}}, month=may }}\n"
+    server.add(f"/crossref/works/{OTTER_DOI}/transform/application/x-bibtex", Answer(written.encode()))
+    assert online.fetch("--metadata").code == 0
+    assert "ISSN={1234-5678}, month=may,\n" in online._here(papers, ("export",)).out
+    asked = len(server.asked)
+    assert "changed: 0" in online.fetch("--metadata").out
+    assert len(server.asked) == asked
+    assert online._here(papers, ("edit", "otters.pdf", "year=2020")).code == 0
+    exported = online._here(papers, ("export",)).out
+    assert ("ISSN" in exported, "year = {2020}" in exported) == (False, True)
+
+
 def test_ctrl_c_stores_nothing(online: CliRunner, graph: SourceServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
