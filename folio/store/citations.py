@@ -11,8 +11,9 @@ from folio.store.work_rows import CITATION_COLUMNS, Citation
 from folio.work import SourceName
 
 # The works of which `:work` is a version, itself among them
-_GROUP = """SELECT v.id FROM works w JOIN works v
-    ON v.id IN (w.id, w.version_of) OR v.version_of IN (w.id, nullif(w.version_of, '')) WHERE w.id = :work"""
+_ROOT = "SELECT CASE version_of WHEN '' THEN id ELSE version_of END FROM works WHERE id = :work"
+_GROUP = f"""SELECT id FROM works WHERE id = ({_ROOT})
+    UNION SELECT id FROM works WHERE version_of = ({_ROOT}) AND version_of != ''"""
 _INSERT = "INSERT OR REPLACE INTO citations VALUES (:citing, :cited, :source, :said_at, :digest)"
 
 
