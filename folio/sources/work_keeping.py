@@ -33,7 +33,11 @@ def keep_papers(library: Library, found: Mapping[str, PaperFound]) -> int:
     metadata: dict[str, Metadata] = {}
     with database.transaction():
         for paper, each in found.items():
-            id = works.put(database, each.works)[0]
+            views = [work for work in each.works if work.marks()]
+            if not views:  # nothing that it could be recognised by
+                metadata[paper] = to_metadata(each.works)
+                continue
+            id = works.put(database, views)[0]
             works.link_paper(database, paper, id, each.found_by, each.score)
             metadata[paper] = to_metadata(trusted_first(works.get(database, [id])[id].said.values()))
     return describe(library, metadata)

@@ -305,6 +305,16 @@ def test_the_publishers_bibtex_is_exported_until_a_person_says_otherwise(
     assert ("ISSN" in exported, "year = {2020}" in exported) == (False, True)
 
 
+def test_a_work_that_nothing_tells_from_others_only_describes_its_paper(
+    online: CliRunner, server: SourceServer
+) -> None:
+    nameless = crossref_work("no DOI", OTTER_TITLE, year=2020)
+    server.add("/crossref/works", json_answer(crossref_list(nameless)))
+    assert online.fetch("--metadata").code == 0
+    assert metadata(online, "otters.pdf").year == Field(2020, "crossref", True)
+    assert kept(online, "otters.pdf") == []
+
+
 def test_ctrl_c_stores_nothing(online: CliRunner, graph: SourceServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
