@@ -178,11 +178,11 @@ def test_what_a_paper_cites_is_asked(client: TestClient, app: HashingApp, otters
 def test_copied_bibtex_is_the_publishers_until_a_person_edits(client: TestClient, app: HashingApp, otters: str) -> None:
     written = "@article{Otter_2021, title={Otters}, ISSN={1234-5678}, month=may }"
     work = Work("crossref", title="Otters", doi="10.1234/otters", bibtex=written)
-    said = {"title": Field("Otters", "crossref", True), "doi": Field("10.1234/otters", "crossref", True)}
+    said = Metadata(title=Field("Otters", "crossref", True), doi=Field("10.1234/otters", "crossref", True))
     with closing(app.open_library()) as library:
         with library.database.transaction():
             works.link_paper(library.database, otters, works.put(library.database, [work])[0], "doi", 1.0)
-        library.set_metadata(otters, "online", Metadata(**said))
+        library.set_metadata(otters, "online", said)
     assert "ISSN={1234-5678}, month=may" in client.get(f"/papers/{otters}").json()["bibtex"]
     assert "ISSN={1234-5678}, month=may" in client.get("/papers.bib").text
     assert "ISSN" not in edit(client, otters, volume="7")["bibtex"]
