@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from folio.paper_metadata import AND_OTHERS, Metadata
-from folio.shown_text import one_line
+from folio.shown_text import name_line, one_line
 
 CitationStyle = Literal["author-year", "arxiv", "file"]
 _LONGEST_NAME = 40  # characters of a name, or of an organisation's
@@ -22,8 +22,21 @@ _QUOTES = re.compile('["“”„‟«»]')
 def citation_label(metadata: Metadata) -> str:
     """Authors and year, else a short title in quotation marks and the year; "" where neither is sure."""
     who = _authors(metadata) or _short_title(metadata)
-    year = metadata.year.value if metadata.year.sure else None
-    return " ".join(filter(None, [who, str(year or "") if who else ""]))
+    return " ".join(filter(None, [who, str(sure_year(metadata) or "") if who else ""]))
+
+
+def sure_venue(metadata: Metadata) -> str:
+    """The journal or conference, if that is sure."""
+    return metadata.venue.value if metadata.venue.sure else ""
+
+
+def sure_year(metadata: Metadata) -> int | None:
+    return metadata.year.value if metadata.year.sure else None
+
+
+def published_in(venue: str, year: int | None) -> str:
+    """Venue and year on one line: "Journal of Otters, 2021"; "" without a venue, as labels have the year."""
+    return ", ".join(filter(None, [name_line(venue), str(year or "")])) if venue else ""
 
 
 def _authors(metadata: Metadata) -> str:

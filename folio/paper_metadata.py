@@ -114,6 +114,11 @@ def without_version(arxiv: str) -> str:
     return _VERSION.sub("", arxiv)
 
 
+def bare_arxiv(identifier: str) -> str:
+    """An arXiv id for comparison: without version, in lower case."""
+    return without_version(identifier).casefold()
+
+
 def to_json(metadata: Metadata) -> dict[str, dict[str, Any]]:
     """The known fields as JSON values: {"year": {"value": 2014, "origin": "page", "sure": true}}."""
     return {

@@ -11,6 +11,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
+from folio.citation_label import sure_venue, sure_year
 from folio.paper_lists import By
 from folio.types import Hit
 from folio.zotero_link import open_page
@@ -50,6 +51,10 @@ class CitationJson(Strict):
     file: str
     """File name, as shown to people."""
     title: str
+    venue: str = ""
+    """The journal or the conference; empty if that is not sure."""
+    year: int | None = None
+    """The year of publication; null if it is not sure."""
     page: FromOne
     """Physical page of the quote, from 1."""
     label: str
@@ -296,6 +301,8 @@ def _citation(citation: Citation) -> CitationJson:
         paper=citation.paper.id,
         file=citation.paper.file,
         title=citation.paper.title,
+        venue=sure_venue(citation.paper.metadata),
+        year=sure_year(citation.paper.metadata),
         page=citation.page,
         label=citation.label,
         quote=citation.quote,

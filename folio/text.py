@@ -91,6 +91,12 @@ def plain_words(text: str) -> list[str]:
     return re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter)))
 
 
+def fold(text: str) -> str:
+    """A title or a name for comparison: letters and digits alone, without case and diacritics."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in plain if char.isalnum())
+
+
 def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:
     """The weighted share, in [0, 1], of a question's tokens that are among these."""
     total = sum(weights.values())

@@ -63,6 +63,8 @@ def test_an_answer_in_json() -> None:
         "paper": ICE_PAPER.id,
         "file": "alps/ice.pdf",
         "title": "Ice of the Alps",
+        "venue": "",
+        "year": None,
         "page": 1,
         "label": "iv",
         "quote": "The Aletsch glacier has a length of 23 kilometres.",

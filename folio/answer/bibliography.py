@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from folio.answer_types import Citation
+from folio.citation_label import published_in, sure_venue, sure_year
 from folio.shown_text import name_line
 from folio.types import Paper
 
@@ -25,6 +26,7 @@ class CitedPage:
     quotes: tuple[tuple[str, float], ...]  # each with its support
     sections: tuple[str, ...] = ()  # of the quotes, in words
     zotero: str = ""  # the link that opens the page in Zotero, if the paper is there
+    published: str = ""  # venue and year, as far as they are sure
 
     @property
     def where(self) -> str:
@@ -43,6 +45,7 @@ def cited_pages(citations: Iterable[Citation]) -> tuple[CitedPage, ...]:
             cited.label,
             ((cited.quote, cited.support),),
             tuple(filter(None, [cited.section])),
+            published=published_in(sure_venue(cited.paper.metadata), sure_year(cited.paper.metadata)),
         )
         for cited in citations
     )
@@ -66,19 +69,21 @@ def stands_in(quote: str, texts: Iterable[str]) -> bool:
 
 
 def reference(paper: Paper, pages: Sequence[int]) -> str:
-    """One line such as "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf, pp. 1, 3". pages: physical."""
+    """One line: "A. Otter and B. Seal (2021). On Sea Otters. Sea Life. otters.pdf, pp. 1, 3". pages: physical."""
     *others, last = map(name_line, paper.authors) if paper.authors else ("",)
     who = f"{', '.join(others)} and {last}" if others else last
     if len(paper.authors) > MAX_AUTHORS:
         who = f"{others[0]} et al."
     when = f"({paper.year})" if paper.year else ""
     place = f"arXiv:{paper.arxiv}" if paper.arxiv else name_line(paper.file)
-    return reference_line(" ".join(filter(None, [who, when])), name_line(paper.title), place, pages)
+    return reference_line(
+        " ".join(filter(None, [who, when])), name_line(paper.title), place, pages, name_line(sure_venue(paper.metadata))
+    )
 
 
-def reference_line(who: str, title: str, place: str, pages: Sequence[int]) -> str:
+def reference_line(who: str, title: str, place: str, pages: Sequence[int], venue: str = "") -> str:
     """A reference from its parts. All but the place may be empty."""
-    names = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title) if part.strip())
+    names = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title, venue) if part.strip())
     listed = ", ".join(map(str, pages))
     on_pages = f", {'p.' if len(pages) == 1 else 'pp.'} {listed}" if pages else ""
     return " ".join(f"{names}{place}{on_pages}".split())

@@ -69,10 +69,11 @@ _READ = {
 }  # fmt: skip
 
 
-def bibtex(paper: Paper, key: str = "", *, full: bool = False) -> str:
+def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = "") -> str:
     """A paper as a BibTeX entry, with a comment on each field that is not sure.
 
-    key: another than its own. full: with its abstract, its tags and its file, for another program's library.
+    key: another than its own. full: with its abstract, its tags and its file, for another program's library. published:
+    the publisher's entry, which stands unless a person has said something else (works.publishers_bibtex).
     """
     entry_type = _entry_type(paper)
     about = _sure(paper)
@@ -101,8 +102,38 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False) -> str:
             "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
         }
     comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in _doubts(paper))
-    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    before = ""
+    if entry := _publishers(paper, published):
+        entry_type, before = entry
+        fields = {name: value for name, value in fields.items() if name in _OURS_TOO and f"{name}=" not in before}
+    lines = before + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
     return f"{comments}@{entry_type}{{{key or own_key(paper)},\n{lines}}}\n"
+
+
+_ENTRY = re.compile(r"@([A-Za-z]{1,40})\s*\{[^,{}\s]*,(.*)\}", re.S)
+# What a publisher's entry gets besides
+_OURS_TOO = ("eprint", "archivePrefix", "note", "abstract", "keywords", "file")
+_PEOPLE = ("person", "zotero", "bibliography")  # origins of what counts more than what a publisher says
+
+
+def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
+    """The type and the fields of a publisher's entry; None if it does not say what is shown of the paper."""
+    about = paper.metadata
+    found = _ENTRY.fullmatch(published.strip())
+    if not found or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
+        return None
+    fields = one_line(printable(found[2])).strip().rstrip(",")
+    return (found[1].lower(), f"  {fields},\n") if _is_balanced(fields) else None
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether every brace has its other one: none ends the entry."""
+    depth = 0
+    for char in text:
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 _OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
@@ -110,10 +141,10 @@ _OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
 _PLACES = ("venue", "doi", "arxiv", "url", "publisher")
 
 
-def library_bibtex(papers: Sequence[Paper]) -> str:
-    """All papers as one BibTeX file."""
-    keys = unique_keys(papers)
-    return "\n".join(bibtex(paper, keys[paper.id], full=True) for paper in papers)
+def library_bibtex(papers: Sequence[Paper], published: Mapping[str, str] | None = None) -> str:
+    """All papers as one BibTeX file. published: paper id -> the publisher's entry (works.publishers_bibtex)."""
+    keys, known = unique_keys(papers), published or {}
+    return "\n".join(bibtex(paper, keys[paper.id], full=True, published=known.get(paper.id, "")) for paper in papers)
 
 
 def library_csl_json(papers: Sequence[Paper]) -> str:

@@ -133,6 +133,8 @@ def show_sources(console: Console, citations: Iterable[Citation], shown: Iterabl
     console.print("\nSources", style="bold")
     for number, source in enumerate(cited_pages(citations), 1):
         _item(console, f"{number}.", _heading(source.file, source.where, source.title, "; ".join(source.sections)))
+        if source.published:
+            _indented(console, Text(source.published, style="dim"))
         for quote, support in source.quotes:
             if stands_in(quote, texts):
                 continue

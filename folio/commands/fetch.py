@@ -1,4 +1,4 @@
-"""`folio fetch` and fetch.py: bring papers in from the internet, by identifier or words; describe those that are here.
+"""`folio fetch` and fetch.py: bring papers in from the internet, by identifier, words or citation; describe the others.
 
 The one command that opens the network.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from folio.sources.fetching import Candidate
     from folio.sources.identifiers import Identifier
     from folio.sources.lookup import Lookup
-    from folio.sources.work import Work
     from folio.types import Paper
+    from folio.work import Work
 
 _SOURCES = ("openalex", "semanticscholar", "arxiv")
 _SORTS = ("relevance", "date", "citations")
 _LARGEST_LIST = 2**20  # bytes of a list of identifiers
-_MOST = 500  # works of one run
+_FOUND, _MOST = 20, 500  # works of one run
+_DIRECTIONS = ("cites", "cited-by")
+_DEEPEST = 3
+_CAP, _LARGEST_CAP = 200, 1000  # works that are found along citations
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -36,16 +39,23 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Files go into PAPERS_DIR. CONTACT_EMAIL and keys for the services are settings: see docs/settings.md.",
     )
     identifiers = "arXiv ids, DOIs, links to them; a file with one on each line; - for standard input"
-    found.add_argument("identifiers", nargs="*", metavar="ID", help=identifiers)
+    named = f"{identifiers}; with --expand: papers of the index"
+    found.add_argument("identifiers", nargs="*", metavar="ID", help=named)
     found.add_argument("--search", metavar="WORDS", help="find works by words instead")
+    expand = "find works that these papers of the index cite, or that cite them; all papers if none is named"
+    found.add_argument("--expand", choices=_DIRECTIONS, help=expand)
+    depth = f"with --expand: also follow what is found, so many steps in all (1 to {_DEEPEST}; default: 1)"
+    found.add_argument("--depth", type=positive_int, metavar="N", help=depth)
+    cap = f"with --expand: find at most so many works over all (default: {_CAP}, no more than {_LARGEST_CAP:,})"
+    found.add_argument("--cap", type=positive_int, metavar="N", help=cap)
     source = "with --search: the service (default: openalex, or semanticscholar if that fails)"
     found.add_argument("--source", choices=_SOURCES, help=source)
-    found.add_argument("--since", type=_year, metavar="YEAR", help="with --search: only works of this year or later")
-    found.add_argument("--open-access", action="store_true", help="with --search: only works that are free to read")
-    cited = "with --search: only works that so many others cite"
+    found.add_argument("--since", type=_year, metavar="YEAR", help="only works of this year or later")
+    found.add_argument("--open-access", action="store_true", help="only works that are free to read")
+    cited = "only works that so many others cite"
     found.add_argument("--min-cited", type=positive_int, default=0, metavar="N", help=cited)
-    most = "with --search: at most so many works (default: 20, no more than 500)"
-    found.add_argument("--max", type=positive_int, default=20, metavar="N", help=most)
+    most = f"at most so many works (default: {_FOUND}, with --expand all up to the cap; no more than {_MOST})"
+    found.add_argument("--max", type=positive_int, metavar="N", help=most)
     found.add_argument("--sort", choices=_SORTS, default="relevance", help="with --search: the order")
     metadata = "find title, authors, year and more for the papers that are in the index; what you edited stays"
     found.add_argument("--metadata", action="store_true", help=metadata)
@@ -69,61 +79,68 @@ def main(argv: Sequence[str] | None = None, prog: str = "fetch.py") -> int:
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
-    from folio.errors import UsageError
-
-    ways = [bool(arguments.identifiers), arguments.search is not None, arguments.metadata]
-    if sum(ways) != 1:
-        raise UsageError(
-            "Say what to fetch: identifiers, --search or --metadata, one of them.",
-            "For example: python fetch.py 2312.10997, or python fetch.py --help.",
-        )
-    filters = (arguments.source, arguments.since, arguments.open_access, arguments.min_cited)
-    if arguments.search is None and any(filters):
-        raise UsageError("--source, --since, --open-access and --min-cited choose among works.", "Add --search WORDS.")
-    if arguments.search is not None and not arguments.search.strip():
-        raise UsageError("--search has no words.", 'Name some: --search "dense retrieval".')
+    _check_options(arguments)
     if arguments.metadata:
         from folio.commands.fetch_metadata import update
+        from folio.console import say
+        from folio.sources.online import open_lookup
 
-        with _lookup(app) as lookup:
+        with open_lookup(app.internet, say) as lookup:
             return update(app, lookup, is_dry=arguments.dry_run)
     return _fetch(app, arguments)
 
 
-@contextmanager
-def _lookup(app: App) -> Iterator[Lookup]:
-    """The services, over the network."""
-    from folio.console import say
-    from folio.sources.clock import SystemClock
-    from folio.sources.http_client import HttpClient, Identity
-    from folio.sources.lookup import Lookup
-    from folio.sources.response_cache import ResponseCache
-    from folio.sources.service_addresses import ServiceAddresses
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that cannot be combined."""
+    from folio.errors import UsageError
 
-    access = app.internet
-    identity = Identity(access.contact_email, access.openalex_key, access.semanticscholar_key)
-    cache = ResponseCache(access.cache_folder, SystemClock())
-    cache.drop_old()
-    with HttpClient(ServiceAddresses(access.stand_in), identity, cache, notice=say) as client:
-        yield Lookup(client, say)
+    ids = bool(arguments.identifiers) and not arguments.expand
+    if sum([ids, arguments.search is not None, arguments.metadata, bool(arguments.expand)]) != 1:
+        raise UsageError(
+            "Say what to fetch: identifiers, --search, --expand or --metadata, one of them.",
+            "For example: python fetch.py 2312.10997, or python fetch.py --help.",
+        )
+    if arguments.source and arguments.search is None:
+        raise UsageError("--source names the service that is searched.", "Add --search WORDS.")
+    filters = (arguments.since, arguments.open_access, arguments.min_cited)
+    if arguments.search is None and not arguments.expand and any(filters):
+        remedy = "Add --search WORDS or --expand cites."
+        raise UsageError("--since, --open-access and --min-cited choose among works.", remedy)
+    if arguments.search is not None and not arguments.search.strip():
+        raise UsageError("--search has no words.", 'Name some: --search "dense retrieval".')
+    if (arguments.depth or arguments.cap) and not arguments.expand:
+        raise UsageError("--depth and --cap are of --expand.", "Add --expand cites or --expand cited-by.")
+    if (arguments.depth or 1) > _DEEPEST or (arguments.cap or 1) > _LARGEST_CAP:
+        raise UsageError(
+            "Citations branch too much to follow them further.",
+            f"Give a --depth of at most {_DEEPEST}, and a --cap of at most {_LARGEST_CAP:,}.",
+        )
 
 
 def _fetch(app: App, arguments: argparse.Namespace) -> int:
     from folio.console import output, say
     from folio.errors import UsageError
     from folio.sources.fetching import candidates
+    from folio.sources.online import open_lookup
 
-    with _lookup(app) as lookup:
-        works, missing = _works(lookup, arguments)
-        found = candidates(works, _papers(app), app.papers_folder)
+    with open_lookup(app.internet, say) as lookup:
+        papers, kept = _papers(app)
+        works, links, missing = _works(app, lookup, arguments)
+        found = candidates(works, papers, app.papers_folder, kept)[: arguments.max]
         if not found:
             say("No works were found.")
             return 1
-        _show(found)
+        _show(found, links)
+        for each in found if arguments.identifiers and not arguments.expand else ():
+            if each.paper:
+                is_other = ", another version of it" if each.is_other_version else ""
+                say(f'"{each.work.title[:80]}": already here as {each.paper}{is_other}.')
         wanted = [each for each in found if not each.paper]
         new = [each for each in wanted if not each.is_here]
         if arguments.dry_run:
             return 1 if missing else 0
+        if arguments.identifiers and not arguments.expand:
+            _describe_again(app, papers, found)
         if not wanted:
             output().print("All of them are in the index.")
             return 1 if missing else 0
@@ -137,27 +154,33 @@ def _fetch(app: App, arguments: argparse.Namespace) -> int:
     return max(code, 1 if missing or len(files) < len(wanted) else 0)
 
 
-def _works(lookup: Lookup, arguments: argparse.Namespace) -> tuple[list[Work], int]:
-    """The works that are asked for, and the number of identifiers that no service has."""
+def _works(app: App, lookup: Lookup, arguments: argparse.Namespace) -> tuple[list[Work], dict[str, int] | None, int]:
+    """The works that are asked for, and the number of identifiers that no service has.
+
+    Between them, with --expand: mark of a work -> the number of papers of the index that it is linked with.
+    """
     from folio.console import say
     from folio.sources.search_query import SearchQuery
 
+    filters = (arguments.since, arguments.open_access, arguments.min_cited)
+    if arguments.expand:
+        from folio.commands.fetch_expand import expand
+
+        query = SearchQuery("", *filters, arguments.cap or _CAP)
+        depth = arguments.depth or 1
+        linked = expand(app, lookup, arguments.identifiers, arguments.expand, query, depth, is_dry=arguments.dry_run)
+        links = {mark: len(each.papers) for each in linked for work in each.works for mark in work.marks()}
+        return [work for each in linked for work in each.works], links, 0
     if arguments.search is not None:
-        query = SearchQuery(
-            arguments.search.strip()[:500],
-            arguments.since,
-            arguments.open_access,
-            arguments.min_cited,
-            min(arguments.max, _MOST),
-            arguments.sort,
-        )
-        return [work for group in lookup.search(query, arguments.source) for work in group], 0
+        most = min(arguments.max or _FOUND, _MOST)
+        query = SearchQuery(arguments.search.strip()[:500], *filters, most, arguments.sort)
+        return [work for group in lookup.search(query, arguments.source) for work in group], None, 0
     identifiers = _identifiers(arguments.identifiers)
     found = lookup.find(identifiers)
     for identifier, work in zip(identifiers, found, strict=True):
         if work is None:
             say(f"{identifier}: no service has it.")
-    return [work for work in found if work], found.count(None)
+    return [work for work in found if work], None, found.count(None)
 
 
 def _identifiers(words: Sequence[str]) -> list[Identifier]:
@@ -201,30 +224,57 @@ def _lines(text: str, name: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _papers(app: App) -> list[Paper]:
-    """The papers of the index; none before the first ingest."""
+def _papers(app: App) -> tuple[list[Paper], dict[str, str]]:
+    """The papers of the index, and what their works are recognised by; none before the first ingest."""
+    from folio.store import works
+
     if not app.library_path.exists():
-        return []
+        return [], {}
     with closing(app.open_library()) as library:
         app.require_same_settings(library)  # before anything is downloaded
-        return library.papers()
+        papers = library.papers()
+        return papers, works.marks_of_papers(library.database, [paper.id for paper in papers])
 
 
-def _show(found: Sequence[Candidate]) -> None:
-    """Print the works as a table."""
+def _describe_again(app: App, papers: Sequence[Paper], found: Sequence[Candidate]) -> None:
+    """Store what services say now of works that are papers of the index."""
+    from folio.sources import paper_match
+    from folio.sources.work_keeping import PaperFound, keep_papers
+    from folio.store import indexes
+
+    by_id = {paper.id: paper.metadata for paper in papers}
+    said = {
+        each.paper_id: PaperFound(each.works, "fetched", paper_match.score(by_id[each.paper_id], each.work))
+        for each in found
+        if each.paper and not each.is_other_version and not paper_match.contradicts(by_id[each.paper_id], each.work)
+    }
+    if not said:
+        return
+    with indexes.writing(app.store_folder):
+        with closing(app.open_library()) as library:
+            changed = keep_papers(library, said)
+        if changed:
+            app.finish_ingest()
+
+
+def _show(found: Sequence[Candidate], links: dict[str, int] | None) -> None:
+    """Print the works as a table. links: mark of a work -> the number of papers that it is linked with."""
     from rich.table import Table
 
     from folio.console import output
     from folio.shown_text import name_line
 
-    table = Table("title", "authors", "year", "cited", "open", "here", box=None, pad_edge=False, header_style="bold")
+    columns = ("title", "authors", "year", "cited", "open", *(["links"] if links is not None else []), "here")
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for each in found:
         work = each.work
         cited = "" if work.cited is None else f"{work.cited:,}"
         is_open = "yes" if work.pdfs or work.is_open else "" if work.is_open is None else "no"
         here = each.paper or (each.path.name if each.is_here else "")
         title = f"RETRACTED: {work.title}" if work.is_retracted else work.title
-        shown = (name_line(title, 100), name_line(_authors(work), 60), str(work.year or ""), cited, is_open)
+        shown = [name_line(title, 100), name_line(_authors(work), 60), str(work.year or ""), cited, is_open]
+        if links is not None:
+            shown.append(str(max((links.get(mark, 0) for mark in work.marks()), default=0)))
         table.add_row(*shown, name_line(here, 60))
     output().print(table)
 
@@ -244,7 +294,7 @@ def _confirmed(count: int) -> bool:
 def _download(app: App, lookup: Lookup, wanted: Sequence[Candidate]) -> list[Candidate]:
     """Download what is not there; returns what is there then."""
     from folio.console import progress_bar, say
-    from folio.sources.fetching import download
+    from folio.sources.pdf_download import download
 
     found: list[Candidate] = []
     try:
@@ -262,12 +312,12 @@ def _ingest(app: App, files: Sequence[Candidate]) -> int:
     """Store what is known of the papers, then read them."""
     from folio.commands import ingest
     from folio.files import sha256_file
-    from folio.sources.fetching import describe
+    from folio.sources.work_keeping import PaperFound, keep_papers
     from folio.store import indexes
     from folio.store.library import Library
 
-    metadata = {sha256_file(each.path): each.metadata for each in files}
+    found = {sha256_file(each.path): PaperFound(each.works, "fetched", 1.0) for each in files}
     with indexes.writing(app.store_folder), closing(Library(app.library_path, create=True)) as library:
         app.require_same_settings(library)
-        describe(library, metadata)
+        keep_papers(library, found)
     return ingest.run(app, ingest.parser("ingest.py").parse_args([str(each.path) for each in files]))

@@ -11,8 +11,9 @@ from folio.shown_text import name_line, short_line
 
 if TYPE_CHECKING:
     from folio.app import App
-    from folio.paper_metadata import Field, Metadata
+    from folio.paper_metadata import Field
     from folio.sources.lookup import Lookup
+    from folio.sources.work_keeping import PaperFound
     from folio.types import Paper
 
 _SHOWN = 70  # characters of a value
@@ -21,31 +22,32 @@ _SHOWN = 70  # characters of a value
 def update(app: App, lookup: Lookup, *, is_dry: bool) -> int:
     """Ask about every paper, print what changes, and store it unless `is_dry`; returns the exit code."""
     from folio.paper_metadata import NO_METADATA, merged
-    from folio.sources.fetching import describe
-    from folio.sources.metadata_update import changes, describe_paper
-    from folio.store import indexes
+    from folio.sources.metadata_update import NAMES, changes, describe_paper
+    from folio.sources.work_keeping import keep_papers, metadata_then
+    from folio.store import indexes, works
 
     with closing(app.open_library()) as library:
         papers = library.papers()
         layers = {paper.id: library.metadata_layers(paper.id) for paper in papers}
-    said: dict[str, Metadata] = {}
+        kept = {paper.id: next(iter(works.of_paper(library.database, paper.id)), None) for paper in papers}
+    said: dict[str, PaperFound] = {}
     changed = unknown = 0
     try:
         with progress_bar() as progress:
             for done, paper in enumerate(papers, 1):
                 # What services said before tells nothing about this time.
                 about = merged({**layers[paper.id], "online": NO_METADATA})
-                found = describe_paper(about, lookup)
-                if found.note:
-                    _print(f"{name_line(paper.file)}: {found.note}.")
-                if found.metadata is None:
+                described = describe_paper(about, lookup)
+                if described.note:
+                    _print(f"{name_line(paper.file)}: {described.note}.")
+                if (found := described.found) is None:
                     unknown += 1
                     _print(f"{name_line(paper.file)}: no service is known to have it.")
                 else:
-                    said[paper.id] = found.metadata
-                    differing = changes(layers[paper.id], found.metadata)
+                    said[paper.id] = found
+                    differing = changes(layers[paper.id], metadata_then(found, kept[paper.id]))
                     changed += bool(differing)
-                    _show(paper, f"by {found.found_by}, match {found.score:.2f}", differing)
+                    _show(paper, f"by {NAMES.get(found.found_by, found.found_by)}, match {found.score:.2f}", differing)
                 progress("looking up", done, len(papers))
     except KeyboardInterrupt:
         say("Stopped. Nothing was changed; the answers so far are kept for a day.")
@@ -53,7 +55,7 @@ def update(app: App, lookup: Lookup, *, is_dry: bool) -> int:
     if not is_dry and said:
         with indexes.writing(app.store_folder):
             with closing(app.open_library()) as library:
-                describe(library, said)
+                keep_papers(library, said)
             app.finish_ingest()
     counts = f"Papers: {len(papers):,}, found: {len(said):,}, changed: {changed:,}, not found: {unknown:,}."
     _print(f"{counts} Nothing was stored, because of --dry-run." if is_dry else counts)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from folio.search.paper_filter import PaperFilter
 
 # Each may be given several times, and then one must fit
-FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag")
+FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by")
 
 
 def add_paper_options(found: argparse.ArgumentParser, does: str) -> None:
@@ -22,10 +22,11 @@ def add_paper_options(found: argparse.ArgumentParser, does: str) -> None:
         ("section", "WORDS", "sections of this kind, such as methods, or with these words in their title"),
         ("collection", "NAME", "papers in this collection, as Zotero or a bibliography has it, or in one below it"),
         ("tag", "NAME", "papers with this tag"),
+        ("cited_by", "NAME", "papers that the paper of this name cites, as `folio fetch --expand cites` found"),
     ):
         if name == "section" and does == "list":
             text = "papers with a section of this kind, such as methods, or with these words in its title"
-        found.add_argument(f"--{name}", action="append", metavar=metavar, help=f"{does} only {text}")
+        found.add_argument(f"--{name.replace('_', '-')}", action="append", metavar=metavar, help=f"{does} only {text}")
 
 
 def paper_filter(arguments: argparse.Namespace, *, warnings: bool = False, unsure: bool = False) -> PaperFilter:

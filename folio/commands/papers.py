@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from folio.commands import papers_export
@@ -84,11 +85,12 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.paper_lists import count_by, sort_papers
     from folio.paper_schema import paper_json
     from folio.schema import counts_json
+    from folio.store.citations import cited_papers
 
     wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
     with closing(app.open_library()) as library, library.reading():
         every, added = library.papers(), library.added()
-        fitting = wanted.matching(every, library.files())
+        fitting = wanted.matching(every, library.files(), partial(cited_papers, library.database))
     papers = sort_papers(fitting, arguments.sort)
     if arguments.by:
         counts = count_by(papers, arguments.by)

@@ -25,10 +25,12 @@ def run(app: App, arguments: argparse.Namespace) -> int:
     from folio.console import say
     from folio.files import write_text
     from folio.shown_text import one_line
+    from folio.store import works
 
     with closing(app.open_library()) as library:
         papers = library.papers()
-    text = (library_bibtex if arguments.format == "bibtex" else library_csl_json)(papers)
+        published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
+    text = library_bibtex(papers, published) if arguments.format == "bibtex" else library_csl_json(papers)
     if arguments.out is None:
         sys.stdout.write(text)
         return 0

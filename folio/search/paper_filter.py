@@ -7,6 +7,7 @@ index has is a mistake, not an empty result: the error names those that are clos
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -59,6 +60,14 @@ def _no_hint(papers: Sequence[Paper]) -> str:
     return ""
 
 
+# Paper id -> the ids of those that it cites; None if its references are not known
+CitedPapers = Callable[[str], set[str] | None]
+
+
+def _no_citations(paper: str) -> None:
+    return None
+
+
 class _Condition(NamedTuple):
     """How a condition is called in an error, whether a paper meets it, and what the error adds."""
 
@@ -91,6 +100,7 @@ class PaperFilter:
     tags: tuple[str, ...] = ()
     warnings: bool | None = None  # whether something was odd when it was read
     unsure: bool | None = None  # whether a field is not sure
+    cited_by: tuple[str, ...] = ()  # names of papers that cite what is wanted
     ids: frozenset[str] = frozenset()  # of papers; none means any
 
     @classmethod
@@ -103,6 +113,7 @@ class PaperFilter:
         sections: Iterable[str] = (),
         collections: Iterable[str] = (),
         tags: Iterable[str] = (),
+        cited_by: Iterable[str] = (),
         *,
         warnings: bool | None = None,
         unsure: bool | None = None,
@@ -117,20 +128,28 @@ class PaperFilter:
             sections=_values("section", sections),
             collections=_values("collection", collections, need_word=False),  # a tag may be "★"
             tags=_values("tag", tags, need_word=False),
+            cited_by=_values("paper", cited_by),
             warnings=warnings,
             unsure=unsure,
             ids=frozenset(ids),
         )
 
-    def matching(self, papers: Sequence[Paper], files: Iterable[SourceFile]) -> list[Paper]:
-        """Those of all papers that fit, perhaps none. files: of the papers. Raises NotKnown for a name nothing has."""
-        conditions = self._conditions(papers, files)
+    def matching(
+        self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers = _no_citations
+    ) -> list[Paper]:
+        """Those of all papers that fit, perhaps none. Raises NotKnown for a name nothing has.
+
+        files: of the papers. cited: see citations.cited_papers.
+        """
+        conditions = self._conditions(papers, files, cited)
         return [paper for paper in papers if all(condition.holds(paper) for condition in conditions)]
 
-    def select(self, papers: Sequence[Paper], files: Iterable[SourceFile]) -> Selection:
-        """Those of all papers, and the sections, that fit. files: of the papers. Raises NotKnown if none does."""
+    def select(
+        self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers = _no_citations
+    ) -> Selection:
+        """Those of all papers, and the sections, that fit. Raises NotKnown if none does. Arguments as of `matching`."""
         chosen = list(papers)
-        for condition in self._conditions(papers, files):
+        for condition in self._conditions(papers, files, cited):
             before, chosen = chosen, [paper for paper in chosen if condition.holds(paper)]
             if not chosen:
                 rest = "" if len(before) == len(papers) else ", of those that fit the rest"
@@ -140,15 +159,18 @@ class PaperFilter:
         is_restricted = len(chosen) < len(papers) or self.papers or self.ids
         return Selection(chosen if is_restricted else None, SectionFilter(self.sections) if self.sections else None)
 
-    def _conditions(self, papers: Sequence[Paper], files: Iterable[SourceFile]) -> list[_Condition]:
+    def _conditions(self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers) -> list[_Condition]:
         """What a paper must meet. Raises NotKnown for a name that none of these papers has."""
         found = []
+        named = file_names(files)
         if self.ids:
             found.append(_Condition("the choice of papers", lambda paper: paper.id in self.ids))
         if self.papers:
-            found.append(_condition_of_names(self.papers, papers, file_names(files)))
+            found.append(_condition_of_names(self.papers, papers, named))
         if self.years:
             found.append(_Condition("the year", lambda paper: any(y.holds(paper.year) for y in self.years), _years_of))
+        if self.cited_by:
+            found.append(_condition_of_citations(self.cited_by, papers, named, cited))
         found += [_condition(field, papers) for field in self._named_fields() if field.wanted]
         if self.warnings is not None:
             found.append(_Condition("the warnings", lambda paper: bool(paper.problems) == self.warnings))
@@ -215,6 +237,26 @@ def _condition_of_names(names: Sequence[str], papers: Sequence[Paper], files: di
             raise unknown_paper(name, papers, files)
         ids |= {paper.id for paper in found}
     return _Condition("the name", lambda paper: paper.id in ids)
+
+
+def _condition_of_citations(
+    names: Sequence[str], papers: Sequence[Paper], files: dict[str, list[str]], cited: CitedPapers
+) -> _Condition:
+    """That one of these papers cites it. Raises NotKnown for an unknown paper, or one with unknown references."""
+    fitting: set[str] = set()
+    for name in names:
+        found = papers_named(name, papers, files)
+        if not found:
+            raise unknown_paper(name, papers, files)
+        known = [each for paper in found if (each := cited(paper.id)) is not None]
+        if not known:
+            command = f"python fetch.py --expand cites {shlex.quote(found[0].file)}"
+            raise NotKnown(
+                f"What “{name_line(name, _SHOWN)}” cites is not known yet.",
+                f"Run `{command}`, which asks services on the internet.",
+            )
+        fitting = fitting.union(*known)
+    return _Condition("what is cited by that", lambda paper: paper.id in fitting)
 
 
 def _condition(field: _NamedField, papers: Sequence[Paper]) -> _Condition:

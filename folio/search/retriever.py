@@ -28,6 +28,7 @@ from folio.search.paper_ranking import (
 from folio.search.readings import fuse_readings
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
+from folio.store.citations import cited_papers
 from folio.store.indexes import Indexes, Trust
 from folio.store.library import Library
 from folio.store.paper_index import PaperIndex
@@ -310,7 +311,9 @@ class Retriever:
         """The papers and sections to search. Raises UsageError if none is as wanted."""
         if wanted == PaperFilter():
             return EVERYTHING
-        return wanted.select(self._library.papers(), self._library.files())
+        return wanted.select(
+            self._library.papers(), self._library.files(), partial(cited_papers, self._library.database)
+        )
 
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""

@@ -11,12 +11,13 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from folio.errors import SourceError, UsageError
+from folio.paper_metadata import bare_arxiv
 from folio.sources.answers import MOST, clean, person, unreadable
 from folio.sources.entries import find_doi, find_year
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, bare_arxiv, parse_identifier
+from folio.sources.identifiers import Identifier, parse_identifier
 from folio.sources.search_query import SearchQuery
-from folio.sources.work import Work, WorkAuthor
+from folio.work import Work, WorkAuthor
 
 NAME = "arXiv"
 _PAGE = 100  # works in one answer

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from folio.paper_metadata import NO_METADATA, Field, Metadata, merged
+from folio.paper_metadata import NO_METADATA, Field, Metadata, bare_arxiv, merged
 from folio.sources.bibliography_file import Bibliography
-from folio.sources.entries import Entry, fold, same_arxiv
+from folio.sources.entries import Entry
 from folio.store.library import Library
+from folio.text import fold
 from folio.types import Paper
 
 # Words of a title that say enough without a year or an author
@@ -100,7 +101,7 @@ class _Index:
             about = paper.metadata
             for ways, value in (
                 (self._by_doi, about.doi.value.casefold()),
-                (self._by_arxiv, same_arxiv(about.arxiv.value)),
+                (self._by_arxiv, bare_arxiv(about.arxiv.value)),
                 (self._by_title, fold(about.title.value)),
             ):
                 if value:
@@ -117,7 +118,7 @@ class _Index:
         yield {self._by_path.get(os.path.realpath(path), "") for path in pdfs}
         yield {paper for path in entry.files for paper in self._by_name.get(_file_name(path), ())}
         yield self._by_doi.get(entry.doi.casefold(), set()) if entry.doi else set()
-        yield self._by_arxiv.get(same_arxiv(entry.arxiv), set()) if entry.arxiv else set()
+        yield self._by_arxiv.get(bare_arxiv(entry.arxiv), set()) if entry.arxiv else set()
         same_title = self._by_title.get(fold(entry.title), set())
         yield {id for id in same_title if _fits(entry, self._papers[id].metadata)}
 

@@ -22,10 +22,12 @@ from folio.sources.answers import (
     parse_one,
     unreadable,
 )
+from folio.sources.bibtex import read as parse_bibtex
 from folio.sources.entries import find_arxiv
 from folio.sources.http_client import HttpClient
 from folio.sources.identifiers import parse_doi
-from folio.sources.work import Work, WorkAuthor
+from folio.text import fold
+from folio.work import Work, WorkAuthor
 
 NAME = "Crossref"
 _KINDS = {
@@ -34,6 +36,7 @@ _KINDS = {
     "dissertation": "thesis", "posted-content": "article", "report": "report", "dataset": "dataset",
     "standard": "standard",
 }  # fmt: skip
+_LONGEST_BIBTEX = 50_000  # characters
 _OPEN_LICENCE = "creativecommons.org/"
 
 
@@ -130,6 +133,27 @@ def by_title(client: HttpClient, title: str, first_author: str) -> list[Work]:
     """Works whose title has these words, the best first. Raises SourceError."""
     parameters = {"query.title": title, "rows": "5"} | ({"query.author": first_author} if first_author else {})
     return read_works(client.get("crossref", "/works", parameters).text)
+
+
+def bibtex(client: HttpClient, work: Work) -> str:
+    """The entry of a work with a DOI as its publisher writes it; "" if there is none, or one of another work.
+
+    Raises SourceError.
+    """
+    reply = client.get("crossref", f"/works/{quote(work.doi, safe='')}/transform/application/x-bibtex", {})
+    return read_bibtex(reply.text, work) if reply.status == 200 else ""
+
+
+def read_bibtex(text: str, work: Work) -> str:
+    """The entry of an answer, as it is; "" if it is not one entry, of this work, that Folio can read."""
+    written = text.strip()
+    if len(written) > _LONGEST_BIBTEX or not all(char.isprintable() or char in "\n\t" for char in written):
+        return ""
+    entries, problems = parse_bibtex(written)
+    if len(entries) != 1 or problems or not written.startswith("@") or not written.endswith("}"):
+        return ""
+    is_it = entries[0].doi.casefold() == work.doi and fold(entries[0].title)[:20] == fold(work.title)[:20]
+    return written if is_it else ""
 
 
 def read_work(status: int, text: str) -> Work | None:

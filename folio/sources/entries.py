@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from folio.paper_metadata import Field, Metadata, without_version
+from folio.paper_metadata import Field, Metadata
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|^\[\]]+", re.I)
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.I)
@@ -39,12 +38,6 @@ class Problem:
 
     line: int  # from 1; 0 if it is not known
     happened: str
-
-
-def fold(text: str) -> str:
-    """A title or a name for comparison: letters and digits alone, without case and diacritics."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(char for char in plain if char.isalnum())
 
 
 def said(value: str) -> Field[str]:
@@ -81,8 +74,3 @@ def find_year(text: str) -> int | None:
 def find_url(text: str) -> str:
     found = _URL.search(text)
     return found.group() if found else ""
-
-
-def same_arxiv(identifier: str) -> str:
-    """The identifier for comparison."""
-    return without_version(identifier).casefold()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from folio.paper_metadata import Metadata
-from folio.sources.lookup import Lookup
+from folio.paper_metadata import Metadata, bare_arxiv
 from folio.sources.paper_match import paper_marks
-from folio.sources.pdf_download import download_pdf, pdf_name
-from folio.sources.work import Work, grouped, merged, to_metadata
 from folio.store import metadata_layers
 from folio.store.library import Library
 from folio.types import Paper
+from folio.work import Work, grouped, merged, to_metadata, version_keys
+
+_LONGEST_TITLE = 80  # characters of a file's name
+_LONGEST_ID = 60
+_NO_NAME = re.compile(r"[^\w.()-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,9 @@ class Candidate:
     metadata: Metadata
     path: Path  # where its file is, or will be
     paper: str = ""  # the file of the paper of the library that it is; "" for none
+    paper_id: str = ""  # the id of that paper
+    works: tuple[Work, ...] = ()  # what each source says
+    is_other_version: bool = False  # whether that paper is another version of the work
 
     @property
     def is_here(self) -> bool:
@@ -32,37 +37,44 @@ class Candidate:
         return bool(self.paper) or self.path.is_file()
 
 
-def candidates(works: Iterable[Work], papers: Iterable[Paper], folder: Path) -> list[Candidate]:
-    """The works, each once, with what is there of them already. folder: where files go."""
-    known = paper_marks(papers)
+def candidates(
+    works: Iterable[Work], papers: Iterable[Paper], folder: Path, kept: Mapping[str, str] | None = None
+) -> list[Candidate]:
+    """The works, each once, with what is there of them already.
+
+    folder: where files go. kept: what the works that are papers are recognised by (works.marks_of_papers).
+    """
+    listed = list(papers)
+    by_id = {paper.id: paper for paper in listed}
+    known = {mark: by_id[id] for mark, id in (kept or {}).items() if id in by_id} | paper_marks(listed)
     found: list[Candidate] = []
     for group in grouped(list(works)):
         work = merged(group)
-        paper = next((known[mark].file for mark in work.marks() if mark in known), "")
-        found.append(Candidate(work, to_metadata(group), folder / pdf_name(work), paper))
+        paper = next((known[mark] for mark in work.marks() if mark in known), None)
+        version = next((known[key] for key in version_keys(work) if key in known), None)
+        here = paper or version
+        found.append(
+            Candidate(
+                work,
+                to_metadata(group),
+                folder / pdf_name(work),
+                here.file if here else "",
+                here.id if here else "",
+                tuple(group),
+                is_other_version=paper is None and version is not None,
+            )
+        )
     return found
 
 
-def download(
-    wanted: Iterable[Candidate], lookup: Lookup, largest: int, on_failure: Callable[[str], None]
-) -> Iterator[Candidate | None]:
-    """Download the files that are not there, one after the other: each that is there then, None for one that is not.
-
-    largest: bytes of a file. on_failure: told one sentence about each link that leads to no PDF.
-    """
-    for each in wanted:
-        tell = partial(_tell, on_failure, each.work.title[:80])
-        if each.path.is_file():
-            yield each
-        elif links := lookup.pdf_links(each.work):
-            yield each if download_pdf(lookup.client, links, each.path, largest, tell) else None
-        else:
-            tell("no open PDF is known.")
-            yield None
-
-
-def _tell(on_failure: Callable[[str], None], title: str, why: str) -> None:
-    on_failure(f'"{title}": {why}')
+def pdf_name(work: Work) -> str:
+    """The name of a work's file: "2312.10997 Retrieval-Augmented Generation for Large Language Models.pdf"."""
+    identifier = bare_arxiv(work.arxiv) or work.doi or work.openalex or work.semanticscholar[:12]
+    start = _NO_NAME.sub("_", identifier)[:_LONGEST_ID].strip("._") or "paper"
+    words = " ".join(_NO_NAME.sub(" ", work.title).split())
+    if len(words) > _LONGEST_TITLE:
+        words = words[:_LONGEST_TITLE].rpartition(" ")[0] or words[:_LONGEST_TITLE]
+    return f"{start} {words}".rstrip(" .") + ".pdf"
 
 
 def describe(library: Library, metadata: Mapping[str, Metadata]) -> int:

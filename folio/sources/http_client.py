@@ -1,4 +1,5 @@
-"""The one module that speaks HTTP to the internet: rates, retries, limits, a cache. `folio fetch` alone uses it.
+"""The one module that speaks HTTP to the internet: rates, retries, limits, a cache. Only `folio fetch` and
+`folio serve --online` use it.
 
 Every request goes to a service of service_addresses.py or to a host that PDFs are taken from, over https, to a public
 address. What comes back is bounded while it arrives.
@@ -80,18 +81,23 @@ class HttpClient:
         *,
         notice: Callable[[str], None],
         clock: Clock | None = None,
+        limits: RateLimits | None = None,
         resolve: Resolve = resolve,
+        check_cancelled: Callable[[], None] = lambda: None,
         silence_s: float = _SILENCE_S,
     ) -> None:
-        """notice: told about waits and old answers. silence_s: until a read fails."""
+        """notice: told about waits and old answers. limits: those of other clients, if there are any.
+
+        check_cancelled: called often while something arrives; raises to cancel. silence_s: until a read fails.
+        """
         self.addresses = addresses
         self.identity = identity
         self.requests = 0  # sent so far
         self._cache = cache
         self._notice = notice
         self._clock = clock or SystemClock()
-        self._limits = RateLimits(self._clock)
-        self._backend = PublicBackend(addresses.may_connect, resolve)
+        self._limits = limits or RateLimits()
+        self._backend = PublicBackend(addresses.may_connect, resolve, check_cancelled)
         transport = PooledTransport(httpx.create_ssl_context(trust_env=False), self._backend)
         self._http = httpx.Client(transport=transport, trust_env=False, timeout=silence_s, follow_redirects=False)
         self._down: dict[str, SourceError] = {}  # services that are asked no more in this run
@@ -203,7 +209,7 @@ class HttpClient:
         try:
             for _ in range(_REDIRECTS + 1):
                 lane = service or f"PDFs of {host_of(url)}"
-                self._limits.wait(lane, RATES[service] if service else PDF_RATE)
+                self._limits.wait(lane, RATES[service] if service else PDF_RATE, self._clock)
                 self.requests += 1
                 with self._http.stream("GET", url, headers=sent) as response:
                     if response.status_code not in REDIRECTED:
@@ -231,6 +237,8 @@ def _is_worth_keeping(service: Service, reply: Reply) -> bool:
     """Whether an answer may stand for a day: not one that is cut or that says that the question was wrong."""
     if reply.status != 200:
         return reply.status == 404
+    if reply.url.endswith("/x-bibtex"):
+        return reply.text.rstrip().endswith("}")
     if service == "arxiv":
         return reply.text.rstrip().endswith("</feed>")
     try:

@@ -8,7 +8,6 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from folio.errors import UsageError
-from folio.paper_metadata import without_version
 from folio.sources.entries import find_arxiv
 
 Kind = Literal["arxiv", "doi", "openalex", "semanticscholar"]
@@ -99,8 +98,3 @@ def _semantic_scholar(text: str) -> Identifier | None:
     if found := _CORPUS.fullmatch(text):
         return Identifier("semanticscholar", f"CorpusId:{found[1]}")
     return Identifier("semanticscholar", text.lower()) if _S2.fullmatch(text) else None
-
-
-def bare_arxiv(identifier: str) -> str:
-    """An arXiv id for comparison: without version, in lower case."""
-    return without_version(identifier).casefold()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from folio.errors import SourceError, UsageError
+from folio.paper_metadata import bare_arxiv
 from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, bare_arxiv
-from folio.sources.search_query import SearchQuery
+from folio.sources.identifiers import Identifier
+from folio.sources.search_query import SearchQuery, SearchSource
 from folio.sources.service_addresses import NAMES
-from folio.sources.work import SourceName, Work, grouped
+from folio.work import SourceName, Work, grouped
 
 ItemT = TypeVar("ItemT")
-SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
 _Ask = Callable[[HttpClient, Identifier], Work | None]
 _BY_IDENTIFIER: dict[SourceName, _Ask] = {
     "openalex": openalex.by_identifier,
@@ -42,7 +43,7 @@ class Lookup:
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
         """The work of each identifier; None where no service has it. arXiv is asked for all of its own at once."""
         numbers = list(dict.fromkeys(each.value for each in identifiers if each.kind == "arxiv"))
-        found = self._try(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
+        found = self.attempt(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
         known = {work.arxiv.casefold(): work for work in found}
         known |= {bare_arxiv(work.arxiv): work for work in found}
         of_arxiv = [known.get(each.value.casefold()) if each.kind == "arxiv" else None for each in identifiers]
@@ -51,16 +52,23 @@ class Lookup:
     def by_identifier(self, identifier: Identifier, order: Iterable[SourceName]) -> Work | None:
         """The work of an identifier, from the first service that has it."""
         for source in order:
-            found = self._try(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
+            found = self.attempt(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
             if found and found[0].title:
                 return found[0]
         return None
 
     def by_title(self, title: str, first_author: str) -> Iterable[list[Work]]:
         """What each service knows under a title, one after the other."""
-        yield self._try(partial(crossref.by_title, self.client, title, first_author))
-        yield self._try(partial(openalex.by_title, self.client, title))
-        yield self._try(partial(semantic_scholar.by_title, self.client, title))
+        yield self.attempt(partial(crossref.by_title, self.client, title, first_author))
+        yield self.attempt(partial(openalex.by_title, self.client, title))
+        yield self.attempt(partial(semantic_scholar.by_title, self.client, title))
+
+    def with_bibtex(self, work: Work) -> Work:
+        """The work with its publisher's BibTeX entry, if Crossref described it."""
+        if work.source != "crossref" or not work.doi:
+            return work
+        found = self.attempt(lambda: [crossref.bibtex(self.client, work)])
+        return replace(work, bibtex=found[0]) if found else work
 
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
         """The works that match, each once, as everything that was said of it. source: None for the first that answers.
@@ -68,7 +76,7 @@ class Lookup:
         Raises SourceError if none answers; UsageError for what a source cannot do.
         """
         if source == "arxiv" and (query.sort == "citations" or query.min_cited):
-            remedy = "Use --source openalex, or leave out --min-cited and --sort citations."
+            remedy = "Search OpenAlex, or leave out the minimum of citations and the order by citations."
             raise UsageError("arXiv does not count citations.", remedy)
         ask = {"openalex": openalex.search, "semanticscholar": semantic_scholar.search, "arxiv": arxiv.search}
         chosen: Sequence[SearchSource] = (source,) if source else ("openalex", "semanticscholar")
@@ -85,10 +93,10 @@ class Lookup:
         if work.arxiv:
             links.append(self.client.addresses.arxiv_pdf(work.arxiv))
         if not links and work.doi and self.client.identity.contact_email:
-            links += self._try(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
+            links += self.attempt(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
         return list(dict.fromkeys(links))
 
-    def _try(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
+    def attempt(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
         """What a service says; nothing, and a line about it, if it fails. A reason is told once."""
         try:
             return ask()

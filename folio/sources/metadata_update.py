@@ -11,42 +11,55 @@ from folio.paper_metadata import FIELDS, Field, Metadata, Source, merged
 from folio.sources import paper_match
 from folio.sources.identifiers import Identifier, parse_identifier
 from folio.sources.lookup import TO_DESCRIBE, Lookup
-from folio.sources.work import to_metadata
+from folio.sources.work_keeping import PaperFound
+from folio.store.work_rows import FoundBy
+from folio.work import Work
+
+NAMES: dict[FoundBy, str] = {"doi": "DOI", "arxiv": "arXiv id"}  # as people read it
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
     """What came of a paper."""
 
-    metadata: Metadata | None  # None: no work is known to be it
-    found_by: str = ""  # "DOI", "arXiv id", "title"
-    score: float = 0.0  # how well title, authors and year agree, 0 to 1
+    found: PaperFound | None = None  # None: no work is known to be it
     note: str = ""  # why an identifier was not believed
 
 
 def describe_paper(about: Metadata, lookup: Lookup) -> Described:
     """What services say of a paper. about: what is known of it without them."""
     note = ""
-    for name, identifier in _identifiers(about):
+    for identifier in identifiers_in(about):
         work = lookup.by_identifier(identifier, TO_DESCRIBE)
         if work is None:
             continue
         if paper_match.contradicts(about, work):
-            note = f'its {name} is that of another work, "{work.title[:80]}"'
+            note = f'its {NAMES[identifier.kind]} is that of another work, "{work.title[:80]}"'
             continue
-        return Described(to_metadata([work]), name, paper_match.score(about, work), note)
+        score = paper_match.score(about, work)
+        return Described(PaperFound(_with_publication(work, lookup), identifier.kind, score), note)
     first = about.authors.value[0].family if about.authors.value else ""
     for works in lookup.by_title(about.title.value, first) if about.title.value else ():
-        if found := paper_match.best(about, works):
-            return Described(to_metadata([found[0]]), "title", found[1], note)
-    return Described(None, note=note)
+        if best := paper_match.best(about, works):
+            return Described(PaperFound((lookup.with_bibtex(best[0]),), "title", best[1]), note)
+    return Described(note=note)
 
 
-def _identifiers(about: Metadata) -> Iterator[tuple[str, Identifier]]:
-    for name, text in (("DOI", about.doi.value), ("arXiv id", about.arxiv.value)):
+def _with_publication(work: Work, lookup: Lookup) -> tuple[Work, ...]:
+    """A work; before it what the publisher says, if it is a preprint that names its publication."""
+    if work.source == "arxiv" and work.doi:
+        published = lookup.by_identifier(Identifier("doi", work.doi), ("crossref", "openalex"))
+        if published and paper_match.same_title(published, work):
+            return lookup.with_bibtex(published), work
+    return (lookup.with_bibtex(work),)
+
+
+def identifiers_in(about: Metadata) -> Iterator[Identifier]:
+    """A paper's DOI and arXiv id, as far as it has them."""
+    for text in (about.doi.value, about.arxiv.value):
         try:
             if text:
-                yield name, parse_identifier(text)
+                yield parse_identifier(text)
         except UsageError:
             continue
 

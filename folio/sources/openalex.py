@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import Field
 
+from folio.paper_metadata import bare_arxiv
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -26,12 +28,13 @@ from folio.sources.answers import (
 )
 from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, bare_arxiv, parse_doi
+from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
-from folio.sources.work import Work, WorkAuthor
+from folio.work import Work, WorkAuthor
 
 NAME = "OpenAlex"
 _PAGE = 100  # works in one answer
+BATCH = 50  # works that one request names
 _LONGEST_ABSTRACT = 20_000  # words
 # OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
 _KINDS = {
@@ -175,6 +178,16 @@ def by_title(client: HttpClient, title: str) -> list[Work]:
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
     """Works that match. Raises SourceError."""
     return _listed(client, query, [])
+
+
+def by_ids(client: HttpClient, ids: Sequence[str]) -> list[Work]:
+    """The works with these OpenAlex ids, or with these DOIs, at most BATCH of one kind; unknown ones are left out.
+
+    Raises SourceError.
+    """
+    name = "openalex" if ids[0].startswith("W") else "doi"
+    parameters = {"filter": f"{name}:{'|'.join(ids)}", "per-page": str(BATCH)}
+    return read_works(client.get("openalex", "/works", parameters).text)
 
 
 def citing(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz
 
-from folio.paper_metadata import AND_OTHERS, Metadata
-from folio.sources.entries import fold
-from folio.sources.identifiers import bare_arxiv
-from folio.sources.work import Work, title_key
+from folio.paper_metadata import AND_OTHERS, Metadata, bare_arxiv
+from folio.text import fold
 from folio.types import Paper
+from folio.work import Work, title_key
 
 ENOUGH = 0.9  # the score of a match that is found by its title
 _SAME_TITLE = 0.9  # the likeness of titles, at least
@@ -65,6 +64,11 @@ def best(about: Metadata, works: Sequence[Work]) -> tuple[Work, float] | None:
 def contradicts(about: Metadata, work: Work) -> bool:
     """Whether the work of a paper's identifier is another one, by its title."""
     return bool(about.title.sure and about.title.value) and _likeness(about, work) < _OTHER_TITLE
+
+
+def same_title(one: Work, other: Work) -> bool:
+    """Whether two works have the same title, as versions of one work have."""
+    return fuzz.ratio(fold(one.title), fold(other.title)) / 100 >= _SAME_TITLE
 
 
 def _likeness(about: Metadata, work: Work) -> float:

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from folio.errors import SourceError
 from folio.files import no_space, sync
+from folio.sources.fetching import Candidate
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import bare_arxiv
-from folio.sources.work import Work
-
-_LONGEST_TITLE = 80  # characters of a file's name
-_LONGEST_ID = 60
-_NO_NAME = re.compile(r"[^\w.()-]+")
+from folio.sources.lookup import Lookup
 
 
-def pdf_name(work: Work) -> str:
-    """The name of a work's file: "2312.10997 Retrieval-Augmented Generation for Large Language Models.pdf"."""
-    identifier = bare_arxiv(work.arxiv) or work.doi or work.openalex or work.semanticscholar[:12]
-    start = _NO_NAME.sub("_", identifier)[:_LONGEST_ID].strip("._") or "paper"
-    words = " ".join(_NO_NAME.sub(" ", work.title).split())
-    if len(words) > _LONGEST_TITLE:
-        words = words[:_LONGEST_TITLE].rpartition(" ")[0] or words[:_LONGEST_TITLE]
-    return f"{start} {words}".rstrip(" .") + ".pdf"
+def download(
+    wanted: Iterable[Candidate], lookup: Lookup, largest: int, on_failure: Callable[[str], None]
+) -> Iterator[Candidate | None]:
+    """Download the files that are not there, one after the other: each that is there then, None for one that is not.
+
+    largest: bytes of a file. on_failure: told one sentence about each link that leads to no PDF.
+    """
+    for each in wanted:
+        is_there = download_work(each, lookup, largest, partial(_tell, on_failure, each.work.title[:80]))
+        yield each if is_there else None
+
+
+def download_work(wanted: Candidate, lookup: Lookup, largest: int, on_failure: Callable[[str], None]) -> bool:
+    """Download a work's file unless it is there; whether it is there then. See download."""
+    if wanted.path.is_file():
+        return True
+    if links := lookup.pdf_links(wanted.work):
+        return download_pdf(lookup.client, links, wanted.path, largest, on_failure)
+    on_failure("no open PDF is known.")
+    return False
+
+
+def _tell(on_failure: Callable[[str], None], title: str, why: str) -> None:
+    on_failure(f'"{title}": {why}')
 
 
 def download_pdf(

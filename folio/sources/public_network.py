@@ -28,10 +28,17 @@ def resolve(host: str, port: int) -> list[str]:
 class PublicBackend(httpcore.SyncBackend):
     """Connects to the addresses that `may_connect` allows, and ends what lasts beyond the deadline."""
 
-    def __init__(self, may_connect: Callable[[str, int, str], bool], resolve: Resolve = resolve) -> None:
-        """may_connect: whether a host at a port may be reached at an IP address."""
+    def __init__(
+        self,
+        may_connect: Callable[[str, int, str], bool],
+        resolve: Resolve = resolve,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
+        """may_connect: whether a host at a port may be reached at an IP address. check_cancelled: called before each
+        read and write; raises to end them."""
         self._may_connect = may_connect
         self._resolve = resolve
+        self._check_cancelled = check_cancelled
         self._deadline = float("inf")
 
     def limit(self, seconds: float) -> None:
@@ -40,6 +47,7 @@ class PublicBackend(httpcore.SyncBackend):
 
     def seconds_left(self, timeout: float | None) -> float:
         """The part of a timeout that the deadline leaves."""
+        self._check_cancelled()
         left = self._deadline - monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout("it took too long")

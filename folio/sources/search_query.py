@@ -1,4 +1,4 @@
-"""What `folio fetch --search` asks of a service. Pure."""
+"""What a search for works asks of a service. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Sort = Literal["relevance", "date", "citations"]
+SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from folio.paper_metadata import bare_arxiv
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -22,9 +23,9 @@ from folio.sources.answers import (
 )
 from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, bare_arxiv, parse_doi
+from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
-from folio.sources.work import Work, WorkAuthor
+from folio.work import Work, WorkAuthor
 
 NAME = "Semantic Scholar"
 _PAGE = 100  # works in one answer

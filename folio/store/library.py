@@ -344,7 +344,7 @@ class Library:
         """Give a paper what people said of the one whose file it takes over, if it is a version of that."""
         layers = self.metadata_layers(old)
         length = self._read(rows.number, "SELECT length FROM papers WHERE id = :paper", paper=old)
-        if layers.keys() - {"pdf"} and length:
+        if length and (layers.keys() - {"pdf"} or metadata_layers.is_work(self.database, old)):
             before = metadata_layers.Version(old, layers.get("pdf", NO_METADATA), self.text(old, 0, length[0]))
             metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, new.metadata, new.text))
 

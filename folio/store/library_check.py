@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from folio.errors import StoreDamaged
-from folio.store import paper_vectors, rows
+from folio.store import paper_vectors, rows, work_rows
 from folio.store.database import Database
 from folio.store.digests import text_crc, text_hash
 
@@ -32,11 +32,15 @@ _COUNTS = (
     ),
 )
 # What a rebuild cannot make again, and how it is read
-_WRITTEN_BY_PEOPLE: tuple[tuple[Callable[..., object], str], ...] = (
+_OUTLIVES_PAPERS: tuple[tuple[Callable[..., object], str], ...] = (
     (rows.query, f"SELECT {rows.QUERY_COLUMNS} FROM queries"),
     (rows.conversation, f"SELECT {rows.CONVERSATION_COLUMNS} FROM conversations"),
     (rows.turn, f"SELECT {rows.TURN_COLUMNS} FROM turns"),
     (rows.metadata_layer, f"SELECT paper, {rows.METADATA_COLUMNS} FROM metadata WHERE source != 'pdf'"),
+    (work_rows.work, f"SELECT {work_rows.WORK_COLUMNS} FROM works"),
+    (work_rows.citation, f"SELECT {work_rows.CITATION_COLUMNS} FROM citations"),
+    (work_rows.paper_work, f"SELECT {work_rows.PAPER_WORK_COLUMNS} FROM paper_works"),
+    (work_rows.notice, f"SELECT {work_rows.NOTICE_COLUMNS} FROM notices"),
 )
 
 
@@ -48,7 +52,7 @@ class LibraryCheck:
         self._found: dict[str, None] = {}
 
     def structure(self) -> list[str]:
-        """The faults of the file's structure, and of what people wrote: those that a rebuild of the papers leaves."""
+        """The faults of the file's structure, and of what outlives papers: those that a rebuild leaves."""
         for line in self._rows(rows.string, "PRAGMA integrity_check"):
             if line != "ok":
                 self._add(line)
@@ -56,7 +60,7 @@ class LibraryCheck:
             self._add(f"A row of table {table} refers to a missing row.")
         pairs = self._rows(rows.text_pair, "SELECT key, value FROM meta")
         self._rows(lambda *_: rows.stamp(*pairs), "SELECT 1")
-        for make, sql in _WRITTEN_BY_PEOPLE:
+        for make, sql in _OUTLIVES_PAPERS:
             self._rows(make, sql)
         return list(self._found)
 

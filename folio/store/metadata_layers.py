@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from folio.paper_metadata import NO_METADATA, Metadata, Source, to_json, without_version
-from folio.store import paper_vectors, rows
+from folio.store import paper_vectors, rows, works
 from folio.store.database import Database
 from folio.store.digests import row_digest
 from folio.text import tokenize
@@ -58,13 +58,19 @@ class Version:
     text: str
 
 
+def is_work(database: Database, paper: str) -> bool:
+    """Whether it is known which work a paper is."""
+    return bool(works.of_papers(database, [paper]))
+
+
 def inherit(database: Database, old: Version, new: Version) -> None:
-    """Give a paper what people wrote or imported about another, if both are versions of one paper.
+    """Give a paper what people wrote or imported about another, and its work, if both are versions of one paper.
 
     What they said of the new one already is kept.
     """
     if not same_paper(old, new):
         return
+    works.inherit(database, old.id, new.id)
     known = read(database, new.id)
     for source, metadata in read(database, old.id).items():
         if source not in known:
@@ -74,7 +80,8 @@ def inherit(database: Database, old: Version, new: Version) -> None:
 def inherit_from_files(database: Database, other: str) -> None:
     """The same for every file that holds another paper in the attached database `other`."""
     sql = f"""SELECT f.paper, g.paper FROM main.files f JOIN {other}.files g ON g.path = f.path WHERE f.paper != g.paper
-        AND f.paper IN (SELECT paper FROM main.metadata WHERE source != 'pdf')"""
+        AND (f.paper IN (SELECT paper FROM main.metadata WHERE source != 'pdf')
+        OR f.paper IN (SELECT paper FROM main.paper_works))"""
     for old, new in database.read(rows.text_pair, sql):
         versions = [*_versions(database, "main", old), *_versions(database, other, new)]
         if len(versions) == 2:

@@ -157,6 +157,47 @@ CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
 -- Counts the changes of what is searched of papers as a whole: few of them start a generation
 INSERT INTO meta VALUES ('described', '0');
 """,
+    """
+-- Works that services describe (works.py): papers of the library and others. They outlive the papers.
+CREATE TABLE works (
+    id TEXT PRIMARY KEY,               -- a hash of the mark that it was first known by
+    version_of TEXT NOT NULL,          -- the version of it that is preferred, '' for none
+    said TEXT NOT NULL,                -- JSON: source -> when it was asked, and what it said (work.py)
+    digest BLOB NOT NULL
+);
+CREATE INDEX works_version ON works(version_of) WHERE version_of != '';
+-- What works are recognised by (Work.marks), made from what is said of them
+CREATE TABLE work_marks (
+    mark TEXT NOT NULL, work TEXT NOT NULL,
+    PRIMARY KEY (mark, work)
+) WITHOUT ROWID;
+CREATE INDEX work_marks_work ON work_marks(work);
+CREATE TABLE citations (
+    citing TEXT NOT NULL,              -- a work
+    cited TEXT NOT NULL,               -- a mark, of a work that is here or that nobody has looked up
+    source TEXT NOT NULL, said_at TEXT NOT NULL, -- ISO time in UTC
+    digest BLOB NOT NULL,
+    PRIMARY KEY (citing, cited)
+);
+CREATE INDEX citations_cited ON citations(cited);
+CREATE TABLE paper_works (
+    paper TEXT PRIMARY KEY,            -- SHA-256 of its file
+    work TEXT NOT NULL,
+    found_by TEXT NOT NULL,            -- what they have in common
+    score INTEGER NOT NULL,            -- how well they fit, 0 to 1000
+    digest BLOB NOT NULL
+);
+CREATE INDEX paper_works_work ON paper_works(work);
+CREATE TABLE notices (                 -- retractions, corrections and newer versions of works
+    work TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    dated TEXT NOT NULL,               -- YYYY-MM-DD or less, '' if not known
+    link TEXT NOT NULL,                -- a DOI, an address or an arXiv id with its version, '' if not known
+    source TEXT NOT NULL, said_at TEXT NOT NULL, -- ISO time in UTC
+    digest BLOB NOT NULL,
+    PRIMARY KEY (work, kind, link, source)
+);
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

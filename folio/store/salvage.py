@@ -1,4 +1,4 @@
-"""Saves from a damaged library what no rebuild can make again: questions, conversations, what people said of papers.
+"""Saves from a damaged library what no rebuild can make again: questions, conversations, what was said of papers.
 
 Rows are read one by one (sqlite_pages.py), and one is kept only if it is as it was written: a damaged row costs itself.
 """
@@ -8,19 +8,27 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from folio.store import metadata_layers, query_log, rows
+from folio.store import metadata_layers, query_log, rows, work_rows, works
 from folio.store.conversations import insert_conversation, insert_turn, title_of
 from folio.store.database import Database
 from folio.store.digests import row_digest
 from folio.store.sqlite_pages import Value, leaf_rows
+from folio.store.work_rows import AboutWork
 from folio.types import SourceFile
 
 # Columns of the tables; before schema 5 they had no digest, and one less.
 _QUERIES, _TURN, _CONVERSATION, _FILE = (11, 12), 8, 5, 4
+_ABOUT_WORKS: dict[str, Callable[..., AboutWork]] = {
+    "works": work_rows.work,
+    "citations": work_rows.citation,
+    "paper_works": work_rows.paper_work,
+    "notices": work_rows.notice,
+}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -42,6 +50,7 @@ class Salvage:
     turns: dict[str, dict[int, _Turn]] = field(default_factory=dict)  # conversation -> place -> turn
     files: dict[str, SourceFile] = field(default_factory=dict)  # by path
     metadata: list[tuple[str, str, str, str]] = field(default_factory=list)  # what people said: rows without digest
+    works: list[AboutWork] = field(default_factory=list)
     damaged: Counter[int] = field(default_factory=Counter)  # columns -> rows that are not as they were written
 
     @property
@@ -63,6 +72,8 @@ def read(path: Path) -> Salvage:
         row = _with_digest(rowid, values)
         try:
             match len(row):
+                case 4 | 5 | 7 if kept := _about_work(row):
+                    found.works.append(kept)
                 case 11 | 12 if row[0] is None:  # the confidence, which older rows lack, is behind the digest
                     logged = (rowid, *row[1:10], row[11] if len(row) == 12 else None)
                     rows.query(*logged, row[10])
@@ -99,6 +110,7 @@ def restore(found: Salvage, database: Database) -> None:
             database.execute(f"DELETE FROM {table}")
         for layer in found.metadata:
             metadata_layers.insert_row(database, *layer)
+        works.insert_rows(database, found.works)
         for _, values in sorted(found.queries.items()):
             query_log.insert_row(database, dict(zip(query_log.COLUMNS, values, strict=True)))
         conversations = [[turns[place] for place in sorted(turns)] for turns in found.turns.values()]
@@ -116,6 +128,12 @@ def restore(found: Salvage, database: Database) -> None:
 
 def _first_question(turn: _Turn) -> str:
     return title_of(str(json.loads(turn.memory).get("question", "")))
+
+
+def _about_work(row: tuple[Value, ...]) -> AboutWork | None:
+    """A row of one of the tables about works; None if it has none of their digests."""
+    table = next((table for table in _ABOUT_WORKS if row[-1] == row_digest(table, *row[:-1])), None)
+    return _ABOUT_WORKS[table](*row) if table else None
 
 
 def _with_digest(rowid: int, row: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
@@ -12,18 +11,23 @@ from fastapi.responses import PlainTextResponse, Response
 from folio.answer.bibliography_entries import library_bibtex, library_csl_json
 from folio.app import App
 from folio.errors import StoreMissing
+from folio.store import works
 from folio.types import Paper
 
 
 def bibliography_routes(app: App) -> APIRouter:
     routes = APIRouter(tags=["Papers"])
 
-    def export(write: Callable[[Sequence[Paper]], str], media_type: str, name: str) -> Response:
-        papers: list[Paper] = []
+    def read() -> tuple[list[Paper], dict[str, str]]:
+        """The papers, and their publishers' BibTeX."""
         with suppress(StoreMissing), closing(app.open_library()) as library:
             papers = library.papers()
+            return papers, works.publishers_bibtex(library.database, [paper.id for paper in papers])
+        return [], {}
+
+    def download(text: str, media_type: str, name: str) -> Response:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(write(papers), media_type=media_type, headers=headers)
+        return Response(text, media_type=media_type, headers=headers)
 
     def content(media_type: str, description: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
         return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
@@ -35,8 +39,9 @@ def bibliography_routes(app: App) -> APIRouter:
         summary="Export BibTeX",
     )
     def export_bibtex() -> Response:
-        """All papers as BibTeX. Fields that are not sure are left out, with a comment that says so."""
-        return export(library_bibtex, "application/x-bibtex", "folio.bib")
+        """All papers as BibTeX, the publisher's where it is known. Fields that are not sure are left out, with a note
+        that says so."""
+        return download(library_bibtex(*read()), "application/x-bibtex", "folio.bib")
 
     @routes.get(
         "/papers.csl.json",
@@ -50,6 +55,6 @@ def bibliography_routes(app: App) -> APIRouter:
     )
     def export_csl_json() -> Response:
         """All papers as CSL-JSON. Fields that are not sure are left out, with a note that says so."""
-        return export(library_csl_json, "application/vnd.citationstyles.csl+json", "folio.json")
+        return download(library_csl_json(read()[0]), "application/vnd.citationstyles.csl+json", "folio.json")
 
     return routes

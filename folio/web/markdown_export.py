@@ -14,6 +14,7 @@ from typing import Any
 
 from folio.answer.bibliography import CitedPage, merge_by_page, reference_line, stands_in
 from folio.answer_types import CLOSEST, SUMMARY, Section
+from folio.citation_label import published_in
 from folio.outcome_text import IN_PLACE, LEFT_OUT, legend
 from folio.shown_text import REWORDED_SIGN, mark_again, marked_parts, name_line, one_line, statement_lines
 from folio.zotero_link import checked
@@ -163,7 +164,8 @@ def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterat
     item = f"{number}. "
     place = ", ".join((source.where, *source.sections))
     zotero = f" [Open in Zotero]({source.zotero})" if source.zotero else ""
-    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{zotero}"
+    published = f". {_escaped(source.published)}" if source.published else ""
+    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{published}{zotero}"
     for quote, support in source.quotes:
         if stands_in(quote, texts):
             continue
@@ -192,6 +194,7 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
         quotes,
         tuple(filter(None, [citation.get("section", "")])),  # an older Folio kept none
         checked(citation.get("zotero", "")),
+        published=published_in(citation.get("venue", ""), citation.get("year")),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 
 from folio.app import App
 from folio.errors import StoreMissing
@@ -10,6 +11,9 @@ from folio.paper_schema import ListedPaperJson, found_paper_json, paper_json, pa
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import PaperFilter
 from folio.search.retriever_pool import RetrieverPool
+from folio.store.citations import cited_papers
+from folio.store.library import Library
+from folio.types import Paper
 from folio.web.schema import FailureJson, PaperList, PaperQuery, paper_filter
 
 _FOUND = 20  # papers that a query finds unless more are wanted
@@ -30,7 +34,7 @@ def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> Paper
             papers, notice = _ranked(retrievers, query)
             return PaperList(papers=papers, failures=failures, notice=notice)
         added = library.added()
-        fitting = _wanted(query).matching(library.papers(), library.files())
+        fitting = _fitting(library, _wanted(query))
         end = None if query.limit is None else query.offset + query.limit
         listed = [
             ListedPaperJson(**paper_json(paper, added[paper.id]).model_dump()) for paper in fitting[query.offset : end]
@@ -47,12 +51,16 @@ def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPa
             reader.retriever.respelled(query.query).question,
             query.limit or _FOUND,
             query.offset,
-            None if wanted == PaperFilter() else wanted.matching(library.papers(), library.files()),
+            None if wanted == PaperFilter() else _fitting(library, wanted),
             sections=SectionFilter(wanted.sections) if wanted.sections else None,
         )
         added = library.added()
         notice = papers_notice(reader.retriever.papers_without_vector())
     return [found_paper_json(hit, added[hit.paper.id]) for hit in hits], notice
+
+
+def _fitting(library: Library, wanted: PaperFilter) -> list[Paper]:
+    return wanted.matching(library.papers(), library.files(), partial(cited_papers, library.database))
 
 
 def _wanted(query: PaperQuery) -> PaperFilter:

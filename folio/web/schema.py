@@ -77,6 +77,8 @@ class PaperFields(Strict):
     collection: FilterValues = Field(default_factory=list)
     """Names or paths of collections, "Consensus" or "Systems/Consensus"; those below them count."""
     tag: FilterValues = Field(default_factory=list)
+    cited_by: FilterValues = Field(default_factory=list)
+    """Names of papers that cite what is wanted."""
 
 
 class FilterRequest(PaperFields):
@@ -291,12 +293,12 @@ class AddedEvent(Strict):
     notes: list[str]
 
 
-def paper_details(paper: Paper, added: str, files: Sequence[str]) -> PaperDetails:
-    """paper_details_json with page labels, a reference and BibTeX."""
+def paper_details(paper: Paper, added: str, files: Sequence[str], published: str) -> PaperDetails:
+    """paper_details_json with page labels, a reference and BibTeX. published: the publisher's BibTeX, "" for none."""
     return PaperDetails(
         **details(paper, added, files),
         labels=list(paper.pages.labels),
-        bibtex=bibtex(paper),
+        bibtex=bibtex(paper, published=published),
         reference=reference(paper, ()),
         zotero=open_pdf(paper.metadata.zotero.value),
     )
@@ -311,6 +313,7 @@ def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
         sections=query.section,
         collections=query.collection,
         tags=query.tag,
+        cited_by=query.cited_by,
         **more,
     )
 

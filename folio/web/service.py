@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -26,9 +27,11 @@ from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store import indexes
+from folio.store.citations import cited_papers
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import Feedback
+from folio.store.works import publishers_bibtex
 from folio.types import Paper
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
@@ -160,7 +163,8 @@ class Service:
         with closing(self._app.open_library()) as library, library.reading():
             (found,) = _require_papers(library, [paper])
             files = [file.name for file in library.files() if file.sha256 == paper]
-            return paper_details(found, library.added()[paper], files)
+            published = publishers_bibtex(library.database, [paper]).get(paper, "")
+            return paper_details(found, library.added()[paper], files, published)
 
     def edit(self, paper: str, wanted: PaperEdits) -> PaperDetails:
         """Change what is known about a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
@@ -369,7 +373,7 @@ def _select(library: Library, request: FilterRequest) -> Selection:
     if wanted == PaperFilter():
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
-    return wanted.select(library.papers(), library.files())
+    return wanted.select(library.papers(), library.files(), partial(cited_papers, library.database))
 
 
 def _busy() -> Busy:

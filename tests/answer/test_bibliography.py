@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page, reference
+from folio.paper_metadata import Field
+from folio.types import Paper
 from tests.helpers.answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 
 # Cited pages
@@ -48,6 +52,20 @@ def test_a_reference_names_pages_where_there_are_some(pages: tuple[int, ...], li
 
 def test_a_paper_from_arxiv_is_referred_to_by_its_number() -> None:
     assert reference(MELT_PAPER, [1]) == "Cy Melt. Melt. arXiv:2301.01234v2, p. 1"
+
+
+def with_venue(venue: str, *, sure: bool = True) -> Paper:
+    known = replace(ICE_PAPER.metadata, venue=Field(venue, "crossref", sure), year=Field(2021, "crossref", True))
+    return replace(ICE_PAPER, metadata=known)
+
+
+def test_venue_and_year_are_shown_where_they_are_sure() -> None:
+    line = "Ada Ice and Bo Berg (2021). Ice of the Alps. Journal of Ice. alps/ice.pdf, p. 2"
+    assert reference(with_venue("Journal of Ice"), [2]) == line
+    assert reference(with_venue("Journal of Ice", sure=False), [2]) == line.replace("Journal of Ice. ", "")
+    for venue, sure, shown in (("Journal of\nIce", True, "Journal of Ice, 2021"), ("J", False, ""), ("", True, "")):
+        cited = [replace(one, paper=with_venue(venue, sure=sure)) for one in REPORT.citations[:1]]
+        assert [source.published for source in cited_pages(cited)] == [shown]
 
 
 def test_a_reference_is_one_line() -> None:

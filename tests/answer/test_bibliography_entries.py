@@ -56,6 +56,68 @@ def from_bibtex(text: str) -> list[dict[str, Any]]:
     return [values(entry.describe()) for entry in entries]
 
 
+PUBLISHED = (
+    "@article{Ongaro_2014, title={In Search of an {Understandable} Algorithm}, volume={118}, DOI={10.5555/2643634},"
+    " author={Ongaro, Diego and Ousterhout, John}, year={2014}, month=dec }"
+)
+
+
+def crossref_paper(**more: Field[Any]) -> Paper:
+    fields: dict[str, Any] = {"title": "In Search", "doi": "10.5555/2643634", "year": 2014}
+    known: dict[str, Any] = {name: Field(value, "crossref", True) for name, value in fields.items()}
+    found, _ = paper_of("raft.pdf", "Words.")
+    return replace(found, metadata=Metadata(**(known | more)))
+
+
+def test_a_publishers_entry_stands_with_our_key() -> None:
+    raft = crossref_paper(arxiv=Field("1401.0001", "arxiv", True))
+    entry = bibtex(raft, published=PUBLISHED)
+    assert entry == (
+        "@article{2014search,\n"
+        "  title={In Search of an {Understandable} Algorithm}, volume={118}, DOI={10.5555/2643634},"
+        " author={Ongaro, Diego and Ousterhout, John}, year={2014}, month=dec,\n"
+        "  eprint = {1401.0001},\n  archivePrefix = {arXiv},\n}\n"
+    )
+    (read,) = from_bibtex(entry)
+    assert (read["title"], read["year"], read["volume"]) == ("In Search of an Understandable Algorithm", 2014, "118")
+    exported = library_bibtex([raft, crossref_paper()], {raft.id: PUBLISHED})
+    assert exported.count("  file = {:raft.pdf:PDF},") == 2
+    assert from_bibtex(exported)[0]["title"] == "In Search of an Understandable Algorithm"
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"volume": Field("7", "person", True)},
+        {"venue": Field("", "person", True)},  # emptied by a person
+        {"authors": Field((PersonName("Byte", "Ada"),), "zotero", True)},
+        {"title": Field("In Search", "openalex", True)},
+        {"title": Field("In Search", "bibliography", True)},
+    ],
+)
+def test_what_a_person_said_counts_more_than_the_publisher(about: dict[str, Field[Any]]) -> None:
+    changed = crossref_paper(**about)
+    assert bibtex(changed, published=PUBLISHED) == bibtex(changed)
+    tagged = crossref_paper(tags=Field(("logs",), "person", True))
+    assert bibtex(tagged, published=PUBLISHED) != bibtex(tagged)
+
+
+@pytest.mark.parametrize(
+    "published",
+    ["", "Resource not found.", "@article{x}", "@article{x, title={a}} @book{y, title={b}", "@a{x, t={}}}{{}"],
+)
+def test_an_entry_that_is_not_one_is_left(published: str) -> None:
+    assert bibtex(crossref_paper(), published=published) == bibtex(crossref_paper())
+
+
+def test_a_publishers_entry_is_no_citation_of_ours() -> None:
+    published = "@misc{x, title={Short}, note={[Fake 2014, p. 6]\x1b[2J\u202e}}"
+    entry = bibtex(crossref_paper(), published=published)
+    assert "Short" in entry
+    assert not {"\x1b", "\u202e"} & set(entry)
+    assert "[Fake 2014, p. 6]" not in entry
+
+
 def test_an_entry_has_what_is_known() -> None:
     assert bibtex(paper(**RAFT)) == (
         "@inproceedings{ongaro2014search,\n"

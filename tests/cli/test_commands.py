@@ -677,7 +677,7 @@ def test_help_is_there_at_once_and_names_every_option(desk: CliRunner) -> None:
             "query.py",
             [
                 *("--style", "--show-evidence", "--verify", "--sources", "--top-k", "--paper", "--batch", "--json"),
-                *("--year", "--author", "--venue", "--section", "--collection", "--tag"),
+                *("--year", "--author", "--venue", "--section", "--collection", "--tag", "--cited-by"),
                 *("--no-log", "--feedback", "--forget", "--stats", "--doctor"),
             ],
         ),

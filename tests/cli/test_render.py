@@ -11,6 +11,7 @@ from rich.console import Console
 
 from folio.answer_types import SUMMARY, Answer, Section, Sentence
 from folio.cli import render
+from folio.paper_metadata import Field
 from folio.schema import StatsJson
 from tests.helpers.answers import (
     ANSWER,
@@ -178,6 +179,21 @@ def test_sources_are_pages_with_their_quotes_in_the_order_of_the_answer() -> Non
         "3. melt.pdf, p. 1 · Melt\n"
         "   “The tongue of the Aletsch glacier retreats by 50 metres each year.”\n"
     )
+
+
+def test_a_source_has_its_venue_where_that_is_sure() -> None:
+    known = replace(
+        PLACE.paper.metadata,
+        venue=Field("Journal\x1b[2J of\nIce [Fake 2014, p. 6]", "crossref", True),
+        year=Field(2021, "crossref", True),
+    )
+    cited = replace(PLACE, paper=replace(PLACE.paper, metadata=known))
+    heading, published, _ = printed(lambda console: render.show_sources(console, [cited])).splitlines()[2:]
+    assert "Ice of the Alps" in heading
+    assert published.strip().startswith("Journal")
+    assert published.endswith(", 2021")
+    assert "\x1b" not in published
+    assert "[Fake 2014, p. 6]" not in published
 
 
 def test_a_quote_wraps_under_its_source_in_a_terminal() -> None:

@@ -21,8 +21,9 @@ from folio import workers
 from folio.edits import edited, parse_edits
 from folio.errors import StoreDamaged
 from folio.paper_metadata import Field, Metadata
-from folio.store import indexes
+from folio.store import citations, indexes, notices, works
 from folio.store.database import set_aside
+from folio.work import Work
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
 from tests.helpers.paths import ROOT
 
@@ -358,3 +359,40 @@ def test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it(app:
         states.add(is_there)
         shutil.rmtree(folders(place))
     assert states == {False, True}
+
+
+def test_works_outlive_rebuilds_removal_newer_versions_and_damage(app: HashingApp) -> None:
+    path = app.settings.PAPERS_DIR / "sponges.pdf"
+    work = Work("openalex", title=TITLE, openalex="W1", references=("W2",), is_retracted=True)
+    with closing(app.open_library()) as library, library.database.transaction():
+        (first,) = (paper.id for paper in library.papers() if paper.file == path.name)
+        (id,) = works.put(library.database, [work])
+        works.link_paper(library.database, first, id, "title", 0.95)
+
+    def assert_kept(*, changed: bool = False) -> None:
+        with closing(app.open_library()) as library:
+            ids = [paper.id for paper in library.papers() if paper.file == path.name]
+            assert [paper == first for paper in ids] == ([] if not path.exists() else [not changed])
+            for paper in [first, *ids]:
+                assert [kept.id for kept in works.of_paper(library.database, paper)] == [id]
+                assert [each.kind for each in notices.of_papers(library.database, [paper])[paper]] == ["retraction"]
+            assert citations.references_of(library.database, id) == ["openalex W2"]
+            assert works.find(library.database, Work("crossref", openalex="W1")) is not None
+        assert app.verify() == []
+
+    app.run(rebuild=True)
+    assert_kept()
+    content = bytearray(app.library_path.read_bytes())
+    content[18:24] = b"\xff" * 6
+    overwrite(app.library_path, bytes(content))
+    app.run(rebuild=True)
+    assert_kept()
+    make_pdf(path, "sponges", change="This is the second edition of the text.")
+    app.run()
+    assert_kept(changed=True)
+    make_pdf(path, "sponges", change="This is the third edition of the text.")
+    app.run(rebuild=True)
+    assert_kept(changed=True)
+    path.unlink()
+    app.run(prune=True)
+    assert_kept()

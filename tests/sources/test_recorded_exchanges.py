@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from folio.errors import SourceError
 from folio.paper_metadata import PersonName
-from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
-from folio.sources.work import Work, merged
+from folio.sources import arxiv, bibtex, crossref, openalex, semantic_scholar, unpaywall
+from folio.work import Work, merged
 from tests.helpers.paths import ROOT
 
 RECORDED = ROOT.parent / "shared" / "apis"
@@ -50,6 +52,23 @@ def is_of_works(path: Path) -> bool:
 
 
 OF_WORKS = [path for path in FILES if is_of_works(path)]
+
+
+BIBTEX = [path for path in FILES if "/transform/" in body(path)[0]["url"]]
+
+
+@pytest.mark.parametrize("path", BIBTEX, ids=lambda path: path.name[:40])
+def test_a_publishers_bibtex_is_read(path: Path) -> None:
+    recorded, text = body(path)
+    doi = unquote(recorded["url"].split("/works/")[1].split("/transform/")[0]).casefold()
+    if recorded["status"] != 200:
+        return
+    ((entry,), problems) = bibtex.read(text)
+    assert problems == []
+    registered = Work("crossref", title=entry.title, doi=doi)
+    assert crossref.read_bibtex(text, registered) == text.strip()
+    assert crossref.read_bibtex(text, replace(registered, doi="10.1234/other")) == ""
+    assert crossref.read_bibtex(text, replace(registered, title="Another work")) == ""
 
 
 @pytest.mark.parametrize("path", OF_WORKS, ids=lambda path: f"{path.parent.name}-{path.name[:40]}")

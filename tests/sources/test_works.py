@@ -16,14 +16,14 @@ from folio.paper_metadata import Field, Metadata, PersonName
 from folio.sources import arxiv, openalex, semantic_scholar, unpaywall
 from folio.sources import crossref as crossref_client
 from folio.sources.answers import clean, person
+from folio.sources.fetching import pdf_name
 from folio.sources.http_client import HttpClient, Identity
 from folio.sources.identifiers import Identifier, parse_identifier
 from folio.sources.paper_match import best, contradicts, score
-from folio.sources.pdf_download import pdf_name
 from folio.sources.response_cache import ResponseCache
 from folio.sources.search_query import SearchQuery
 from folio.sources.service_addresses import ServiceAddresses
-from folio.sources.work import Work, WorkAuthor, grouped, merged, to_metadata
+from folio.work import Work, WorkAuthor, grouped, merged, to_metadata
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,

@@ -14,9 +14,10 @@ from fastapi.testclient import TestClient
 
 from folio import workers
 from folio.paper_metadata import FIELDS, Field, Metadata
-from folio.store import indexes
+from folio.store import indexes, works
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
+from folio.work import Work
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 
@@ -153,6 +154,39 @@ def test_tags_and_collections_choose_what_is_asked(client: TestClient, app: Hash
             assert "otters.pdf" in reply.text
     told = refused(client.post("/chat", json={"message": "x", "collection": ["Animal"]}), 404)
     assert told.startswith("No paper in the index is in a collection called “Animal”. Similar names: Animals")
+
+
+def test_what_a_paper_cites_is_asked(client: TestClient, app: HashingApp, otters: str) -> None:
+    given = {"cited_by": ["otters.pdf"]}
+    told = refused(client.post("/search", json={"query": "ice", **given}), 404)
+    assert told == "What “otters.pdf” cites is not known yet."
+    (glaciers,) = (paper["id"] for paper in listed(client) if paper["id"] != otters)
+    citing = Work("openalex", title="On Otters", openalex="W1", references=("W2",))
+    cited = Work("openalex", title="Glaciers", openalex="W2")
+    with closing(app.open_library()) as library, library.database.transaction():
+        for paper, work in zip((otters, glaciers), works.put(library.database, [citing, cited]), strict=True):
+            works.link_paper(library.database, paper, work, "title", 1.0)
+    (only,) = (paper["file"] for paper in listed(client, cited_by="otters"))
+    assert only.endswith("glaciers.pdf")
+    hits = client.post("/search", json={"query": "How do sea otters sleep?", **given}).json()["hits"]
+    assert {hit["file"] for hit in hits} == {only}
+    for path in ("/chat", "/chat/stream"):
+        reply = client.post(path, json={"message": "How long is the glacier?", **given})
+        assert (reply.status_code, "otters.pdf" in reply.text) == (200, False)
+
+
+def test_copied_bibtex_is_the_publishers_until_a_person_edits(client: TestClient, app: HashingApp, otters: str) -> None:
+    written = "@article{Otter_2021, title={Otters}, ISSN={1234-5678}, month=may }"
+    work = Work("crossref", title="Otters", doi="10.1234/otters", bibtex=written)
+    said = Metadata(title=Field("Otters", "crossref", True), doi=Field("10.1234/otters", "crossref", True))
+    with closing(app.open_library()) as library:
+        with library.database.transaction():
+            works.link_paper(library.database, otters, works.put(library.database, [work])[0], "doi", 1.0)
+        library.set_metadata(otters, "online", said)
+    assert "ISSN={1234-5678}, month=may" in client.get(f"/papers/{otters}").json()["bibtex"]
+    assert "ISSN={1234-5678}, month=may" in client.get("/papers.bib").text
+    assert "ISSN" not in edit(client, otters, volume="7")["bibtex"]
+    assert "ISSN" not in client.get("/papers.bib").text
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,14 @@ def test_a_conversation_with_its_citations() -> None:
     )
 
 
+def test_sources_have_their_venue() -> None:
+    cited = reply(ANSWER)
+    for citation in cited["citations"]:
+        citation |= {"venue": "*Journal* of Ice", "year": 2021}
+    exported = markdown("Ice", [cited])
+    assert "2. alps/ice.pdf, p. 2. Ice of the Alps. \\*Journal\\* of Ice, 2021\n" in exported
+
+
 def test_outcomes_are_marked() -> None:
     assert markdown("Ice", [reply(OUTCOMES)]).split("### Sources")[0] == (
         "# Ice\n\n"

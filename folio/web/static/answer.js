@@ -155,6 +155,7 @@ function renderSources({ citations, sentences }, open) {
       {},
       makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
       cited.sections.length ? el("span", { class: "file" }, isolate(joinLines(cited.sections.join("; ")))) : null,
+      cited.venue ? el("span", { class: "file" }, isolate(formatPublished(cited))) : null,
       cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
       checkZoteroLink(cited.zotero) ? el("a", { class: "file", href: cited.zotero }, "Open in Zotero") : null,
     );
@@ -185,13 +186,16 @@ function renderReferences(citations) {
   return el("section", { class: "references" }, el("h3", {}, "Key references"), el("ul", {}, lines));
 }
 
-/** "A. Otter and B. Seal (2021). On Sea Otters. otters.pdf" */
+/** "Sea Life, 2021" */
+const formatPublished = ({ venue, year }) => joinLines([venue, year].filter(Boolean).join(", "));
+
+/** "A. Otter and B. Seal (2021). On Sea Otters. Sea Life. otters.pdf" */
 function formatReference(cited) {
   const { title = cited.title, authors = [], year = null, arxiv = "" } = shared.papers.get(cited.paper) ?? {};
   let who = authors.join(", ");
   if (authors.length > 3) who = `${authors[0]} et al.`;
   else if (authors.length > 1) who = `${authors.slice(0, -1).join(", ")} and ${authors.at(-1)}`;
-  const parts = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), title];
+  const parts = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), title, cited.venue];
   const place = arxiv ? `arXiv:${arxiv}` : cited.file;
   return joinLines([...parts.filter(Boolean).map((part) => part.replace(/\.$/, "")), place].join(". "));
 }

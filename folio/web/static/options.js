@@ -22,6 +22,7 @@ const FILTERS = [
   ["section", "Section", "methods"],
   ["collection", "Collection", "Consensus"],
   ["tag", "Tag", "to read"],
+  ["cited_by", "Cited by", "RAG survey"],
 ];
 const GROUPS = ["collection", "tag"]; // shown where papers have any
 const SECTIONS = [

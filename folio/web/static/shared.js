@@ -13,7 +13,7 @@ export const shared = {
 
 export const options = {
   papers: new Set(), // ids; empty: all papers
-  filters: {}, // year, author, venue, section, collection, tag as typed; a missing one fits everything
+  filters: {}, // year, author, venue, section, collection, tag, cited_by as typed; a missing one fits everything
   topK: null, // null: the server's setting
   reranker: true,
   style: "plain",

@@ -1,0 +1,66 @@
+"""Keeps what services say of papers: works, which paper is which work, and the papers' metadata, which come of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from folio.paper_metadata import Metadata
+from folio.sources.expansion import Expansion
+from folio.sources.fetching import describe
+from folio.store import works
+from folio.store.database import Database
+from folio.store.library import Library
+from folio.store.work_rows import FoundBy, KeptWork, trusted_first
+from folio.work import Work, to_metadata
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFound:
+    """What came of looking a paper up."""
+
+    works: tuple[Work, ...]  # one work, as each source describes it; at least one
+    found_by: FoundBy
+    score: float  # how well the paper and the work fit, 0 to 1
+
+
+def keep_papers(library: Library, found: Mapping[str, PaperFound]) -> int:
+    """Keep the works of papers, by SHA-256, and describe the papers; returns of how many something new is known.
+
+    A paper need not be in the library yet: when it is added, it is described already. The caller holds the writer lock.
+    """
+    database = library.database
+    metadata: dict[str, Metadata] = {}
+    with database.transaction():
+        for paper, each in found.items():
+            views = [work for work in each.works if work.marks()]
+            if not views:  # nothing that it could be recognised by
+                metadata[paper] = to_metadata(each.works)
+                continue
+            id = works.put(database, views)[0]
+            works.link_paper(database, paper, id, each.found_by, each.score)
+            metadata[paper] = to_metadata(trusted_first(works.get(database, [id])[id].said.values()))
+    return describe(library, metadata)
+
+
+def keep_expansion(database: Database, expansion: Expansion, matches: Mapping[str, tuple[FoundBy, float]]) -> None:
+    """Keep what was found along citations, who cites whom, and which papers it began with.
+
+    matches: how the work of a paper was found, and the score. The caller holds the writer lock.
+    """
+    found = [replace(work, references=()) for each in expansion.found for work in each.works]
+    with database.transaction():
+        for paper, work in expansion.starts.items():
+            (id,) = works.put(database, [replace(work, references=())])
+            known = works.of_papers(database, [paper]).get(paper)
+            if known is None or id not in {kept.id for kept in works.versions(database, known.work)}:
+                works.link_paper(database, paper, id, *matches[paper])
+        works.put(database, (work for work in [*expansion.citing, *found] if work.marks()))
+
+
+def metadata_then(found: PaperFound, kept: KeptWork | None) -> Metadata:
+    """A paper's metadata as `keep_papers` will make it. kept: the work that the paper was known to be."""
+    said = {work.source: work for work in reversed(found.works)}
+    if kept is not None and kept.marks() & {mark for work in found.works for mark in work.marks()}:
+        said = {**kept.said, **said}
+    return to_metadata(trusted_first(said.values()))

@@ -1,0 +1,75 @@
+"""Which work cites which, in the library's table `citations`: a work, and the mark of one that it cites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from folio.store import work_rows
+from folio.store.database import Database
+from folio.store.work_rows import CITATION_COLUMNS, Citation
+from folio.work import SourceName
+
+# The works of which `:work` is a version, itself among them
+_ROOT = "SELECT CASE version_of WHEN '' THEN id ELSE version_of END FROM works WHERE id = :work"
+_GROUP = f"""SELECT id FROM works WHERE id = ({_ROOT})
+    UNION SELECT id FROM works WHERE version_of = ({_ROOT}) AND version_of != ''"""
+_INSERT = "INSERT OR REPLACE INTO citations VALUES (:citing, :cited, :source, :said_at, :digest)"
+
+
+def add_citations(database: Database, citing: str, cited: Iterable[str], source: SourceName, said_at: str) -> None:
+    """Note which works one cites. cited: their marks (Work.identifiers). The caller has a transaction."""
+    found = [Citation(citing, mark, source, said_at) for mark in dict.fromkeys(cited)]
+    database.execute_many(_INSERT, map(work_rows.citation_row, found))
+
+
+def references_of(database: Database, work: str) -> list[str]:
+    """The marks of what a work, in any version, cites, in the order in which they came. Raises StoreDamaged."""
+    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing IN ({_GROUP}) ORDER BY rowid"
+    return list(dict.fromkeys(each.cited for each in database.read(work_rows.citation, sql, work=work)))
+
+
+def citing(database: Database, work: str) -> list[str]:
+    """The ids of the works that cite a work in any version, in the order in which they came. Raises StoreDamaged."""
+    sql = f"""SELECT {CITATION_COLUMNS} FROM citations
+        WHERE cited IN (SELECT mark FROM work_marks WHERE work IN ({_GROUP})) ORDER BY rowid"""
+    return list(dict.fromkeys(each.citing for each in database.read(work_rows.citation, sql, work=work)))
+
+
+def library_edges(database: Database) -> list[tuple[str, str]]:
+    """Which paper of the library cites which, as ids of papers, each pair once and sorted. Raises StoreDamaged."""
+    root = "SELECT id, CASE version_of WHEN '' THEN id ELSE version_of END AS root FROM works"
+    columns = ", ".join(f"c.{name}" for name in CITATION_COLUMNS.split(", "))
+    sql = f"""
+        WITH roots AS ({root}), here AS (
+            SELECT p.paper, r.root FROM paper_works p JOIN roots r ON r.id = p.work
+            WHERE p.paper IN (SELECT id FROM papers)
+        )
+        SELECT a.paper, b.paper, {columns} FROM citations c
+        JOIN roots ra ON ra.id = c.citing JOIN here a ON a.root = ra.root
+        JOIN work_marks m ON m.mark = c.cited
+        JOIN roots rb ON rb.id = m.work JOIN here b ON b.root = rb.root
+        WHERE a.paper != b.paper"""
+
+    def edge(one: str, other: str, *row: object) -> tuple[str, str]:
+        work_rows.citation(*row)
+        return one, other
+
+    return sorted(set(database.read(edge, sql)))
+
+
+def cited_papers(database: Database, paper: str) -> set[str] | None:
+    """The papers of the library that one of them cites; None if no reference of it is known. Raises StoreDamaged."""
+    work = "SELECT work FROM paper_works WHERE paper = :paper"
+    group = _GROUP.replace(":work", f"({work})")
+    if not database.query(f"SELECT 1 FROM citations WHERE citing IN ({group}) LIMIT 1", paper=paper):
+        return None
+    return {cited for citing, cited in library_edges(database) if citing == paper}
+
+
+def move_citations(database: Database, old: str, new: str) -> None:
+    """Give a work the references of another."""
+    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY rowid"
+    moved = [replace(each, citing=new) for each in database.read(work_rows.citation, sql, citing=old)]
+    database.execute("DELETE FROM citations WHERE citing = :citing", citing=old)
+    database.execute_many(_INSERT, map(work_rows.citation_row, moved))

@@ -1,0 +1,206 @@
+"""Rows about works -> dataclasses, and back: works, citations, which paper is which work, notices. Pure.
+
+As in rows.py, a row that is not as it was written raises ValueError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from folio.store.digests import row_digest
+from folio.store.rows import mapped, require_digest, string, typed
+from folio.work import SOURCE_NAMES, SourceName, Work, from_json, merged, to_json
+
+# Whose word counts, first, of what has a DOI, as journals register with Crossref; arXiv's of what only it has
+_PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
+_PREPRINT: tuple[SourceName, ...] = ("arxiv", "openalex", "semanticscholar", "crossref")
+FoundBy = Literal["doi", "arxiv", "openalex", "semanticscholar", "title", "fetched"]
+NoticeKind = Literal["retraction", "withdrawal", "correction", "expression-of-concern", "newer-version", "update"]
+NOTICE_KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
+_DATE = re.compile(r"(?:\d{4}(?:-\d\d(?:-\d\d)?)?)?", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
+_ID = re.compile(r"[0-9a-f]{16}")
+_MARK = re.compile(r"(?:doi|arxiv|openalex|semanticscholar) .{1,500}")
+LONGEST_LINK = 500
+_WHOLE = 1000  # the best score, as it is stored
+
+WORK_COLUMNS = "id, version_of, said, digest"
+CITATION_COLUMNS = "citing, cited, source, said_at, digest"
+PAPER_WORK_COLUMNS = "paper, work, found_by, score, digest"
+NOTICE_COLUMNS = "work, kind, dated, link, source, said_at, digest"
+
+
+@dataclass(frozen=True)
+class KeptWork:
+    """A work that is kept."""
+
+    id: str  # of our own: 16 hex digits
+    said: Mapping[SourceName, Work]  # what each source says of it
+    said_at: Mapping[SourceName, str]  # when: ISO time in UTC
+    version_of: str = ""  # the version of it that is preferred
+
+    @cached_property
+    def work(self) -> Work:
+        """What is known of it: each field from the most trusted source that has it."""
+        return merged(trusted_first(self.said.values()))
+
+    def marks(self) -> set[str]:
+        """What it can be recognised by."""
+        return {mark for work in self.said.values() for mark in work.marks()}
+
+    def identifiers(self) -> set[str]:
+        return {mark for work in self.said.values() for mark in work.identifiers()}
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    citing: str  # a work
+    cited: str  # a mark (Work.identifiers)
+    source: SourceName
+    said_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperWork:
+    """Which work a paper of the library is."""
+
+    paper: str
+    work: str
+    found_by: FoundBy
+    score: float  # how well they fit, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that was published about a work."""
+
+    work: str
+    kind: NoticeKind
+    dated: str  # "2021-05-26", "2021", "" if not known
+    link: str  # a DOI, an address or an arXiv id with its version; "" if not known
+    source: SourceName
+    said_at: str
+
+
+def trusted_first(views: Iterable[Work]) -> list[Work]:
+    """What sources say of a work, the most trusted one first."""
+    found = list(views)
+    order = _PUBLISHED if any(work.doi for work in found) else _PREPRINT
+    return sorted(found, key=lambda work: order.index(work.source))
+
+
+AboutWork = KeptWork | Citation | PaperWork | Notice
+
+
+def work(*row: Any) -> KeptWork:
+    """From WORK_COLUMNS."""
+    id, version_of, said, digest = row
+    what = f"the record of work {str(id)[:16]}"
+    require_digest(digest, "works", id, version_of, said, what=what)
+    if not _ID.fullmatch(string(id)) or (version_of and not _ID.fullmatch(string(version_of))):
+        raise ValueError(f"{what} has no identifier")
+    written = mapped(said, what)
+    works: dict[SourceName, Work] = {}
+    times: dict[SourceName, str] = {}
+    for source, fields in written.items():
+        name = _source(source, what)
+        times[name] = _time(typed(dict, fields, what).pop("at"), what)
+        works[name] = from_json(name, fields)
+    if not works:
+        raise ValueError(f"{what} is empty")
+    return KeptWork(id, works, times, version_of)
+
+
+def work_row(kept: KeptWork) -> dict[str, object]:
+    """The values of WORK_COLUMNS, by name."""
+    said = json.dumps(
+        {source: {"at": kept.said_at[source], **to_json(work)} for source, work in kept.said.items()},
+        ensure_ascii=False,
+    )
+    return _row("works", id=kept.id, version_of=kept.version_of, said=said)
+
+
+def citation(*row: Any) -> Citation:
+    """From CITATION_COLUMNS."""
+    citing, cited, source, said_at, digest = row
+    what = "the record of a citation"
+    require_digest(digest, "citations", citing, cited, source, said_at, what=what)
+    if not _MARK.fullmatch(string(cited)):
+        raise ValueError(f"{what} names no work")
+    return Citation(string(citing), cited, _source(source, what), _time(said_at, what))
+
+
+def citation_row(found: Citation) -> dict[str, object]:
+    """The values of CITATION_COLUMNS, by name."""
+    return _row("citations", citing=found.citing, cited=found.cited, source=found.source, said_at=found.said_at)
+
+
+def paper_work(*row: Any) -> PaperWork:
+    """From PAPER_WORK_COLUMNS."""
+    paper, work, found_by, score, digest = row
+    what = "the record of which work a paper is"
+    require_digest(digest, "paper_works", paper, work, found_by, score, what=what)
+    if found_by not in get_args(FoundBy) or not 0 <= typed(int, score, what) <= _WHOLE:
+        raise ValueError(f"{what} cannot be read")
+    return PaperWork(string(paper), string(work), found_by, score / _WHOLE)
+
+
+def paper_work_row(found: PaperWork) -> dict[str, object]:
+    """The values of PAPER_WORK_COLUMNS, by name."""
+    score = round(found.score * _WHOLE)
+    return _row("paper_works", paper=found.paper, work=found.work, found_by=found.found_by, score=score)
+
+
+def notice(*row: Any) -> Notice:
+    """From NOTICE_COLUMNS."""
+    work, kind, dated, link, source, said_at, digest = row
+    what = "a notice about a work"
+    require_digest(digest, "notices", work, kind, dated, link, source, said_at, what=what)
+    return require_notice(Notice(string(work), kind, dated, link, source, said_at))
+
+
+def notice_row(found: Notice) -> dict[str, object]:
+    """The values of NOTICE_COLUMNS, by name. Raises ValueError for a notice that could not be read again."""
+    require_notice(found)
+    return _row(
+        "notices",
+        work=found.work,
+        kind=found.kind,
+        dated=found.dated,
+        link=found.link,
+        source=found.source,
+        said_at=found.said_at,
+    )
+
+
+def require_notice(found: Notice) -> Notice:
+    """The notice. Raises ValueError if a value of it is none that it can have."""
+    what = "a notice about a work"
+    if found.kind not in NOTICE_KINDS or not _DATE.fullmatch(string(found.dated)):
+        raise ValueError(f"{what} cannot be read")
+    if len(string(found.link)) > LONGEST_LINK or not found.link.isprintable():
+        raise ValueError(f"{what} has a link that cannot be read")
+    _source(found.source, what)
+    _time(found.said_at, what)
+    return found
+
+
+def _source(source: object, what: str) -> SourceName:
+    if source not in SOURCE_NAMES:
+        raise ValueError(f"{what} is from an unknown source")
+    return source
+
+
+def _time(value: object, what: str) -> str:
+    if not _TIME.fullmatch(string(value)):
+        raise ValueError(f"{what} has no time")
+    return string(value)
+
+
+def _row(table: str, **values: object) -> dict[str, object]:
+    return {**values, "digest": row_digest(table, *values.values())}

@@ -1,0 +1,216 @@
+"""A work as the services describe it, and what Folio keeps of that. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar, get_args
+
+from folio.paper_metadata import Field, Metadata, PersonName, bare_arxiv
+from folio.text import fold
+
+ValueT = TypeVar("ValueT")
+SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
+SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
+# What goes into a paper's metadata, under the same names
+_KEPT = (
+    "title", "authors", "year", "venue", "doi", "arxiv", "abstract", "kind", "volume", "issue", "pages", "publisher",
+)  # fmt: skip
+# Registrants of preprint servers: bioRxiv and medRxiv, ChemRxiv, Research Square, Preprints.org, SSRN, OSF, TechRxiv
+_PREPRINT_DOIS = (
+    "10.1101/", "10.26434/", "10.21203/", "10.20944/", "10.2139/", "10.31234/", "10.31219/", "10.31235/", "10.36227/",
+)  # fmt: skip
+_APART = 2  # years between the versions of a work
+_TELLING = 4  # words of a title that tell a work
+_OPENALEX = re.compile(r"W\d{1,12}")
+_S2 = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkAuthor:
+    name: PersonName
+    orcid: str = ""  # "0000-0002-5424-5260"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A work as one source describes it, or as several do together. What is not known is "", () or None."""
+
+    source: SourceName  # who says so; of several, the first
+    title: str = ""
+    authors: tuple[WorkAuthor, ...] = ()
+    year: int | None = None
+    venue: str = ""
+    abstract: str = ""
+    kind: str = ""  # a CSL type: "article-journal"
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""  # "137–150"
+    publisher: str = ""
+    doi: str = ""  # in lower case; none for arXiv's own
+    arxiv: str = ""  # with its version if known
+    openalex: str = ""  # "W4389761608"
+    semanticscholar: str = ""  # 40 hex digits
+    categories: tuple[str, ...] = ()  # subjects as the source names them: "math.CO"
+    licence: str = ""  # as the source names it: "cc-by", or its address
+    is_open: bool | None = None  # whether somebody may read it without paying
+    pdfs: tuple[str, ...] = ()  # addresses, the likeliest first
+    cited: int | None = None  # works that cite it
+    reference_count: int | None = None
+    references: tuple[str, ...] = ()  # works that it cites: OpenAlex ids, DOIs, Semantic Scholar ids
+    is_retracted: bool = False
+    bibtex: str = ""  # an entry as the publisher writes it
+
+    @property
+    def first_author(self) -> str:
+        """The family name."""
+        return self.authors[0].name.family if self.authors else ""
+
+    def marks(self) -> list[str]:
+        """What the work can be recognised by, the surest first."""
+        title = title_key(self.title, self.first_author, self.year)
+        return [*self.identifiers(), title] if title else self.identifiers()
+
+    def identifiers(self) -> list[str]:
+        """Its marks without the title: "doi 10.1/x", "arxiv 2312.10997", "openalex W1", "semanticscholar ..."."""
+        found = {
+            "doi": self.doi.casefold(),
+            "arxiv": bare_arxiv(self.arxiv),
+            "openalex": self.openalex,
+            "semanticscholar": self.semanticscholar,
+        }
+        return [f"{kind} {value}" for kind, value in found.items() if value]
+
+    @property
+    def is_preprint(self) -> bool:
+        """Whether it is a manuscript at a repository, as far as can be told; its journal version is another."""
+        if self.doi.startswith(_PREPRINT_DOIS) or (self.arxiv and not self.doi and not self.venue):
+            return True
+        return self.kind == "article"
+
+
+def reference_mark(identifier: str) -> str:
+    """The mark of a work that another refers to (Work.references)."""
+    if _OPENALEX.fullmatch(identifier):
+        return f"openalex {identifier}"
+    if _S2.fullmatch(identifier):
+        return f"semanticscholar {identifier}"
+    return f"doi {identifier.casefold()}" if identifier.startswith("10.") else f"arxiv {bare_arxiv(identifier)}"
+
+
+def title_key(title: str, first_author: str, year: int | None) -> str:
+    """A title with first author and year for comparison; "" if one is missing."""
+    folded, author = fold(title), fold(first_author)
+    return f"title {folded} {author} {year}" if folded and author and year else ""
+
+
+def version_keys(work: Work) -> list[str]:
+    """Title keys that another version of a work may have: a journal prints a preprint up to two years later.
+
+    None for a short title: "Editorial" appears every year.
+    """
+    if work.year is None or len(work.title.split()) < _TELLING:
+        return []
+    years = range(work.year - _APART, work.year + _APART + 1)
+    return list(filter(None, (title_key(work.title, work.first_author, year) for year in years)))
+
+
+def merged(works: Sequence[Work]) -> Work:
+    """One work of what several sources say of it: each field from the first that has it, the links of all."""
+    first = works[0]
+    found: dict[str, Any] = {}
+    for field in fields(Work):
+        values = [getattr(work, field.name) for work in works]
+        found[field.name] = next((value for value in values if value not in ("", (), None)), values[0])
+    found["is_retracted"] = any(work.is_retracted for work in works)
+    found["is_open"] = next((True for work in works if work.is_open), found["is_open"])
+    found["pdfs"] = tuple(dict.fromkeys(link for work in works for link in work.pdfs))
+    found["cited"] = max((work.cited for work in works if work.cited is not None), default=None)
+    return replace(first, **found)
+
+
+def grouped(works: Sequence[Work]) -> list[list[Work]]:
+    """The works that are one together, in the order of the first of each."""
+    groups: list[list[Work]] = []
+    of_key: dict[str, list[Work]] = {}
+    for work in works:
+        known = [of_key[key] for key in work.marks() if key in of_key]
+        group = known[0] if known else []
+        if not known:
+            groups.append(group)
+        for other in known[1:]:  # this work shows that two groups are one
+            if other is not group and other:
+                group.extend(other)
+                groups[:] = [each for each in groups if each is not other]
+                of_key.update((key, group) for each in other for key in each.marks())
+                other.clear()
+        group.append(work)
+        of_key.update((key, group) for each in group for key in each.marks())
+    return groups
+
+
+def to_metadata(works: Sequence[Work]) -> Metadata:
+    """What several sources say of one work, as a paper's metadata: each field from the first that has it."""
+    found: dict[str, Field[Any]] = {}
+    for work in works:
+        for name in _KEPT:
+            value = getattr(work, name)
+            if value in ("", (), None) or name in found:
+                continue
+            if name == "authors":
+                value = tuple(author.name for author in work.authors)
+            found[name] = Field(value, work.source, True)
+    return Metadata(**found)
+
+
+def to_json(work: Work) -> dict[str, Any]:
+    """What is known of a work, as JSON values; without its source and its references."""
+    known = {field.name: getattr(work, field.name) for field in fields(Work)}
+    return {
+        name: _plain(value)
+        for name, value in known.items()
+        if name not in ("source", "references") and value not in ("", (), None)
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [[each.name.family, each.name.given, each.orcid] if isinstance(each, WorkAuthor) else each
+                for each in value]  # fmt: skip
+    return value
+
+
+def from_json(source: SourceName, written: Mapping[str, Any]) -> Work:
+    """What `to_json` wrote. Raises ValueError, TypeError for anything else."""
+    if source not in SOURCE_NAMES:
+        raise ValueError("the source of a work cannot be read")
+    return replace(Work(source), **{name: _field(name, value) for name, value in written.items()})
+
+
+_TEXTS = frozenset(
+    """title venue abstract kind volume issue pages publisher doi arxiv openalex semanticscholar licence
+    bibtex""".split()
+)
+
+
+def _field(name: str, value: Any) -> Any:
+    """A field of a work, of the type that it must have."""
+    if name == "authors":
+        parts = [[_checked(str, part) for part in _checked(list, each)] for each in _checked(list, value)]
+        return tuple(WorkAuthor(PersonName(family, given), orcid) for family, given, orcid in parts)
+    if name in ("categories", "pdfs"):
+        return tuple(_checked(str, each) for each in _checked(list, value))
+    if name in _TEXTS:
+        return _checked(str, value)
+    if name in ("year", "cited", "reference_count"):
+        return _checked(int, value)
+    if name in ("is_open", "is_retracted"):
+        return _checked(bool, value)
+    raise ValueError("a field of a work is unknown")
+
+
+def _checked(kind: type[ValueT], value: Any) -> ValueT:
+    if type(value) is not kind:
+        raise ValueError("a field of a work cannot be read")
+    return value
