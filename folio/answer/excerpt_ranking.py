@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from folio.answer.definitions import asked_term, defines
-from folio.answer.excerpts import Block, Span, blocks
+from folio.answer.excerpts import Block, Part, Span, blocks
 from folio.answer.question_type import Aspect, QuestionType, question_type
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
@@ -22,9 +22,10 @@ from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import quantities
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
-from folio.search.late_interaction import Matches, TextMatch, read_alone
+from folio.search.late_interaction import Matches, read_alone
 from folio.sections import APART
 from folio.text import coverage, tokenize
+from folio.types import Vectors
 
 # Excerpts of an answer and the words of all of them, at most; more excerpts for the analysis of a report.
 MOST_EXCERPTS, MOST_WORDS = 3, 170
@@ -54,6 +55,8 @@ class ExcerptWeights:
 
 WEIGHTS = ExcerptWeights()
 
+# Sentences that are read by themselves, at most: each takes as long as a third of a passage.
+MOST_READ = 16
 # How much the match of the whole passage counts when the first excerpt is chosen, beside a score of WEIGHTS.
 LEAD_WEIGHT = 0.5
 
@@ -78,6 +81,11 @@ class Excerpt:
     core: int  # the part that answers best
     share: float
     passage: float  # how well the whole passage matches the question (late interaction)
+
+    @property
+    def worth(self) -> float:
+        """Its share, less what its words cost."""
+        return self.share - WORD_COST * self.words
 
     @property
     def lead(self) -> float:
@@ -140,67 +148,71 @@ def scored_excerpts(
 ) -> list[Excerpt]:
     """Every excerpt of the evidence, best first. found: the question's matches in each piece of it. Raises ModelError.
 
-    Sentences are read one by one: within their passage, the states of their tokens are those of their neighbours too.
+    The likeliest MOST_READ sentences are read one by one: within their passage, the states of their tokens tell of
+    their neighbours too. The others may stand beside these.
     """
-    asked, term, unasked = question_type(question), asked_term(question), APART - asked_kinds(question)
+    unasked = APART - asked_kinds(question)
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
-    if not among:
+    scores = _Scores(question, question_type(question), asked_term(question), weights, by)
+    above = [_above(block, match) for block, match in among]
+    likely = [
+        (scores.of_part(block, part, match.score(np.maximum(match.inside(part.start, part.end), head))), at, place)
+        for at, ((block, match), head) in enumerate(zip(among, above, strict=True))
+        for place, part in enumerate(block.parts)
+        if part.can_answer
+    ]
+    likely = sorted(likely, key=lambda one: -one[0])[:MOST_READ]
+    if not likely:
         return []
-    spans = [
-        [*((part.start, part.end) for part in block.parts), *([block.head] if block.head else [])] for block, _ in among
-    ]
-    texts = [block.evidence.text[start:end] for (block, _), own in zip(among, spans, strict=True) for start, end in own]
-    read = iter(read_alone(embedder, found[0].query, texts))
-    scores = [
-        _part_scores(block, match, [next(read) for _ in own], question, asked, term, weights, by)
-        for (block, match), own in zip(among, spans, strict=True)
-    ]
-    likely = _likelihoods(scores)
+    parts = [(among[at][0], among[at][0].parts[place]) for _, at, place in likely]
+    read = read_alone(embedder, found[0].query, [block.evidence.text[part.start : part.end] for block, part in parts])
+    known = [[-math.inf] * len(block.parts) for block, _ in among]
+    for (_, at, place), (block, part), one in zip(likely, parts, read, strict=True):
+        matched = float(found[0].query.shares @ np.maximum(one.best, above[at]))
+        known[at][place] = scores.of_part(block, part, matched) + by.meaning * one.cosine
     excerpts = [
         excerpt
-        for (block, match), shares, own in zip(among, likely, scores, strict=True)
+        for (block, match), shares, own in zip(among, _likelihoods(known), known, strict=True)
         for excerpt in _of_block(block, shares, own, match.whole)
     ]
     return sorted(
-        excerpts, key=lambda one: (one.words * WORD_COST - one.share, one.block.evidence.number, one.spans[0])
+        excerpts, key=lambda one: (WORD_COST * one.words - one.share, one.block.evidence.number, one.spans[0])
     )
 
 
-def _part_scores(
-    block: Block,
-    match: Matches,
-    read: Sequence[TextMatch],
-    question: str,
-    asked: QuestionType,
-    term: str,
-    weights: TermWeights,
-    by: ExcerptWeights,
-) -> list[float]:
-    """How well each part answers; -inf for one that cannot. read: its parts and its head. term: what is to be defined.
+def _above(block: Block, match: Matches) -> Vectors:
+    """How well each of the question's tokens is matched by what stands above each part: the title, the block's head."""
+    return match.inside(*block.head) if block.head else match.titles
 
-    The head of a list or a table counts for each of its parts, and so does the title of the paper.
-    """
-    text = block.evidence.text
-    head = text[slice(*block.head)] if block.head else ""
-    above = frozenset(tokenize(f"{block.evidence.paper.title}\n{head}"))
-    best = np.maximum(match.titles, read[-1].best) if block.head else match.titles
-    place = by.section * _section_score(block, asked) + by.rank / block.evidence.number
-    scores = []
-    for part, one in zip(block.parts, read, strict=False):
-        said = text[part.start : part.end]
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """What parts of the evidence are scored by, for one question. term: what it wants defined; "" if nothing."""
+
+    question: str
+    asked: QuestionType
+    term: str
+    weights: TermWeights
+    by: ExcerptWeights
+
+    def of_part(self, block: Block, part: Part, matched: float) -> float:
+        """How well a part answers. matched: its match with the question (late interaction), 0 to 1.
+
+        The head of a list or a table counts for each of its parts, and so does the title of the paper.
+        """
+        by, text = self.by, block.evidence.text
+        said, head = text[part.start : part.end], text[slice(*block.head)] if block.head else ""
         tokens = frozenset(tokenize(said))
-        score = (
-            by.match * float(match.query.shares @ np.maximum(one.best, best))
-            + by.meaning * one.cosine
-            + by.coverage * coverage(weights, tokens | above)
-            + by.type * has_type(asked.kind, said, question)
-            + by.definition * (bool(term) and defines(said, term))
-            + 0.5 * by.section * _cue_share(asked.aspect, tokens)
-            + place
+        above = frozenset(tokenize(f"{block.evidence.paper.title}\n{head}"))
+        return (
+            by.match * matched
+            + by.coverage * coverage(self.weights, tokens | above)
+            + by.type * has_type(self.asked.kind, said, self.question)
+            + by.definition * (bool(self.term) and defines(said, self.term))
+            + by.section * (_section_score(block, self.asked) + 0.5 * _cue_share(self.asked.aspect, tokens))
+            + by.rank / block.evidence.number
         )
-        scores.append(score if part.can_answer else -math.inf)
-    return scores
 
 
 def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
