@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
+from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style, warnings
 from folio.citation_label import sure_venue, sure_year
 from folio.paper_lists import By
 from folio.types import Hit
+from folio.work_notices import NoticeKind, NoticeSource, WorkNotice
 from folio.zotero_link import open_page
 
 Count = Annotated[int, Field(ge=0)]
@@ -44,6 +45,22 @@ class Strict(BaseModel):
     )
 
 
+class NoticeJson(Strict):
+    """What became of a paper after it came out, such as that it was retracted."""
+
+    kind: NoticeKind
+    date: str
+    """ISO date, "2021-03-04", "2021-03" or "2021"; empty if it is not known."""
+    link: str
+    """The DOI of the notice, or an arXiv id with its version; empty if it is not known."""
+    source: NoticeSource
+    """The service that says so."""
+    mark: str
+    """The word in citations of the paper: "RETRACTED"; empty for a correction, which is told with the sources."""
+    text: str
+    """In words: "RETRACTED 2021-03-04 (doi:10.1234/notice)"."""
+
+
 class CitationJson(Strict):
     """A quote from a paper and its place."""
 
@@ -70,12 +87,14 @@ class CitationJson(Strict):
     support: Annotated[float, Field(gt=0, le=1)]
     """How well the quotes support the sentence; 1 means verbatim."""
     shown: str
-    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]". No other text is
-    displayed in such a form."""
+    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]"; of a paper that may
+    not be relied on "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in such a form."""
     section: str = ""
     """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
     zotero: str = ""
     """The link to its page in Zotero, "zotero://open-pdf/library/items/KEY?page=7"; empty if it is not there."""
+    notice: NoticeJson | None = None
+    """That the paper was retracted, corrected or the like; null if nothing is known."""
 
 
 class SentenceJson(Strict):
@@ -121,6 +140,8 @@ class EvidenceJson(Strict):
     text: str
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    notice: NoticeJson | None = None
+    """That the paper was retracted, corrected or the like; null if nothing is known."""
 
 
 class HitJson(Strict):
@@ -139,6 +160,8 @@ class HitJson(Strict):
     text: str
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    notice: NoticeJson | None = None
+    """That the paper was retracted, corrected or the like; null if nothing is known."""
 
 
 # What holds between the fields of a refusal and of an answer.
@@ -176,6 +199,9 @@ class AnswerJson(Strict):
     """Those sentences, in the order in which the model wrote them."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
+    warnings: list[str] = []
+    """A sentence on each cited paper that was retracted or may not be relied on otherwise. Show them above the answer.
+    """
     model_failed: bool
     """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
     citations: list[CitationJson]
@@ -258,6 +284,7 @@ def answer_json(
         dropped_sentences=answer.dropped,
         left_out=[LeftOutJson(text=rejected.text, reason=rejected.reason) for rejected in answer.left_out],
         notice=answer.notice,
+        warnings=list(warnings(cited.paper for cited in answer.citations).values()),
         model_failed=answer.model_failed,
         citations=[_citation(citation) for citation in answer.citations],
         evidence=[_evidence(evidence) for evidence in answer.evidence],
@@ -313,6 +340,20 @@ def _citation(citation: Citation) -> CitationJson:
         shown=citation.shown,
         section=citation.section,
         zotero=open_page(citation.paper.metadata.zotero.value, citation.page),
+        notice=notice_json(citation.paper.flag),
+    )
+
+
+def notice_json(notice: WorkNotice | None) -> NoticeJson | None:
+    if notice is None:
+        return None
+    return NoticeJson(
+        kind=notice.kind,
+        date=notice.dated,
+        link=notice.link,
+        source=notice.source,
+        mark=notice.mark,
+        text=notice.text,
     )
 
 
@@ -332,6 +373,7 @@ def _evidence(evidence: Evidence) -> EvidenceJson:
         score=round(evidence.score, _DIGITS),
         text=evidence.text,
         section=evidence.section,
+        notice=notice_json(evidence.paper.flag),
     )
 
 
@@ -346,6 +388,7 @@ def _hit(hit: Hit) -> HitJson:
         bm25=None if hit.lexical is None else round(hit.lexical, _DIGITS),
         text=hit.text,
         section=hit.section,
+        notice=notice_json(hit.paper.flag),
     )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from folio.paper_metadata import NO_METADATA, Metadata, without_version
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
+from folio.work_notices import WorkNotice, flag
 
 Vectors = npt.NDArray[np.float32]
 # Passages are searched, ranked and shown. In each there may be fine passages of a few sentences, with vectors too.
@@ -116,6 +117,12 @@ class Paper(Described):
     # Its name in citations, "Ongaro & Ousterhout 2014b"; "" where that is not sure, or not wanted: then it is the key
     label: str = ""
     by_file: bool = False  # whether its key is its file's name also if it is from arXiv
+    notices: tuple[WorkNotice, ...] = ()  # what became of it after it came out
+
+    @property
+    def flag(self) -> WorkNotice | None:
+        """What everybody who cites it must know, such as that it was retracted."""
+        return flag(self.notices)
 
     @property
     def page_count(self) -> int:

@@ -47,7 +47,7 @@ class _Author(Part):
     ORCID: Line = ""
 
 
-class _Date(Part):
+class CrossrefDate(Part):
     parts: Bounded[list[int | None]] = Field(alias="date-parts", default_factory=list)
 
 
@@ -64,8 +64,12 @@ class _Reference(Part):
     doi: Line = Field(alias="DOI", default="")
 
 
-class _Update(Part):
+class Update(Part):
+    """A notice in the record of a work, or the work in the record of a notice."""
+
+    doi: Line = Field(alias="DOI", default="")
     type: Line = ""
+    updated: CrossrefDate | None = None
 
 
 class CrossrefWork(Part):
@@ -75,8 +79,8 @@ class CrossrefWork(Part):
     title: Bounded[Line]
     subtitle: Bounded[Line]
     author: Bounded[_Author]
-    issued: _Date | None = None
-    published: _Date | None = None
+    issued: CrossrefDate | None = None
+    published: CrossrefDate | None = None
     container_title: Bounded[Line] = Field(alias="container-title", default_factory=list)
     abstract: LongText = ""
     type: Line = ""
@@ -90,7 +94,7 @@ class CrossrefWork(Part):
     reference: Bounded[_Reference]
     reference_count: Count = Field(alias="references-count", default=None)
     cited: Count = Field(alias="is-referenced-by-count", default=None)
-    updated_by: Bounded[_Update] = Field(alias="updated-by", default_factory=list)
+    updated_by: Bounded[Update] = Field(alias="updated-by", default_factory=list)
 
     def to_work(self) -> Work:
         known = parse_doi(self.doi)
@@ -162,18 +166,24 @@ def read_work(status: int, text: str) -> Work | None:
         return None
     if status != 200:
         raise unreadable(NAME)
-    return parse_one(CrossrefWork, _message(text), NAME).to_work()
+    return parse_one(CrossrefWork, message(text), NAME).to_work()
 
 
 def read_works(text: str) -> list[Work]:
     """The works of a list. Raises SourceError."""
-    message = _message(text)
-    if not isinstance(message, dict):
+    return [each.to_work() for each in parse_all(CrossrefWork, items(text), NAME, 200)]
+
+
+def items(text: str) -> Any:
+    """The parts of a list. Raises SourceError."""
+    listed = message(text)
+    if not isinstance(listed, dict):
         raise unreadable(NAME)
-    return [each.to_work() for each in parse_all(CrossrefWork, message.get("items"), NAME, 200)]
+    return listed.get("items")
 
 
-def _message(text: str) -> Any:
+def message(text: str) -> Any:
+    """What an answer is about. Raises SourceError."""
     value = parse_json(text, NAME)
     if not isinstance(value, dict) or value.get("status") != "ok":
         raise unreadable(NAME)
@@ -191,6 +201,6 @@ def _author(author: _Author) -> WorkAuthor | None:
     return WorkAuthor(PersonName(family, author.given), orcid(author.ORCID)) if family else None
 
 
-def _year(date: _Date | None) -> int | None:
+def _year(date: CrossrefDate | None) -> int | None:
     first = date.parts[0] if date and date.parts else []
     return first[0] if first and first[0] and 1400 <= first[0] <= 2100 else None

@@ -178,6 +178,8 @@ class ChatReply(Strict):
     left_out: list[LeftOutJson] = Field(default_factory=list)
     """The sentences that were dropped, and why; empty for an answer of an older Folio."""
     notice: str
+    warnings: list[str] = Field(default_factory=list)
+    """A sentence on each cited paper that was retracted or may not be relied on otherwise, as of now."""
     style: Style
     models: Models
     hits: list[HitJson]
@@ -343,6 +345,7 @@ def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, e
         dropped_sentences=answer.dropped_sentences,
         left_out=answer.left_out,
         notice=answer.notice,
+        warnings=answer.warnings,
         style=answer.style,
         models=answer.models,
         hits=answer.hits,
