@@ -7,7 +7,7 @@ from typing import Any
 
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import FIELDS, Origin, PersonName
-from folio.schema import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
+from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
 from folio.sections import Kind
 from folio.types import Paper, PaperHit
 

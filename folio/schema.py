@@ -13,14 +13,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style, warnings
 from folio.citation_label import sure_venue, sure_year
 from folio.paper_lists import By
+from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
 from folio.types import Hit
-from folio.work_notices import NoticeKind, NoticeSource, WorkNotice
 from folio.zotero_link import open_page
 
-Count = Annotated[int, Field(ge=0)]
-FromOne = Annotated[int, Field(ge=1)]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the paper's file, in hex.")]
-PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
 Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
 Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds that each stage took.")]
 
@@ -29,36 +25,6 @@ Span = Annotated[
 ]
 
 _DIGITS = 4  # of a score, behind the point
-
-
-class Strict(BaseModel):
-    """An object with these fields and no other.
-
-    A default is for a reply that an older Folio kept; what is written always has the field.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        use_attribute_docstrings=True,
-        json_schema_serialization_defaults_required=True,
-    )
-
-
-class NoticeJson(Strict):
-    """What became of a paper after it came out, such as that it was retracted."""
-
-    kind: NoticeKind
-    date: str
-    """ISO date, "2021-03-04", "2021-03" or "2021"; empty if it is not known."""
-    link: str
-    """The DOI of the notice, or an arXiv id with its version; empty if it is not known."""
-    source: NoticeSource
-    """The service that says so."""
-    mark: str
-    """The word in citations of the paper: "RETRACTED"; empty for a correction, which is told with the sources."""
-    text: str
-    """In words: "RETRACTED 2021-03-04 (doi:10.1234/notice)"."""
 
 
 class CitationJson(Strict):
@@ -113,7 +79,7 @@ class SentenceJson(Strict):
     """The verifier that agreed with a reworded statement; empty if none ran."""
     instead_of: str = ""
     """A statement of the model that the papers do not support and whose place this quote takes; else empty."""
-    marks: list[Span] = []
+    marks: list[Span] = Field(default_factory=list)
     """The words of the text that answer the question, in order."""
     short: Span | None = None
     """A short answer in the text, such as "64 MB"; null if none was found. It is shown above the text."""
@@ -199,9 +165,8 @@ class AnswerJson(Strict):
     """Those sentences, in the order in which the model wrote them."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
-    warnings: list[str] = []
-    """A sentence on each cited paper that was retracted or may not be relied on otherwise. Show them above the answer.
-    """
+    warnings: list[str] = Field(default_factory=list)
+    """A sentence on each cited paper that was retracted, or of which that may be. Show them above the answer."""
     model_failed: bool
     """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
     citations: list[CitationJson]
@@ -341,19 +306,6 @@ def _citation(citation: Citation) -> CitationJson:
         section=citation.section,
         zotero=open_page(citation.paper.metadata.zotero.value, citation.page),
         notice=notice_json(citation.paper.flag),
-    )
-
-
-def notice_json(notice: WorkNotice | None) -> NoticeJson | None:
-    if notice is None:
-        return None
-    return NoticeJson(
-        kind=notice.kind,
-        date=notice.dated,
-        link=notice.link,
-        source=notice.source,
-        mark=notice.mark,
-        text=notice.text,
     )
 
 

@@ -9,18 +9,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from folio.work import SourceName
+
 # The gravest first
 NoticeKind = Literal[
     "retraction", "withdrawal", "removal", "partial-retraction", "expression-of-concern", "correction",
     "reinstatement", "new-version",
 ]  # fmt: skip
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
-# Who says so: a service, or arXiv, whose authors withdraw papers themselves
-NoticeSource = Literal["crossref", "openalex", "semanticscholar", "arxiv"]
-NOTICE_SOURCES: tuple[NoticeSource, ...] = get_args(NoticeSource)
-_SAID_BY: dict[NoticeSource, str] = {
-    "crossref": "Crossref", "openalex": "OpenAlex", "semanticscholar": "Semantic Scholar", "arxiv": "arXiv",
+# The registrar first
+_SAID_BY: dict[SourceName, str] = {
+    "crossref": "Crossref", "arxiv": "arXiv", "openalex": "OpenAlex", "semanticscholar": "Semantic Scholar",
 }  # fmt: skip
+_TRUSTED = tuple(_SAID_BY)
 # In capitals: what may make the evidence worthless. An answer that cites it has a warning above it.
 _WORDS: dict[NoticeKind, str] = {
     "retraction": "RETRACTED",
@@ -41,6 +42,7 @@ _SHORT: dict[NoticeKind, str] = {
     "expression-of-concern": "CONCERN",
 }
 MARKS = frozenset(_SHORT.values())
+_TAKEN_BACK = ("retraction", "withdrawal", "removal")
 _NO_FLAG: tuple[NoticeKind, ...] = ("reinstatement", "new-version")
 
 
@@ -51,7 +53,7 @@ class WorkNotice:
     kind: NoticeKind
     dated: str = ""  # "2021-03-04", "2021-03", "2021"; "" if it is not known
     link: str = ""  # the DOI of the notice, or an arXiv id with its version; "" if it is not known
-    source: NoticeSource = "crossref"
+    source: SourceName = "crossref"
 
     @property
     def is_grave(self) -> bool:
@@ -90,11 +92,12 @@ class WorkNotice:
 def ordered(notices: Iterable[WorkNotice]) -> tuple[WorkNotice, ...]:
     """The gravest first, of one kind the latest; what several sources say, once: the one with a date and a link."""
     found: dict[tuple[str, str], WorkNotice] = {}
-    known = sorted(notices, key=lambda each: (not each.link, not each.dated, NOTICE_SOURCES.index(each.source)))
+    known = sorted(notices, key=lambda each: (not each.link, not each.dated, _TRUSTED.index(each.source)))
     for each in known:
         found.setdefault((each.kind, each.link), each)
-    linked = {each.kind for each in found.values() if each.link}
-    told = [each for each in found.values() if each.link or each.kind not in linked]
+    # Some services say only that a work is retracted, also of one that was withdrawn.
+    is_taken_back = any(each.link and each.kind in _TAKEN_BACK for each in found.values())
+    told = [each for each in found.values() if each.link or not (is_taken_back and each.kind == "retraction")]
     by_date = sorted(told, key=lambda each: (each.dated, each.link, each.source), reverse=True)
     return tuple(sorted(by_date, key=lambda each: KINDS.index(each.kind)))
 

@@ -121,7 +121,8 @@ def _notice(update: Update, doi: str) -> WorkNotice | None:
 
 def _day(written: CrossrefDate | None) -> str:
     """A date as text: "2015-05-04", as much of it as there is."""
-    known = list(takewhile(bool, written.parts[0][:3] if written and written.parts else []))
+    parts = written.parts[0][:3] if written and written.parts else []
+    known = [part or 0 for part in takewhile(bool, parts)]
     try:
         date(*[*known, 1, 1][:3])
     except (ValueError, TypeError, OverflowError):

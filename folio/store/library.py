@@ -14,7 +14,16 @@ from pathlib import Path
 
 from folio.citation_label import CitationStyle
 from folio.paper_metadata import NO_METADATA, Metadata, Source
-from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, paper_vectors, rows, vector_rows
+from folio.store import (
+    citation_labels,
+    fine_passages,
+    metadata_layers,
+    notices,
+    paper_rows,
+    paper_vectors,
+    rows,
+    vector_rows,
+)
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
 from folio.store.digests import text_crc, text_hash
@@ -84,13 +93,13 @@ class Library:
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         papers = sorted(self._read(rows.paper, rows.SELECT_PAPERS), key=lambda paper: (paper.file, paper.id))
-        return citation_labels.name_all(papers, self._citation_style)
+        return citation_labels.name_all(notices.attached_to_all(self.database, papers), self._citation_style)
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """The papers with these ids, each named after the first of its files by name; unknown ids are skipped."""
         sql = f"{rows.SELECT_PAPERS} WHERE id = :paper"
         papers = [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
-        return citation_labels.name(self.database, papers, self._citation_style)
+        return citation_labels.name(self.database, notices.attached(self.database, papers), self._citation_style)
 
     def files(self) -> list[SourceFile]:
         """Every file in the library, in the order they were added."""

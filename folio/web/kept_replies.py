@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from folio.answer_types import warnings
-from folio.schema import notice_json
+from folio.schema_parts import notice_json
 from folio.shown_text import mark_again
 from folio.types import Paper
 
