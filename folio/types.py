@@ -117,6 +117,7 @@ class Paper(Described):
     # Its name in citations, "Ongaro & Ousterhout 2014b"; "" where that is not sure, or not wanted: then it is the key
     label: str = ""
     by_file: bool = False  # whether its key is its file's name also if it is from arXiv
+    has_versions: bool = False  # whether the library has it in several versions, so that its name says which it is
     notices: tuple[WorkNotice, ...] = ()  # what became of it after it came out
 
     @property
@@ -132,7 +133,7 @@ class Paper(Described):
     def key(self) -> str:
         """Its name in citations without a label: "arXiv:2301.01234", otherwise the file: "otters", "seas/otters"."""
         if self.arxiv and not self.by_file:
-            return f"arXiv:{without_version(self.arxiv)}"
+            return f"arXiv:{self.arxiv if self.has_versions else without_version(self.arxiv)}"
         return PurePath(self.file).with_suffix("").as_posix()
 
 

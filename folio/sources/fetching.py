@@ -67,9 +67,10 @@ def candidates(
     return found
 
 
-def pdf_name(work: Work) -> str:
+def pdf_name(work: Work, *, with_version: bool = False) -> str:
     """The name of a work's file: "2312.10997 Retrieval-Augmented Generation for Large Language Models.pdf"."""
-    identifier = bare_arxiv(work.arxiv) or work.doi or work.openalex or work.semanticscholar[:12]
+    arxiv = work.arxiv if with_version else bare_arxiv(work.arxiv)
+    identifier = arxiv or work.doi or work.openalex or work.semanticscholar[:12]
     start = _NO_NAME.sub("_", identifier)[:_LONGEST_ID].strip("._") or "paper"
     words = " ".join(_NO_NAME.sub(" ", work.title).split())
     if len(words) > _LONGEST_TITLE:
