@@ -108,6 +108,16 @@ def merged(layers: Mapping[Source, Metadata]) -> Metadata:
     return Metadata(**found | {"arxiv": replace(arxiv, value=version)})
 
 
+def with_own_version(layers: Mapping[Source, Metadata], said: Metadata) -> Metadata:
+    """What a service says of a paper, with the version at arXiv that its file is known to be: a service says another.
+
+    layers: what is known of the paper.
+    """
+    own, theirs = merged(layers).arxiv.value, said.arxiv.value
+    value = own if bare_arxiv(own) == bare_arxiv(theirs) else without_version(theirs)
+    return replace(said, arxiv=replace(said.arxiv, value=value))
+
+
 def simple_metadata(
     title: str = "", authors: Sequence[str] = (), year: int | None = None, arxiv: str = "", origin: Origin = "page"
 ) -> Metadata:

@@ -76,17 +76,23 @@ class WorkNotice:
     @property
     def text(self) -> str:
         """The same with where it is said: "RETRACTED 2021-03-04 (doi:10.1234/notice)", "RETRACTED (says OpenAlex)"."""
-        if self.kind == "new-version":
-            return self.words
-        link = f"doi:{self.link}" if self.link.startswith("10.") else f"arXiv:{self.link}" if self.link else ""
-        return f"{self.words} ({link or f'says {_SAID_BY[self.source]}'})"
+        return self.words if self.kind == "new-version" else f"{self.words} ({self._place})"
+
+    @property
+    def without_date(self) -> str:
+        """The same for a table whose date is in another column."""
+        return f"{_WORDS[self.kind]} ({self._place})"
+
+    @property
+    def _place(self) -> str:
+        link = f"doi:{self.link}" if self.link.startswith("10.") else self.link and f"arXiv:{self.link}"
+        return link or f"says {_SAID_BY[self.source]}"
 
     @property
     def note(self) -> str:
         """The same for a bibliography: "Retracted: 2021-03-04, doi:10.1234/notice"."""
-        link = f"doi:{self.link}" if self.link.startswith("10.") else self.link and f"arXiv:{self.link}"
-        said = ", ".join(filter(None, [self.dated, link]))
-        return f"{_WORDS[self.kind].capitalize()}: {said or _SAID_BY[self.source]}"
+        said = ", ".join(filter(None, [self.dated, self._place]))
+        return f"{_WORDS[self.kind].capitalize()}: {said}"
 
 
 def ordered(notices: Iterable[WorkNotice]) -> tuple[WorkNotice, ...]:

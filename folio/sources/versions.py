@@ -63,6 +63,15 @@ def newer(paper: Paper, work: Work, papers: Sequence[Paper]) -> bool:
     return all((version_number(each.arxiv) or 0) < theirs for each in same)
 
 
+def is_missing(paper: Paper, work: Work, papers: Sequence[Paper]) -> bool:
+    """Whether a work is a version of a paper that the library does not have, newer or older."""
+    same = [
+        each.arxiv for each in papers if bare_arxiv(each.arxiv) == bare_arxiv(paper.arxiv) == bare_arxiv(work.arxiv)
+    ]
+    theirs = version_number(work.arxiv)
+    return theirs is not None and bool(same) and all(version_number(arxiv) != theirs for arxiv in same)
+
+
 def new_version(paper: Paper, work: Work, files: Sequence[SourceFile], folder: Path, *, keeps_both: bool) -> NewVersion:
     """How a version is to come in. files: of the library. folder: of the papers."""
     own = [Path(file.path) for file in files if file.sha256 == paper.id]
