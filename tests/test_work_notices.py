@@ -16,7 +16,7 @@ from folio.paper_schema import paper_details_json, paper_json
 from folio.schema import answer_json, passages_json
 from folio.shown_text import mark_again, one_line
 from folio.types import Paper, PaperHit
-from folio.web.kept_replies import cited_papers, with_notices
+from folio.web.kept_replies import papers_of_replies, with_notices
 from folio.web.markdown_export import markdown
 from folio.web.schema import chat_reply
 from folio.web.zotero_note import zotero_note
@@ -143,11 +143,17 @@ def test_json_has_the_notice() -> None:
         "mark": "RETRACTED",
         "text": RETRACTED.text,
     }
-    noticed = [found.citations[0], found.sentences[0].citations[0], found.evidence[0], found.hits[0]]
-    noticed += [passages_json("?", evidence.hits, MODELS, {}).hits[0]]
-    for each in noticed:
-        assert each.notice is not None
-        assert each.notice.model_dump() == said
+    passage = passages_json("?", evidence.hits, MODELS, {}).hits[0]
+    cited = found.sentences[0].citations[0]
+    for notice in (
+        found.citations[0].notice,
+        cited.notice,
+        found.evidence[0].notice,
+        found.hits[0].notice,
+        passage.notice,
+    ):
+        assert notice is not None
+        assert notice.model_dump() == said
     assert found.warnings == list(warnings([noted(RETRACTED)]).values())
     paper = noted(RETRACTED, CORRECTED)
     assert paper_json(paper, "2026-01-01").notice == found.citations[0].notice
@@ -168,7 +174,7 @@ def test_a_kept_reply_says_what_is_known_now() -> None:
     answer, evidence, _ = answer_from(noted())
     kept = chat_reply("How long?", answer_json(answer, evidence.hits, MODELS, {}), "c" * 16, 1, 1.0).model_dump()
     assert kept["warnings"] == []
-    assert cited_papers([kept]) == {ICE_PAPER.id}
+    assert papers_of_replies([kept]) == {ICE_PAPER.id}
     now = with_notices(kept, {ICE_PAPER.id: noted(RETRACTED)})
     fresh, evidence, _ = answer_from(noted(RETRACTED))
     expected = chat_reply("How long?", answer_json(fresh, evidence.hits, MODELS, {}), "c" * 16, 1, 1.0).model_dump()

@@ -102,7 +102,8 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
             "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
             "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
         }
-    comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in _doubts(paper))
+    flags = [paper.flag.text] if paper.flag else []  # a publisher's entry may have a note of its own
+    comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in [*flags, *_doubts(paper)])
     before = ""
     if entry := _publishers(paper, published):
         entry_type, before = entry

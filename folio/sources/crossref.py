@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import Field
 
+from folio.errors import SourceError
 from folio.paper_metadata import PersonName
 from folio.sources.answers import (
     Address,
@@ -37,6 +40,8 @@ _KINDS = {
     "standard": "standard",
 }  # fmt: skip
 _LONGEST_BIBTEX = 50_000  # characters
+_TAKEN_BACK = ("retraction", "removal", "withdrawal")
+_NOTICES = 100  # of a work, or works of a notice
 _OPEN_LICENCE = "creativecommons.org/"
 
 
@@ -94,7 +99,7 @@ class CrossrefWork(Part):
     reference: Bounded[_Reference]
     reference_count: Count = Field(alias="references-count", default=None)
     cited: Count = Field(alias="is-referenced-by-count", default=None)
-    updated_by: Bounded[Update] = Field(alias="updated-by", default_factory=list)
+    updated_by: Bounded[Any] = Field(alias="updated-by", default_factory=list)  # see read_updates
 
     def to_work(self) -> Work:
         known = parse_doi(self.doi)
@@ -123,8 +128,17 @@ class CrossrefWork(Part):
             cited=self.cited,
             reference_count=self.reference_count,
             references=tuple(dict.fromkeys(each.value for each in references if each)),
-            is_retracted=any(update.type in ("retraction", "removal", "withdrawal") for update in self.updated_by),
+            is_retracted=any(update.type in _TAKEN_BACK for update in read_updates(self.updated_by)),
         )
+
+
+def read_updates(values: Sequence[Any]) -> list[Update]:
+    """Notices; one that cannot be read costs neither the others nor the work."""
+    found: list[Update] = []
+    for value in values[:_NOTICES]:
+        with suppress(SourceError):
+            found.append(parse_one(Update, value, NAME))
+    return found
 
 
 def by_doi(client: HttpClient, doi: str) -> Work | None:

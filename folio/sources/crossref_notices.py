@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import takewhile
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import Field
 
 from folio.errors import SourceError
 from folio.sources.answers import Bounded, Line, Part, parse_all, parse_one
-from folio.sources.crossref import NAME, CrossrefDate, CrossrefWork, Update, items, message
+from folio.sources.crossref import NAME, CrossrefDate, CrossrefWork, Update, items, message, read_updates
 from folio.sources.http_client import HttpClient
 from folio.sources.identifiers import parse_doi
 from folio.work import Work
@@ -25,7 +26,6 @@ from folio.work_notices import NoticeKind, WorkNotice, ordered
 
 _BATCH = 20  # DOIs in one question: longer addresses are refused
 _ROWS = 1000  # the most that Crossref sends at once
-_MOST = 100  # notices of a work
 # Crossref's types, and those that publishers wrote before there was a list
 _KINDS: Mapping[str, NoticeKind] = {
     "retraction": "retraction", "withdrawal": "withdrawal", "removal": "removal",
@@ -43,7 +43,7 @@ class _Notice(Part):
     """The record of a notice."""
 
     doi: Line = Field(alias="DOI")
-    update_to: Bounded[Update] = Field(alias="update-to", default_factory=list)
+    update_to: Bounded[Any] = Field(alias="update-to", default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def read_registered(text: str) -> list[Registered]:
 
 
 def _registered(work: CrossrefWork) -> Registered:
-    notices = (_notice(update, update.doi) for update in work.updated_by[:_MOST])
+    notices = (_notice(update, update.doi) for update in read_updates(work.updated_by))
     return Registered(work.to_work(), ordered(filter(None, notices)))
 
 
@@ -105,7 +105,7 @@ def read_updating(text: str) -> list[tuple[str, WorkNotice]]:
     """The notices of a list, each with the DOI of the work that it is about. Raises SourceError."""
     found: list[tuple[str, WorkNotice]] = []
     for record in parse_all(_Notice, items(text), NAME, _ROWS):
-        for update in record.update_to[:_MOST]:
+        for update in read_updates(record.update_to):
             about, notice = parse_doi(update.doi), _notice(update, record.doi)
             if about is not None and notice is not None:
                 found.append((about.value, notice))

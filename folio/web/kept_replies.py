@@ -11,7 +11,7 @@ from folio.shown_text import mark_again
 from folio.types import Paper
 
 
-def cited_papers(replies: Iterable[Mapping[str, Any]]) -> set[str]:
+def papers_of_replies(replies: Iterable[Mapping[str, Any]]) -> set[str]:
     """The ids of the papers that these replies cite. replies: ChatReply objects as dictionaries."""
     return {cited["paper"] for reply in replies for cited in _citations(reply)}
 

@@ -33,7 +33,7 @@ from folio.store.library import Library
 from folio.store.query_log import Feedback
 from folio.store.works import publishers_bibtex
 from folio.types import Paper
-from folio.web.kept_replies import cited_papers, with_notices
+from folio.web.kept_replies import papers_of_replies, with_notices
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
 from folio.web.paper_files import PaperFiles, Removed, unknown_paper
@@ -332,7 +332,7 @@ class Service:
         except StoreMissing:
             return kept
         with closing(library), library.reading():
-            papers = {paper.id: paper for paper in library.papers_by_id(cited_papers(kept))}
+            papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(kept))}
         return [with_notices(reply, papers) for reply in kept]
 
     def delete_conversation(self, conversation: str) -> None:

@@ -19,6 +19,7 @@ from folio.store.library import Library
 from folio.types import Paper
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
+from tests.helpers.scripted_answerer import every_outcome, script_answers
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,
@@ -27,6 +28,7 @@ from tests.helpers.source_records import (
     crossref_work,
     openalex_list,
     openalex_work,
+    with_updates,
 )
 from tests.helpers.source_server import Answer, SourceServer, json_answer
 
@@ -82,7 +84,7 @@ def forget_answers(desk: CliRunner) -> None:
 
 def offer_notices(server: SourceServer, *updated_by: dict[str, Any], title: str = "On Sea Otters") -> None:
     """Crossref has the work of the DOI, with these notices in its record and none of their own."""
-    record = crossref_work(DOI, title, ("Cy", "Otter"), **{"updated-by": list(updated_by)})
+    record = with_updates(crossref_work(DOI, title, ("Cy", "Otter")), "updated-by", *updated_by)
     server.add("/crossref/works", json_answer(crossref_list(record)), parameters={"filter": f"doi:{DOI}"})
     server.add("/crossref/works", json_answer(crossref_list()), parameters={"filter": f"updates:{DOI}"})
     server.add("/openalex/works", json_answer(openalex_list()))
@@ -141,7 +143,7 @@ def test_a_notice_counts_that_only_names_the_work_in_its_own_record(otters: CliR
         crossref_update(DOI.upper(), "Expression of Concern", 2020, 1, 2),
         crossref_update("10.1/other", "removal"),
     ]
-    record = crossref_work(NOTICE, "Expression of concern", ("Ed", "Itor"), **{"update-to": about})
+    record = with_updates(crossref_work(NOTICE, "Expression of concern", ("Ed", "Itor")), "update-to", *about)
     server.add("/crossref/works", json_answer(crossref_list(record)), parameters={"filter": f"updates:{DOI}"})
     assert otters.fetch("--updates", "otters").code == 0
     assert notices(otters) == [f"EXPRESSION OF CONCERN 2020-01-02 (doi:{NOTICE})"]
@@ -187,10 +189,33 @@ def test_a_doi_of_another_work_brings_no_notice(otters: CliRunner, server: Sourc
 def test_where_crossref_refuses_the_question_it_is_asked_one_by_one(otters: CliRunner, server: SourceServer) -> None:
     offer_notices(server)
     server.add("/crossref/works", Answer(b"bad", 400), parameters={"filter": f"doi:{DOI}"})
-    record = crossref_work(DOI, "On Sea Otters", **{"updated-by": [crossref_update(NOTICE, "withdrawal", 2022)]})
+    record = with_updates(
+        crossref_work(DOI, "On Sea Otters"), "updated-by", crossref_update(NOTICE, "withdrawal", 2022)
+    )
     server.add(f"/crossref/works/{DOI}", json_answer({"status": "ok", "message": record}))
     assert otters.fetch("--updates").code == 0
     assert notices(otters) == [f"WITHDRAWN 2022 (doi:{NOTICE})"]
+
+
+def test_a_models_answer_has_the_flag_which_the_model_knows_nothing_of(
+    otters: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    title = Field("The Aletsch Glacier", "page", True)
+    say_of(otters, "alps/glaciers.pdf", doi=Field("10.1234/ice", "page", True), title=title)
+    record = crossref_work("10.1234/ice", "The Aletsch Glacier", ("Ada", "Ice"))
+    record = with_updates(record, "updated-by", crossref_update(NOTICE, "retraction", 2021, 3, 4))
+    server.add("/crossref/works", json_answer(crossref_list(record)))
+    server.add("/openalex/works", json_answer(openalex_list()))
+    assert otters.fetch("--updates", "glaciers").code == 0
+    script_answers(monkeypatch, every_outcome)
+    lines = otters.query("How long is the Aletsch glacier?").out.splitlines()
+    warned = f"Warning: this answer cites “The Aletsch Glacier”: RETRACTED 2021-03-04 (doi:{NOTICE})."
+    assert lines[0] == warned
+    assert lines.count(warned) == 1
+    assert "[“The Aletsch Glacier”, RETRACTED, p. 2]" in next(line for line in lines if line.startswith("≈ Its"))
+    (found,) = otters.query("--json", "How long is the Aletsch glacier?").objects
+    marks = {cited["notice"]["mark"] for said in found["sentences"] for cited in said["citations"]}
+    assert marks == {"RETRACTED"}
 
 
 def test_names_that_no_paper_has_are_said(otters: CliRunner, server: SourceServer) -> None:
@@ -203,9 +228,9 @@ def test_names_that_no_paper_has_are_said(otters: CliRunner, server: SourceServe
 # Versions
 
 
-def entry(version: int, title: str = "Glaciers of the Alps", **more: str) -> str:
-    updated = more.pop("updated", f"2024-01-0{version}")
-    return arxiv_entry(f"2101.00001v{version}", title, "Ada Ice", "Bo Snow", updated=updated, **more)
+def entry(version: int, comment: str = "") -> str:
+    number, updated = f"2101.00001v{version}", f"2024-01-0{version}"
+    return arxiv_entry(number, "Glaciers of the Alps", "Ada Ice", "Bo Snow", updated=updated, comment=comment)
 
 
 def offer_version(server: SourceServer, folder: Path, version: int, *pages: str, asked: str = "2101.00001") -> None:

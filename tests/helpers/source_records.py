@@ -65,6 +65,11 @@ def s2_work(number: int, title: str, *authors: str, year: int = 2021, **ids: str
     }
 
 
+def with_updates(work: dict[str, Any], name: str, *updates: Any) -> dict[str, Any]:
+    """A record of Crossref with these notices. name: "updated-by" or "update-to"."""
+    return {**work, name: list(updates)}
+
+
 def crossref_update(doi: str, kind: str, *day: int) -> dict[str, Any]:
     """A notice in the record of a work (updated-by), or the work in the record of a notice (update-to)."""
     return {"DOI": doi, "type": kind, "updated": {"date-parts": [list(day)]}, "source": "publisher", "label": kind}
