@@ -66,8 +66,9 @@ def _has_versions(database: Database, paper: str, arxiv: str) -> bool:
     bare = without_version(arxiv)
     if not bare:
         return False
-    sql = f"""SELECT DISTINCT paper FROM metadata m
-        WHERE ({_ARXIV} = :bare OR ({_ARXIV} > :bare || 'v' AND {_ARXIV} < :bare || 'w')) AND {_OTHER}"""
+    # The signs keep SQLite from looking at every paper instead.
+    sql = f"""SELECT DISTINCT paper FROM metadata m WHERE {_ARXIV} BETWEEN :bare AND :bare || 'w'
+        AND +m.paper != :paper AND +m.paper IN (SELECT id FROM papers)"""
     found = database.read(rows.string, sql, bare=bare, paper=paper)
     others = [merged(metadata_layers.read(database, id)).arxiv.value.casefold() for id in found]
     return any(bare_arxiv(other) == bare_arxiv(bare) and other != arxiv.casefold() for other in others)

@@ -50,10 +50,14 @@ def of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notic
 
 def _with_notices(database: Database) -> set[str]:
     """The papers, of the library or not, that of_papers may have notices of. Raises StoreDamaged."""
+    # CROSS JOIN keeps the order: there are few notices.
     sql = """
-        SELECT p.paper FROM notices n JOIN works w ON w.id = n.work
-        JOIN works v ON v.id IN (w.id, w.version_of) OR v.version_of IN (w.id, nullif(w.version_of, ''))
-        JOIN paper_works p ON p.work = v.id"""
+        SELECT p.paper FROM notices n CROSS JOIN paper_works p ON p.work = n.work
+        UNION SELECT p.paper FROM notices n CROSS JOIN works v ON v.version_of = n.work AND v.version_of != ''
+            CROSS JOIN paper_works p ON p.work = v.id
+        UNION SELECT p.paper FROM notices n CROSS JOIN works w ON w.id = n.work AND w.version_of != ''
+            CROSS JOIN works v ON v.version_of = w.version_of AND v.version_of != ''
+            CROSS JOIN paper_works p ON p.work = v.id"""
     return set(database.read(rows.string, sql))
 
 
