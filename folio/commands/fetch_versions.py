@@ -97,7 +97,7 @@ def _take_in(app: App, version: NewVersion) -> bool:
     if not is_in:
         undo(version, kept)
         with indexes.writing(app.store_folder), closing(app.open_library()) as library:
-            for path in version.targets:
+            for path in version.files:
                 library.forget_failure(str(path))
         say(f"{name}: version {version.number} could not be read. {_own(version).capitalize()} stays.")
         return False

@@ -100,13 +100,19 @@ def download(version: NewVersion, lookup: Lookup, largest: int, on_failure: Call
 def install(version: NewVersion) -> list[Path]:
     """Put its file into its places; returns where the old ones are kept. Each place has one or the other at any time.
 
-    Raises PaperError if an old file is not the one that was read, OSError, DiskFull.
+    Raises PaperError if an old file is not the one that was read or another file has the new one's place, OSError,
+    DiskFull.
     """
     for path in version.files:
         if not path.is_file() or sha256_file(path) != version.paper.id:
             raise PaperError(
                 f"{path.name} is missing or has changed since it was read.",
                 "Run `python ingest.py`, then the same command again.",
+            )
+    for path in version.targets if not version.files else ():
+        if path.exists() and not _same(path, version.incoming):
+            raise PaperError(
+                f"There is another file {path.name} already.", "Rename it, then run the same command again."
             )
     kept = [_keep(path, version) for path in version.files]
     with no_space(version.folder):
@@ -117,13 +123,10 @@ def install(version: NewVersion) -> list[Path]:
 
 
 def undo(version: NewVersion, kept: Sequence[Path]) -> None:
-    """Put the old files back, for a version that could not be read."""
+    """Put the old files back, for a version that could not be read. One that came beside stays: it may be looked at."""
     for path, old in zip(version.files, kept, strict=True):
         _put(old, path)
         old.unlink()
-    if not version.files:
-        for path in version.targets:
-            path.unlink()
 
 
 def _keep(path: Path, version: NewVersion) -> Path:

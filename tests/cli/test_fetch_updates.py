@@ -348,6 +348,14 @@ def test_a_version_that_cannot_be_read_changes_nothing(first: CliRunner, server:
     assert contents(first.papers) == before
 
 
+def test_a_file_in_the_place_of_a_new_version_is_not_overwritten(first: CliRunner, server: SourceServer) -> None:
+    mine = write_pdf(first.papers / "2101.00001v2 Glaciers of the Alps.pdf", OTTERS)
+    before = contents(first.papers)
+    ran = first.fetch("--updates", "--yes", "--keep-versions")
+    assert (ran.code, f"There is another file {mine.name} already." in " ".join(ran.err.split())) == (1, True)
+    assert {name: data for name, data in contents(first.papers).items() if not name.startswith(".")} == before
+
+
 def test_a_file_that_its_owner_has_changed_is_not_replaced(first: CliRunner, server: SourceServer) -> None:
     write_pdf(first.papers / FILE, OTTERS)
     before = contents(first.papers)

@@ -40,18 +40,20 @@ export const makePageOpener = (cited) => (event) =>
 function renderChip(cited, kind = "") {
   const [key, place] = splitMark(cited.shown);
   const mark = cited.notice?.mark ?? "";
-  const comma = place.startsWith(",") ? "," : "";
+  const separator = place.startsWith(",") ? renderComma() : " ";
   const page = place.replace(/^,? /, "");
   const bare = mark && key.endsWith(`, ${mark}`) ? key.slice(0, -mark.length - 2) : key;
   const name = isolate(bare, { class: "key" });
-  const flag = mark ? [", ", el("strong", { class: "flag" }, mark)] : [];
+  const flag = mark ? [renderComma(), el("strong", { class: "flag" }, mark)] : [];
   const action = hideVisually(": open the page");
-  const parts = [name, ...flag, `${comma} `, keepTogether(page), action];
+  const parts = [name, ...flag, separator, keepTogether(page), action];
   const node = makeButton(`chip ${mark ? "flagged" : ""} ${kind}`, makePageOpener(cited), ...parts);
   const what = cited.notice ? `. ${cited.notice.text}` : "";
   node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}${what}`;
   return node;
 }
+
+const renderComma = () => el("span", { class: "comma" }, ", ");
 
 /** What became of a paper, such as that it was retracted: a line with a sign; null if there is nothing to know. */
 export const renderNotice = (notice) =>
