@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -386,6 +387,44 @@ def test_ctrl_c_leaves_the_old_version_or_the_new_one_whole(
     (paper,) = papers(first).values()
     assert (paper.arxiv, paper.year) == ("2101.00001v2", 1999)
     assert before[FILE] in contents(first.papers / ".removed").values()
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_wherever_it_is_stopped_the_file_is_whole_and_the_next_run_goes_on(
+    first: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    before = contents(first.papers)[FILE]
+    replaced = 0
+
+    def stop(source: Path, target: Path) -> None:
+        nonlocal replaced
+        replaced += Path(target).is_relative_to(first.papers)  # others are of the cache
+        if replaced == step:
+            raise KeyboardInterrupt
+        os.rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stop)
+        patch.setattr(versions, "download_pdf", as_downloaded(first.folder / "made" / "v2.pdf"))
+        assert first.fetch("--updates", "--yes").code == 130
+    assert replaced == step
+    assert contents(first.papers)[FILE] == before
+    assert first.ingest().code == 0
+    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v1"]
+    assert first.fetch("--updates", "--yes").code == 0
+    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v2"]
+    assert sorted(contents(first.papers)) == [".removed/2101.00001 Glaciers of the Alps v1.pdf", FILE]
+
+
+def as_downloaded(content: Path) -> Callable[..., bool]:
+    """A download of this file."""
+
+    def put(client: object, links: object, path: Path, *_: object) -> bool:
+        path.parent.mkdir(exist_ok=True)
+        shutil.copyfile(content, path)
+        return True
+
+    return put
 
 
 def test_what_services_say_of_the_newest_version_is_not_said_of_the_one_here(
