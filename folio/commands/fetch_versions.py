@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 
 
 def planned(app: App, found: Iterable[tuple[Paper, Work]], *, keeps_both: bool) -> list[NewVersion]:
-    """How these versions are to come in."""
+    """How these versions are to come in, each for one paper."""
     from folio.sources.versions import new_version
 
-    pairs = list(found)
+    pairs = {work.arxiv: (paper, work) for paper, work in reversed(list(found))}
     if not pairs:
         return []
     with closing(app.open_library()) as library:
         files = library.files()
-    return [new_version(paper, work, files, app.papers_folder, keeps_both=keeps_both) for paper, work in pairs]
+    return [
+        new_version(paper, work, files, app.papers_folder, keeps_both=keeps_both)
+        for paper, work in reversed(pairs.values())
+    ]
 
 
 def describe(version: NewVersion) -> str:

@@ -52,15 +52,15 @@ class NewVersion:
 
 
 def newer(paper: Paper, work: Work, papers: Sequence[Paper]) -> bool:
-    """Whether a work is a newer version of a paper than any of the papers of the library is.
+    """Whether a work is a newer version of a paper, and that the newest one in the library.
 
-    Of a paper whose version is not known, every version but the first may be.
+    Of a paper whose version is not known, every version but the first may be newer.
     """
     theirs = version_number(work.arxiv)
     if theirs is None or theirs < 2 or bare_arxiv(work.arxiv) != bare_arxiv(paper.arxiv):
         return False
     same = [each for each in papers if bare_arxiv(each.arxiv) == bare_arxiv(work.arxiv)]
-    return all((version_number(each.arxiv) or 0) < theirs for each in same)
+    return (version_number(paper.arxiv) or 0) == max(version_number(each.arxiv) or 0 for each in same) < theirs
 
 
 def is_missing(paper: Paper, work: Work, papers: Sequence[Paper]) -> bool:

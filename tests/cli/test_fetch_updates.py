@@ -298,6 +298,19 @@ def test_both_versions_are_kept_and_told_apart(first: CliRunner, server: SourceS
     assert "[Ice & Snow 2021 v2, p. 1]" in only
 
 
+def test_of_several_versions_that_are_here_the_newest_is_replaced(first: CliRunner, server: SourceServer) -> None:
+    assert first.fetch("--updates", "--yes", "--keep-versions").code == 0
+    copy = write_pdf(first.papers / "copy.pdf", [*GLACIERS, "A copy with another page."])
+    assert first.ingest().code == 0
+    say_of(first, copy.name, arxiv=Field("2101.00001v2", "page", True))
+    forget_answers(first)
+    offer_version(server, first.folder, 3, "The Aletsch glacier has a length of 22 kilometres.", *GLACIERS[1:])
+    assert first.fetch("--updates", "--yes").code == 0
+    assert sorted(paper.arxiv for paper in papers(first).values()) == [f"2101.00001v{number}" for number in (1, 2, 3)]
+    assert papers(first)[FILE].arxiv == "2101.00001v1"
+    assert "newer versions: 0." in first.fetch("--updates").out
+
+
 def test_an_identifier_of_a_newer_version_replaces_and_one_of_an_older_is_told(
     first: CliRunner, server: SourceServer
 ) -> None:

@@ -152,6 +152,8 @@ def test_a_version_is_newer_than_every_one_that_is_here() -> None:
     first, second, other, unknown = (paper(each) for each in ("2101.1v1", "2101.1v2", "2102.2v1", "2101.1"))
     third = Work("arxiv", arxiv="2101.1v3")
     assert newer(first, third, [first, other])
+    assert newer(second, third, [first, second])
+    assert not newer(first, third, [first, second])
     assert newer(unknown, third, [unknown])
     assert not newer(first, Work("arxiv", arxiv="2101.1v2"), [first, second])
     assert not newer(first, Work("arxiv", arxiv="2101.1"), [first])
