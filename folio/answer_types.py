@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from folio.shown_text import citation_mark, label_mark, page_words
+from folio.shown_text import citation_mark, label_mark, name_line, page_words
 from folio.types import Hit, Paper, require
 
 REFUSAL = "Not found in the provided papers."
@@ -91,9 +92,22 @@ class Citation:
 
     @property
     def shown(self) -> str:
-        """The citation as displayed: "[Ongaro & Ousterhout 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]"."""
-        label = self.paper.label
-        return label_mark(label, self.page) if label else citation_mark(self.paper.key, self.page)
+        """The citation as displayed: "[Ongaro & Ousterhout 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]".
+
+        With "[Ongaro 2014, RETRACTED, p. 6]", "[otters, RETRACTED p.7]" for a paper that may not be relied on.
+        """
+        label, flag = self.paper.label, self.paper.flag
+        mark = flag.mark if flag else ""
+        return label_mark(label, self.page, mark) if label else citation_mark(self.paper.key, self.page, mark)
+
+
+def warnings(cited: Iterable[Paper]) -> dict[str, str]:
+    """Paper id -> a sentence for above what cites it, for the papers among these that may not be relied on."""
+    flagged = {paper: paper.flag for paper in cited if paper.flag and paper.flag.is_grave}
+    return {
+        paper.id: f"Warning: this answer cites {name_line(paper.label or paper.key)}: {flag.text}."
+        for paper, flag in flagged.items()
+    }
 
 
 Heading = Literal["", "Summary", "Analysis", "Closest passages"]

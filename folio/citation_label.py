@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from folio.paper_metadata import AND_OTHERS, Metadata
+from folio.paper_metadata import AND_OTHERS, Metadata, version_number
 from folio.shown_text import name_line, one_line
 
 CitationStyle = Literal["author-year", "arxiv", "file"]
 _LONGEST_NAME = 40  # characters of a name, or of an organisation's
 _LONGEST_TITLE = 50
+_VERSION = re.compile(r" v\d+$")
 _QUOTES = re.compile('["“”„‟«»]')
 
 
@@ -74,9 +75,16 @@ def _shortened(text: str, longest: int) -> str:
     return f"{(cut.rpartition(' ')[0] or cut).rstrip(',;:.')}…"
 
 
+def with_version(label: str, arxiv: str) -> str:
+    """The label of one of several versions of a paper: "Ongaro 2014 v2". arxiv: its identifier with the version."""
+    version = version_number(arxiv)
+    return f"{label} v{version}" if label and version else label
+
+
 def with_letter(label: str, number: int) -> str:
     """The label of the paper that is in this place, from 0, among those with the same one: "Ongaro 2014b"."""
-    return f"{label}{letters(number)}" if label[-1:].isdigit() else f"{label} ({letters(number)})"
+    has_year = label[-1:].isdigit() and not _VERSION.search(label)
+    return f"{label}{letters(number)}" if has_year else f"{label} ({letters(number)})"
 
 
 def letters(number: int) -> str:

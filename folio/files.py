@@ -16,6 +16,8 @@ from time import sleep
 
 from folio.errors import DiskFull, FolioError
 
+# Where the files of papers that were removed or replaced are kept, in PAPERS_DIR; ingestion skips hidden folders.
+REMOVED = ".removed"
 _KINDS = {
     stat.S_IFIFO: "A named pipe",
     stat.S_IFSOCK: "A socket",

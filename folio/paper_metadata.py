@@ -23,8 +23,10 @@ Origin = Literal[
     "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
     "arxiv", "openalex", "crossref", "semanticscholar", "bibliography", "zotero", "person",
 ]  # fmt: skip
+# Who knows which version at arXiv a paper is, the best first
+_KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
 _ORIGINS: tuple[str, ...] = get_args(Origin)
-_VERSION = re.compile(r"v\d+$")
+_VERSION = re.compile(r"v\d{1,4}$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,28 @@ AND_OTHERS = PersonName("et al.")
 
 
 def merged(layers: Mapping[Source, Metadata]) -> Metadata:
-    """Every field from the most trusted source that has it."""
+    """Every field from the most trusted source that has it; the version at arXiv from the file before all but people.
+
+    A service or a bibliography may mean another version than the one that is here.
+    """
     found: dict[str, Field[Any]] = {}
     for source in reversed(SOURCES):
         found |= layers.get(source, NO_METADATA).known()
-    return Metadata(**found)
+    arxiv = found.get("arxiv", NO_METADATA.arxiv)
+    named = (layers.get(source, NO_METADATA).arxiv.value for source in _KNOW_VERSION)
+    same = (value for value in named if bare_arxiv(value) == bare_arxiv(arxiv.value))
+    version = next((value for value in same if version_number(value) is not None), arxiv.value)
+    return Metadata(**found | {"arxiv": replace(arxiv, value=version)})
+
+
+def with_own_version(layers: Mapping[Source, Metadata], said: Metadata) -> Metadata:
+    """What a service says of a paper, with the version at arXiv that its file is known to be: a service says another.
+
+    layers: what is known of the paper.
+    """
+    own, theirs = merged(layers).arxiv.value, said.arxiv.value
+    value = own if bare_arxiv(own) == bare_arxiv(theirs) else without_version(theirs)
+    return replace(said, arxiv=replace(said.arxiv, value=value))
 
 
 def simple_metadata(
@@ -112,6 +131,12 @@ def simple_metadata(
 def without_version(arxiv: str) -> str:
     """An arXiv identifier without its version: "2301.01234"."""
     return _VERSION.sub("", arxiv)
+
+
+def version_number(arxiv: str) -> int | None:
+    """The version in an arXiv identifier; None if it has none."""
+    found = _VERSION.search(arxiv)
+    return int(found.group()[1:]) if found else None
 
 
 def bare_arxiv(identifier: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import FIELDS, Origin, PersonName
-from folio.schema import Count, FromOne, PageRange, Sha256, Strict
+from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
 from folio.sections import Kind
 from folio.types import Paper, PaperHit
 
@@ -37,6 +37,8 @@ class PaperJson(Strict):
     """ISO time in UTC."""
     problems: list[str]
     """Problems found when the file was read."""
+    notice: NoticeJson | None = None
+    """That it was retracted, corrected or the like; null if nothing is known."""
 
 
 class PaperMatchJson(Strict):
@@ -150,6 +152,8 @@ class PaperDetailsJson(PaperJson):
     """The names of all its files."""
     fields: FieldsJson
     sections: list[SectionJson]
+    notices: list[NoticeJson]
+    """Everything that became of it after it came out, newer versions too; the gravest first."""
 
 
 def paper_json(paper: Paper, added: str) -> PaperJson:
@@ -197,8 +201,9 @@ def details(paper: Paper, added: str, files: Sequence[str]) -> dict[str, Any]:
         )
         for section in paper.sections.headed
     ]
+    notices = [notice_json(notice) for notice in paper.notices]
     fields = FieldsJson.model_validate({name: _field(getattr(paper.metadata, name)) for name in FIELDS})
-    return {**_summary(paper, added), "files": list(files), "fields": fields, "sections": sections}
+    return {**_summary(paper, added), "files": list(files), "fields": fields, "sections": sections, "notices": notices}
 
 
 def _summary(paper: Paper, added: str) -> dict[str, Any]:
@@ -219,6 +224,7 @@ def _summary(paper: Paper, added: str) -> dict[str, Any]:
         "chunks": paper.chunks,
         "added": added,
         "problems": list(paper.problems),
+        "notice": notice_json(paper.flag),
     }
 
 

@@ -10,16 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style
+from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Sentence, Style, warnings
 from folio.citation_label import sure_venue, sure_year
 from folio.paper_lists import By
+from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
 from folio.types import Hit
 from folio.zotero_link import open_page
 
-Count = Annotated[int, Field(ge=0)]
-FromOne = Annotated[int, Field(ge=1)]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the paper's file, in hex.")]
-PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
 Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
 Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds that each stage took.")]
 
@@ -28,20 +25,6 @@ Span = Annotated[
 ]
 
 _DIGITS = 4  # of a score, behind the point
-
-
-class Strict(BaseModel):
-    """An object with these fields and no other.
-
-    A default is for a reply that an older Folio kept; what is written always has the field.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        use_attribute_docstrings=True,
-        json_schema_serialization_defaults_required=True,
-    )
 
 
 class CitationJson(Strict):
@@ -70,12 +53,14 @@ class CitationJson(Strict):
     support: Annotated[float, Field(gt=0, le=1)]
     """How well the quotes support the sentence; 1 means verbatim."""
     shown: str
-    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]". No other text is
-    displayed in such a form."""
+    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]"; of a paper that may
+    not be relied on "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in such a form."""
     section: str = ""
     """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
     zotero: str = ""
     """The link to its page in Zotero, "zotero://open-pdf/library/items/KEY?page=7"; empty if it is not there."""
+    notice: NoticeJson | None = None
+    """That the paper was retracted, corrected or the like; null if nothing is known."""
 
 
 class SentenceJson(Strict):
@@ -94,7 +79,7 @@ class SentenceJson(Strict):
     """The verifier that agreed with a reworded statement; empty if none ran."""
     instead_of: str = ""
     """A statement of the model that the papers do not support and whose place this quote takes; else empty."""
-    marks: list[Span] = []
+    marks: list[Span] = Field(default_factory=list)
     """The words of the text that answer the question, in order."""
     short: Span | None = None
     """A short answer in the text, such as "64 MB"; null if none was found. It is shown above the text."""
@@ -121,6 +106,8 @@ class EvidenceJson(Strict):
     text: str
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    notice: NoticeJson | None = None
+    """That the paper was retracted, corrected or the like; null if nothing is known."""
 
 
 class HitJson(Strict):
@@ -139,6 +126,8 @@ class HitJson(Strict):
     text: str
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    notice: NoticeJson | None = None
+    """That the paper was retracted, corrected or the like; null if nothing is known."""
 
 
 # What holds between the fields of a refusal and of an answer.
@@ -176,6 +165,8 @@ class AnswerJson(Strict):
     """Those sentences, in the order in which the model wrote them."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
+    warnings: list[str] = Field(default_factory=list)
+    """A sentence on each cited paper that was retracted, or of which that may be. Show them above the answer."""
     model_failed: bool
     """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
     citations: list[CitationJson]
@@ -258,6 +249,7 @@ def answer_json(
         dropped_sentences=answer.dropped,
         left_out=[LeftOutJson(text=rejected.text, reason=rejected.reason) for rejected in answer.left_out],
         notice=answer.notice,
+        warnings=list(warnings(cited.paper for cited in answer.citations).values()),
         model_failed=answer.model_failed,
         citations=[_citation(citation) for citation in answer.citations],
         evidence=[_evidence(evidence) for evidence in answer.evidence],
@@ -313,6 +305,7 @@ def _citation(citation: Citation) -> CitationJson:
         shown=citation.shown,
         section=citation.section,
         zotero=open_page(citation.paper.metadata.zotero.value, citation.page),
+        notice=notice_json(citation.paper.flag),
     )
 
 
@@ -332,6 +325,7 @@ def _evidence(evidence: Evidence) -> EvidenceJson:
         score=round(evidence.score, _DIGITS),
         text=evidence.text,
         section=evidence.section,
+        notice=notice_json(evidence.paper.flag),
     )
 
 
@@ -346,6 +340,7 @@ def _hit(hit: Hit) -> HitJson:
         bm25=None if hit.lexical is None else round(hit.lexical, _DIGITS),
         text=hit.text,
         section=hit.section,
+        notice=notice_json(hit.paper.flag),
     )
 
 

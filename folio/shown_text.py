@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from folio.work_notices import MARKS
+
 REWORDED_SIGN = "≈"  # before a statement in a model's own words
 LONGEST_NAME = 200  # characters of a title, a name or a file name
 _LONGEST_KEY = 100  # of the name in a citation
@@ -115,22 +117,36 @@ def name_line(text: str, longest: int = LONGEST_NAME) -> str:
     return _without_citations(line)
 
 
-def citation_mark(key: str, page: int) -> str:
-    """A citation of a file or a number as displayed: "[otters p.7]". No text that this module shows contains one."""
-    return f"[{_bare_key(key)} p.{page}]"
+def citation_mark(key: str, page: int, flag: str = "") -> str:
+    """A citation of a file or a number as displayed: "[otters p.7]". No text that this module shows contains one.
+
+    flag: a word of Folio's own, such as in "[otters, RETRACTED p.7]".
+    """
+    return f"[{_flagged(key, flag)} p.{page}]"
 
 
-def label_mark(label: str, page: int) -> str:
+def label_mark(label: str, page: int, flag: str = "") -> str:
     """A citation by author and year as displayed: "[Ongaro 2014, p. 6]". No text that this module shows has one."""
-    return f"[{_bare_key(label)}, p. {page}]"
+    return f"[{_flagged(label, flag)}, p. {page}]"
 
 
-def mark_again(shown: str, page: int) -> str:
-    """A citation as it was displayed once, by any version: whatever its name holds, it is one citation of this page."""
+def mark_again(shown: str, page: int, flag: str | None = None) -> str:
+    """A citation as it was displayed once, by any version: whatever its name holds, it is one citation of this page.
+
+    flag: the word that it has now; None for the one that it had.
+    """
     label, comma, _ = shown.removeprefix("[").rpartition(", p. ")
-    if comma and shown.endswith(f", p. {page}]"):
-        return label_mark(label, page)
-    return citation_mark(shown.removeprefix("[").rpartition(" p.")[0], page)
+    make = label_mark if comma and shown.endswith(f", p. {page}]") else citation_mark
+    name = label if make is label_mark else shown.removeprefix("[").rpartition(" p.")[0]
+    if flag is None:
+        return make(name, page)
+    for word in MARKS:
+        name = name.removesuffix(f", {word}")
+    return make(name, page, flag)
+
+
+def _flagged(key: str, flag: str) -> str:
+    return f"{_bare_key(key)}, {flag}" if flag else _bare_key(key)
 
 
 def _bare_key(key: str) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from folio.paper_metadata import NO_METADATA, Metadata, without_version
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
+from folio.work_notices import WorkNotice, flag
 
 Vectors = npt.NDArray[np.float32]
 # Passages are searched, ranked and shown. In each there may be fine passages of a few sentences, with vectors too.
@@ -116,6 +117,13 @@ class Paper(Described):
     # Its name in citations, "Ongaro & Ousterhout 2014b"; "" where that is not sure, or not wanted: then it is the key
     label: str = ""
     by_file: bool = False  # whether its key is its file's name also if it is from arXiv
+    has_versions: bool = False  # whether the library has it in several versions, so that its name says which it is
+    notices: tuple[WorkNotice, ...] = ()  # what became of it after it came out
+
+    @property
+    def flag(self) -> WorkNotice | None:
+        """What everybody who cites it must know, such as that it was retracted."""
+        return flag(self.notices)
 
     @property
     def page_count(self) -> int:
@@ -125,7 +133,7 @@ class Paper(Described):
     def key(self) -> str:
         """Its name in citations without a label: "arXiv:2301.01234", otherwise the file: "otters", "seas/otters"."""
         if self.arxiv and not self.by_file:
-            return f"arXiv:{without_version(self.arxiv)}"
+            return f"arXiv:{self.arxiv if self.has_versions else without_version(self.arxiv)}"
         return PurePath(self.file).with_suffix("").as_posix()
 
 

@@ -118,3 +118,51 @@ def test_the_style_decides_what_a_citation_looks_like(store: Store, style: Citat
         cited = [Citation(paper, 0, 4, "Text", 1, 1.0) for paper in papers]
         assert [citation.shown for citation in cited][:3] == marks
     library.close()
+
+
+@pytest.mark.parametrize(
+    ("style", "marks"),
+    [
+        ("author-year", ["[Otter 2020 v1, p. 1]", "[Otter 2020 v2, p. 1]", "[arXiv:2301.01234v10 p.1]"]),
+        ("arxiv", ["[arXiv:2301.01234v1 p.1]", "[arXiv:2301.01234v2 p.1]", "[arXiv:2301.01234v10 p.1]"]),
+        ("file", ["[a p.1]", "[b p.1]", "[c p.1]"]),
+    ],
+)
+def test_versions_of_a_paper_are_told_apart(store: Store, style: CitationStyle, marks: list[str]) -> None:
+    known = about(["Otter"], 2020)
+    first, second, tenth = (Field(f"2301.01234v{number}", "page", True) for number in (1, 2, 10))
+    say(store, a=replace(known, arxiv=first), b=replace(known, arxiv=second), c=Metadata(arxiv=tenth))
+    library = Library(store.library.path, citation_style=style)
+    for papers in (library.papers(), library.papers_by_id([paper.id for paper in library.papers()])):
+        assert [Citation(paper, 0, 4, "Text", 1, 1.0).shown for paper in papers][:3] == marks
+    library.close()
+
+
+def test_versions_of_one_number_get_letters(store: Store) -> None:
+    known = about(["Otter"], 2020)
+    first, second = (Field(f"2301.01234v{number}", "page", True) for number in (1, 2))
+    say(
+        store,
+        a=replace(known, arxiv=first),
+        b=replace(known, arxiv=second),
+        c=replace(known, arxiv=second),
+        d=replace(known, arxiv=Field("2301.01235v2", "page", True)),
+    )
+    assert labels(store.library) == {
+        "a": "Otter 2020 v1",
+        "b": "Otter 2020 v2 (a)",
+        "c": "Otter 2020 v2 (b)",
+        "d": "Otter 2020",
+    }
+
+
+def test_versions_are_found_by_their_index(store: Store) -> None:
+    seen: list[str] = []
+    say(store, a=replace(about(["Otter"], 2020), arxiv=Field("2301.01234v1", "page", True)))
+    (paper, *_) = store.library.papers()
+    store.library.database._sqlite.set_trace_callback(seen.append)
+    store.library.papers_by_id([paper.id])
+    store.library.database._sqlite.set_trace_callback(None)
+    (sql,) = (sql for sql in seen if "BETWEEN" in sql)
+    (first, *_) = store.library.database.query(f"EXPLAIN QUERY PLAN {sql}")
+    assert "USING INDEX metadata_arxiv" in first[-1]

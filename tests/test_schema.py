@@ -75,6 +75,7 @@ def test_an_answer_in_json() -> None:
         "shown": "[alps/ice p.1]",
         "section": "",
         "zotero": "",
+        "notice": None,
     }
     assert (place["start"], place["end"], place["support"]) == (51, 79, 0.625)
     assert (retreat["page"], retreat["start"], retreat["end"]) == (2, 0, 43)  # offsets are those in its page
@@ -113,6 +114,7 @@ def test_an_answer_in_json() -> None:
             "score": 0.91,
             "text": ICE_TEXT,
             "section": "",
+            "notice": None,
         },
         {
             "number": 2,
@@ -123,6 +125,7 @@ def test_an_answer_in_json() -> None:
             "score": 0.4,
             "text": MELT_TEXT,
             "section": "",
+            "notice": None,
         },
     ]
     assert found["hits"][1] == {
@@ -135,6 +138,7 @@ def test_an_answer_in_json() -> None:
         "bm25": 12.5,
         "text": MELT_TEXT,
         "section": "",
+        "notice": None,
     }
     rest = {key: found[key] for key in found if key not in ("sentences", "citations", "evidence", "hits")}
     assert rest == {
@@ -147,6 +151,7 @@ def test_an_answer_in_json() -> None:
         "dropped_sentences": 0,
         "left_out": [],
         "notice": "",
+        "warnings": [],
         "model_failed": False,
         "models": MODELS,
         "timings_ms": TIMINGS,
@@ -212,7 +217,7 @@ def test_the_schema_in_docs_is_what_the_models_say() -> None:
     assert "$id" not in SCHEMA.read_text(encoding="utf-8")
     assert found["$defs"].keys() == {
         *("AnswerJson", "PassagesJson", "ErrorJson", "StatsJson", "PaperCountsJson", "PaperCountJson"),
-        *("CitationJson", "SentenceJson", "LeftOutJson", "EvidenceJson", "HitJson"),
+        *("CitationJson", "SentenceJson", "LeftOutJson", "EvidenceJson", "HitJson", "NoticeJson"),
     }
     for name, kind in found["$defs"].items():
         assert kind["additionalProperties"] is False, name

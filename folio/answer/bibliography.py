@@ -27,6 +27,7 @@ class CitedPage:
     sections: tuple[str, ...] = ()  # of the quotes, in words
     zotero: str = ""  # the link that opens the page in Zotero, if the paper is there
     published: str = ""  # venue and year, as far as they are sure
+    notice: str = ""  # that the paper was retracted or corrected, in words
 
     @property
     def where(self) -> str:
@@ -46,6 +47,7 @@ def cited_pages(citations: Iterable[Citation]) -> tuple[CitedPage, ...]:
             ((cited.quote, cited.support),),
             tuple(filter(None, [cited.section])),
             published=published_in(sure_venue(cited.paper.metadata), sure_year(cited.paper.metadata)),
+            notice=cited.paper.flag.text if cited.paper.flag else "",
         )
         for cited in citations
     )
@@ -76,9 +78,9 @@ def reference(paper: Paper, pages: Sequence[int]) -> str:
         who = f"{others[0]} et al."
     when = f"({paper.year})" if paper.year else ""
     place = f"arXiv:{paper.arxiv}" if paper.arxiv else name_line(paper.file)
-    return reference_line(
-        " ".join(filter(None, [who, when])), name_line(paper.title), place, pages, name_line(sure_venue(paper.metadata))
-    )
+    names = " ".join(filter(None, [who, when]))
+    line = reference_line(names, name_line(paper.title), place, pages, name_line(sure_venue(paper.metadata)))
+    return f"{line}. {paper.flag.text}" if paper.flag else line
 
 
 def reference_line(who: str, title: str, place: str, pages: Sequence[int], venue: str = "") -> str:

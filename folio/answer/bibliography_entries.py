@@ -79,6 +79,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     about = _sure(paper)
     kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
     title = _latex(about["title"])
+    flag = _latex(paper.flag.note) if paper.flag else ""
     fields = {
         "author": one_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
         "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
@@ -93,7 +94,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
         "eprint": _latex(about["arxiv"]),
         "archivePrefix": "arXiv" if about["arxiv"] else "",
         "url": _verbatim(about["url"]),
-        "note": "" if any(map(about.__getitem__, _PLACES)) else _latex(paper.file),
+        "note": ". ".join(filter(None, [flag, "" if any(map(about.__getitem__, _PLACES)) else _latex(paper.file)])),
     }
     if full:
         fields |= {
@@ -101,7 +102,8 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
             "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
             "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
         }
-    comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in _doubts(paper))
+    flags = [paper.flag.text] if paper.flag else []  # a publisher's entry may have a note of its own
+    comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in [*flags, *_doubts(paper)])
     before = ""
     if entry := _publishers(paper, published):
         entry_type, before = entry
@@ -179,7 +181,7 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
         "URL": _text(about["url"]),
         "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
         "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
-        "note": ". ".join(doubts),
+        "note": ". ".join([*([paper.flag.note] if paper.flag else []), *doubts]),
     }
     return {name: value for name, value in item.items() if value}
 

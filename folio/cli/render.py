@@ -41,6 +41,11 @@ def show_question(console: Console, question: str) -> None:
     console.print(Text(one_line(question), style="bold"))
 
 
+def show_warning(console: Console, text: str) -> None:
+    """Print a warning about a paper above what cites it."""
+    console.print(Text(text, style="bold red"))
+
+
 def show_sentence(console: Console, sentence: Sentence, before: Sentence | None = None) -> None:
     """Print one sentence with its cited pages, as soon as it is verified.
 
@@ -133,6 +138,8 @@ def show_sources(console: Console, citations: Iterable[Citation], shown: Iterabl
     console.print("\nSources", style="bold")
     for number, source in enumerate(cited_pages(citations), 1):
         _item(console, f"{number}.", _heading(source.file, source.where, source.title, "; ".join(source.sections)))
+        if source.notice:
+            _indented(console, Text(source.notice, style="bold red"))
         if source.published:
             _indented(console, Text(source.published, style="dim"))
         for quote, support in source.quotes:
@@ -181,6 +188,8 @@ def _show_passage(console: Console, number: str, passage: Hit | Evidence, score:
     heading = _heading(passage.paper.file, passage.where, passage.paper.title, passage.section)
     heading.append(f" · {score}", style="dim")
     _item(console, number, heading)
+    if passage.paper.flag:
+        _indented(console, Text(passage.paper.flag.text, style="bold red"))
     _indented(console, Text(plain(passage.text.strip())))
     console.print()
 

@@ -51,6 +51,8 @@ def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings:
             "year": str(paper.year or ""),
             "title": name_line(paper.title),
         }
+        if paper.flag:
+            values["title"] = f"{paper.flag.words} · {values['title']}"
         marked = [f"{value}{_UNSURE}" if name in unsure else value for name, value in values.items()]
         problems = ["; ".join(map(one_line, paper.problems))] if warnings else []
         table.add_row(*map(Text, [name_line(paper.key), *marked, name_line(paper.file), *problems]))
@@ -69,7 +71,8 @@ def show_found(console: Console, hits: Sequence[PaperHit]) -> None:
         cited = paper.label or paper.key
         name = [] if cited.startswith("“") else [Text(name_line(cited), style="bold cyan")]  # a short title
         title = [Text(name_line(paper.title), style="bold")] if paper.title else []
-        console.print(Text(f"{rank}. ").append_text(Text("  ").join([*name, *title])))
+        flag = [Text(paper.flag.words, style="bold red")] if paper.flag else []
+        console.print(Text(f"{rank}. ").append_text(Text("  ").join([*flag, *name, *title])))
         why = [f"its words: {name_line(', '.join(hit.words))}"] if hit.words else []
         if passage is not None:
             where = name_line(passage.section)
@@ -93,6 +96,8 @@ def show_counts(console: Console, by: By, counts: Sequence[tuple[str, int]]) -> 
 def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
     """Print every field with where it came from, the files, the sections and what was odd. files: their names."""
     console.print(Text(name_line(paper.title or paper.file), style="bold"))
+    for notice in paper.notices:
+        console.print(Text(notice.text, style="bold red" if notice.is_grave else "yellow"))
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
+from folio.answer_types import warnings
 from folio.cli import render
 from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, output, say
@@ -60,12 +61,18 @@ class ChatSession:
         """Answer one question: show sentences as they are verified, then the sources. Raises ModelError."""
         asked = datetime.now(UTC).isoformat(timespec="seconds")
         before: Sentence | None = None
+        warned: set[str] = set()
         with WaitingStatus(quiet=self._as_json) as waiting:
 
             def on_sentence(sentence: Sentence) -> None:
                 nonlocal before
                 with waiting.hidden():
                     if not self._as_json:
+                        cited = (*sentence.citations, *sentence.against)
+                        for paper, text in warnings(citation.paper for citation in cited).items():
+                            if paper not in warned:
+                                render.show_warning(output(), text)
+                            warned.add(paper)
                         render.show_sentence(output(), sentence, before)
                 before = sentence
 

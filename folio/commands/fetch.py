@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from folio.sources.fetching import Candidate
     from folio.sources.identifiers import Identifier
     from folio.sources.lookup import Lookup
+    from folio.sources.versions import NewVersion
     from folio.types import Paper
     from folio.work import Work
 
@@ -39,7 +40,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Files go into PAPERS_DIR. CONTACT_EMAIL and keys for the services are settings: see docs/settings.md.",
     )
     identifiers = "arXiv ids, DOIs, links to them; a file with one on each line; - for standard input"
-    named = f"{identifiers}; with --expand: papers of the index"
+    named = f"{identifiers}; with --expand and --updates: papers of the index"
     found.add_argument("identifiers", nargs="*", metavar="ID", help=named)
     found.add_argument("--search", metavar="WORDS", help="find works by words instead")
     expand = "find works that these papers of the index cite, or that cite them; all papers if none is named"
@@ -59,6 +60,10 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("--sort", choices=_SORTS, default="relevance", help="with --search: the order")
     metadata = "find title, authors, year and more for the papers that are in the index; what you edited stays"
     found.add_argument("--metadata", action="store_true", help=metadata)
+    updates = "look for retractions, corrections and newer versions of these papers of the index, or of all"
+    found.add_argument("--updates", action="store_true", help=updates)
+    both = "keep the version that is here beside a newer one, instead of replacing it"
+    found.add_argument("--keep-versions", action="store_true", help=both)
     found.add_argument("--dry-run", action="store_true", help="only show what would be done")
     found.add_argument("--yes", action="store_true", help="do not ask before downloading")
     return found
@@ -87,19 +92,40 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
         with open_lookup(app.internet, say) as lookup:
             return update(app, lookup, is_dry=arguments.dry_run)
+    if arguments.updates:
+        return _update(app, arguments)
     return _fetch(app, arguments)
+
+
+def _update(app: App, arguments: argparse.Namespace) -> int:
+    from folio.commands import fetch_updates
+    from folio.console import say
+    from folio.sources.online import open_lookup
+
+    with open_lookup(app.internet, say) as lookup:
+        return fetch_updates.update(
+            app,
+            lookup,
+            arguments.identifiers,
+            is_dry=arguments.dry_run,
+            is_agreed=arguments.yes,
+            keeps_both=arguments.keep_versions,
+        )
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that cannot be combined."""
     from folio.errors import UsageError
 
-    ids = bool(arguments.identifiers) and not arguments.expand
-    if sum([ids, arguments.search is not None, arguments.metadata, bool(arguments.expand)]) != 1:
+    ids = bool(arguments.identifiers) and not (arguments.expand or arguments.updates)
+    ways = [ids, arguments.search is not None, arguments.metadata, bool(arguments.expand), arguments.updates]
+    if sum(ways) != 1:
         raise UsageError(
-            "Say what to fetch: identifiers, --search, --expand or --metadata, one of them.",
+            "Say what to fetch: identifiers, --search, --expand, --metadata or --updates, one of them.",
             "For example: python fetch.py 2312.10997, or python fetch.py --help.",
         )
+    if arguments.keep_versions and not (ids or arguments.updates):
+        raise UsageError("--keep-versions is for newer versions of papers.", "Add --updates, or an arXiv id.")
     if arguments.source and arguments.search is None:
         raise UsageError("--source names the service that is searched.", "Add --search WORDS.")
     filters = (arguments.since, arguments.open_access, arguments.min_cited)
@@ -118,6 +144,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _fetch(app: App, arguments: argparse.Namespace) -> int:
+    from folio.commands import fetch_versions
     from folio.console import output, say
     from folio.errors import UsageError
     from folio.sources.fetching import candidates
@@ -131,17 +158,19 @@ def _fetch(app: App, arguments: argparse.Namespace) -> int:
             say("No works were found.")
             return 1
         _show(found, links)
-        for each in found if arguments.identifiers and not arguments.expand else ():
-            if each.paper:
+        by_id = bool(arguments.identifiers) and not arguments.expand
+        versions = _versions(app, papers, found, keeps_both=arguments.keep_versions) if by_id else []
+        for each in found if by_id else ():
+            if each.paper and each.paper_id not in {version.paper.id for version in versions}:
                 is_other = ", another version of it" if each.is_other_version else ""
                 say(f'"{each.work.title[:80]}": already here as {each.paper}{is_other}.')
         wanted = [each for each in found if not each.paper]
-        new = [each for each in wanted if not each.is_here]
+        new = [*(each for each in wanted if not each.is_here), *versions]
         if arguments.dry_run:
             return 1 if missing else 0
-        if arguments.identifiers and not arguments.expand:
+        if by_id:
             _describe_again(app, papers, found)
-        if not wanted:
+        if not wanted and not versions:
             output().print("All of them are in the index.")
             return 1 if missing else 0
         if new and not arguments.yes:
@@ -150,8 +179,26 @@ def _fetch(app: App, arguments: argparse.Namespace) -> int:
             if not _confirmed(len(new)):
                 return 1
         files = _download(app, lookup, wanted)
-    code = _ingest(app, files) if files else 0
+        code = _ingest(app, files) if files else 0
+        if versions:
+            code = max(code, fetch_versions.bring_in(app, lookup, versions))
     return max(code, 1 if missing or len(files) < len(wanted) else 0)
+
+
+def _versions(app: App, papers: Sequence[Paper], found: Sequence[Candidate], *, keeps_both: bool) -> list[NewVersion]:
+    """The newer versions of papers among these works, and older ones too if both are to be kept. Told each."""
+    from folio.commands.fetch_versions import describe, planned
+    from folio.console import say
+    from folio.shown_text import name_line
+    from folio.sources.versions import is_missing, newer
+
+    by_id = {paper.id: paper for paper in papers}
+    here = [(by_id[each.paper_id], each.work) for each in found if each.paper and not each.is_other_version]
+    fits = is_missing if keeps_both else newer
+    versions = planned(app, [pair for pair in here if fits(*pair, papers)], keeps_both=keeps_both)
+    for version in versions:
+        say(f"{name_line(version.paper.file)}: {describe(version)}.")
+    return versions
 
 
 def _works(app: App, lookup: Lookup, arguments: argparse.Namespace) -> tuple[list[Work], dict[str, int] | None, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
@@ -24,12 +25,41 @@ _PAGE = 100  # works in one answer
 _ATOM = {"a": "http://www.w3.org/2005/Atom", "x": "http://arxiv.org/schemas/atom",
          "o": "http://a9.com/-/spec/opensearch/1.1/"}  # fmt: skip
 _LONGEST_TEXT = 50_000  # characters
+# "This paper has been withdrawn by the authors", "Withdrawn due to an error in Lemma 2", "arXiv admin note: ..."; not
+# "the claim of v1 is withdrawn"
+_WITHDRAWN = re.compile(
+    r"(?:arXiv admin note:\s*)?(?:\A|(?<=[.;:] ))(?:(?:this|the)\s+)?"
+    r"(?:(?:paper|article|submission|manuscript|preprint|work|version|note|draft)\s+)?"
+    r"(?:(?:has|have|had)\s+been\s+|is\s+(?:being\s+|now\s+)?|was\s+)?(?:temporarily\s+)?withdrawn\b",
+    re.I,
+)
+_WITHDRAWN_ABSTRACT = 1_000  # characters: a longer one is an abstract that begins with the news of an older version
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
     works: tuple[Work, ...]
     total: int  # works that there are, on this page and others
+
+
+@dataclass(frozen=True, slots=True)
+class LatestVersion:
+    """The newest version of a work."""
+
+    work: Work  # its identifier has the version
+    updated: str  # the day when it came out, "2021-04-20"; "" if it is not known
+    is_withdrawn: bool  # then it has no PDF
+
+
+def latest(client: HttpClient, identifiers: Sequence[str]) -> dict[str, LatestVersion]:
+    """arXiv id (bare_arxiv) -> its newest version, for those that exist. Raises SourceError."""
+    found: list[LatestVersion] = []
+    asked = list(dict.fromkeys(map(bare_arxiv, identifiers)))
+    for start in range(0, len(asked), _PAGE):
+        page = asked[start : start + _PAGE]
+        parameters = {"id_list": ",".join(page), "start": "0", "max_results": str(_PAGE)}
+        found += read_latest(client.get("arxiv", "/query", parameters).text)
+    return {bare_arxiv(each.work.arxiv): each for each in found}
 
 
 def by_ids(client: HttpClient, identifiers: Sequence[str]) -> list[Work]:
@@ -72,6 +102,25 @@ def read_feed(text: str, client: HttpClient | None = None) -> Feed:
 
     client: says where PDFs are; None for arXiv itself.
     """
+    feed, entries = _read(text)
+    works = [work for entry in entries if (work := _work(entry, client))]
+    if entries and not works:
+        raise unreadable(NAME)
+    total = _text(feed, "o:totalResults")
+    return Feed(tuple(works), int(total) if total.isdecimal() and len(total) < 10 else 0)
+
+
+def read_latest(text: str) -> list[LatestVersion]:
+    """The works of a feed that was asked for without versions, each in its newest. Raises SourceError."""
+    _, entries = _read(text)
+    works = [(entry, work) for entry in entries if (work := _work(entry, None))]
+    if entries and not works:
+        raise unreadable(NAME)
+    return [LatestVersion(work, _day(_text(entry, "a:updated")), _is_withdrawn(entry)) for entry, work in works]
+
+
+def _read(text: str) -> tuple[Element, list[Element]]:
+    """A feed and its entries. Raises SourceError for one that says an error or cannot be read."""
     try:
         feed = fromstring(text.encode("utf-8", "replace"), forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError) as error:
@@ -80,11 +129,21 @@ def read_feed(text: str, client: HttpClient | None = None) -> Feed:
     for entry in entries:
         if "/api/errors" in _text(entry, "a:id"):
             raise SourceError(f"{NAME} says: {_text(entry, 'a:summary')[:300]}.", "Check the identifier or the words.")
-    works = [work for entry in entries if (work := _work(entry, client))]
-    if entries and not works:
-        raise unreadable(NAME)
-    total = _text(feed, "o:totalResults")
-    return Feed(tuple(works), int(total) if total.isdecimal() and len(total) < 10 else 0)
+    return feed, entries
+
+
+def _day(written: str) -> str:
+    """The day of a time, "2021-04-20T16:07:14Z" -> "2021-04-20"; "" if that is none."""
+    try:
+        return date.fromisoformat(written[:10]).isoformat()
+    except ValueError:
+        return ""
+
+
+def _is_withdrawn(entry: Element) -> bool:
+    """Whether its authors, or arXiv, took a work back: the comment says so, or all of the abstract does."""
+    comment, abstract = _text(entry, "x:comment"), _text(entry, "a:summary")
+    return bool(_WITHDRAWN.search(comment) or (_WITHDRAWN.match(abstract) and len(abstract) <= _WITHDRAWN_ABSTRACT))
 
 
 def _text(element: Element, path: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import Field
 
+from folio.errors import SourceError
 from folio.paper_metadata import PersonName
 from folio.sources.answers import (
     Address,
@@ -37,6 +40,8 @@ _KINDS = {
     "standard": "standard",
 }  # fmt: skip
 _LONGEST_BIBTEX = 50_000  # characters
+_TAKEN_BACK = ("retraction", "removal", "withdrawal")
+_NOTICES = 100  # of a work, or works of a notice
 _OPEN_LICENCE = "creativecommons.org/"
 
 
@@ -47,7 +52,7 @@ class _Author(Part):
     ORCID: Line = ""
 
 
-class _Date(Part):
+class CrossrefDate(Part):
     parts: Bounded[list[int | None]] = Field(alias="date-parts", default_factory=list)
 
 
@@ -64,8 +69,12 @@ class _Reference(Part):
     doi: Line = Field(alias="DOI", default="")
 
 
-class _Update(Part):
+class Update(Part):
+    """A notice in the record of a work, or the work in the record of a notice."""
+
+    doi: Line = Field(alias="DOI", default="")
     type: Line = ""
+    updated: CrossrefDate | None = None
 
 
 class CrossrefWork(Part):
@@ -75,8 +84,8 @@ class CrossrefWork(Part):
     title: Bounded[Line]
     subtitle: Bounded[Line]
     author: Bounded[_Author]
-    issued: _Date | None = None
-    published: _Date | None = None
+    issued: CrossrefDate | None = None
+    published: CrossrefDate | None = None
     container_title: Bounded[Line] = Field(alias="container-title", default_factory=list)
     abstract: LongText = ""
     type: Line = ""
@@ -90,7 +99,7 @@ class CrossrefWork(Part):
     reference: Bounded[_Reference]
     reference_count: Count = Field(alias="references-count", default=None)
     cited: Count = Field(alias="is-referenced-by-count", default=None)
-    updated_by: Bounded[_Update] = Field(alias="updated-by", default_factory=list)
+    updated_by: Bounded[Any] = Field(alias="updated-by", default_factory=list)  # see read_updates
 
     def to_work(self) -> Work:
         known = parse_doi(self.doi)
@@ -119,8 +128,17 @@ class CrossrefWork(Part):
             cited=self.cited,
             reference_count=self.reference_count,
             references=tuple(dict.fromkeys(each.value for each in references if each)),
-            is_retracted=any(update.type in ("retraction", "removal", "withdrawal") for update in self.updated_by),
+            is_retracted=any(update.type in _TAKEN_BACK for update in read_updates(self.updated_by)),
         )
+
+
+def read_updates(values: Sequence[Any]) -> list[Update]:
+    """Notices; one that cannot be read costs neither the others nor the work."""
+    found: list[Update] = []
+    for value in values[:_NOTICES]:
+        with suppress(SourceError):
+            found.append(parse_one(Update, value, NAME))
+    return found
 
 
 def by_doi(client: HttpClient, doi: str) -> Work | None:
@@ -162,18 +180,24 @@ def read_work(status: int, text: str) -> Work | None:
         return None
     if status != 200:
         raise unreadable(NAME)
-    return parse_one(CrossrefWork, _message(text), NAME).to_work()
+    return parse_one(CrossrefWork, message(text), NAME).to_work()
 
 
 def read_works(text: str) -> list[Work]:
     """The works of a list. Raises SourceError."""
-    message = _message(text)
-    if not isinstance(message, dict):
+    return [each.to_work() for each in parse_all(CrossrefWork, items(text), NAME, 200)]
+
+
+def items(text: str) -> Any:
+    """The parts of a list. Raises SourceError."""
+    listed = message(text)
+    if not isinstance(listed, dict):
         raise unreadable(NAME)
-    return [each.to_work() for each in parse_all(CrossrefWork, message.get("items"), NAME, 200)]
+    return listed.get("items")
 
 
-def _message(text: str) -> Any:
+def message(text: str) -> Any:
+    """What an answer is about. Raises SourceError."""
     value = parse_json(text, NAME)
     if not isinstance(value, dict) or value.get("status") != "ok":
         raise unreadable(NAME)
@@ -191,6 +215,6 @@ def _author(author: _Author) -> WorkAuthor | None:
     return WorkAuthor(PersonName(family, author.given), orcid(author.ORCID)) if family else None
 
 
-def _year(date: _Date | None) -> int | None:
+def _year(date: CrossrefDate | None) -> int | None:
     first = date.parts[0] if date and date.parts else []
     return first[0] if first and first[0] and 1400 <= first[0] <= 2100 else None

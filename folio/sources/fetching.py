@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from folio.paper_metadata import Metadata, bare_arxiv
+from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
 from folio.sources.paper_match import paper_marks
 from folio.store import metadata_layers
 from folio.store.library import Library
@@ -67,9 +67,10 @@ def candidates(
     return found
 
 
-def pdf_name(work: Work) -> str:
+def pdf_name(work: Work, *, with_version: bool = False) -> str:
     """The name of a work's file: "2312.10997 Retrieval-Augmented Generation for Large Language Models.pdf"."""
-    identifier = bare_arxiv(work.arxiv) or work.doi or work.openalex or work.semanticscholar[:12]
+    arxiv = work.arxiv if with_version else bare_arxiv(work.arxiv)
+    identifier = arxiv or work.doi or work.openalex or work.semanticscholar[:12]
     start = _NO_NAME.sub("_", identifier)[:_LONGEST_ID].strip("._") or "paper"
     words = " ".join(_NO_NAME.sub(" ", work.title).split())
     if len(words) > _LONGEST_TITLE:
@@ -83,7 +84,9 @@ def describe(library: Library, metadata: Mapping[str, Metadata]) -> int:
     A paper need not be in the library yet: when it is added, it is described already. The caller holds the writer lock.
     """
     present = {paper.id for paper in library.papers()}
-    changed = {id: said for id, said in metadata.items() if library.metadata_layers(id).get("online") != said}
+    layers = {id: library.metadata_layers(id) for id in metadata}
+    now = {id: with_own_version(layers[id], said) if id in present else said for id, said in metadata.items()}
+    changed = {id: said for id, said in now.items() if layers[id].get("online") != said}
     with library.database.transaction():  # papers that are not there have no passages that are indexed by title
         for id in changed.keys() - present:
             metadata_layers.write(library.database, id, "online", changed[id])

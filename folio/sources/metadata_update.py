@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from folio.errors import UsageError
-from folio.paper_metadata import FIELDS, Field, Metadata, Source, merged
+from folio.paper_metadata import FIELDS, Field, Metadata, Source, merged, with_own_version
 from folio.sources import paper_match
 from folio.sources.identifiers import Identifier, parse_identifier
 from folio.sources.lookup import TO_DESCRIBE, Lookup
@@ -66,6 +66,6 @@ def identifiers_in(about: Metadata) -> Iterator[Identifier]:
 
 def changes(layers: Mapping[Source, Metadata], said: Metadata) -> list[tuple[str, Field[Any], Field[Any]]]:
     """The fields that people will see otherwise: name, before, after."""
-    before, after = merged(layers), merged({**layers, "online": said})
+    before, after = merged(layers), merged({**layers, "online": with_own_version(layers, said)})
     pairs = [(name, getattr(before, name), getattr(after, name)) for name in FIELDS]
     return [(name, old, new) for name, old, new in pairs if old.value != new.value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +36,7 @@ from folio.work import Work, WorkAuthor
 NAME = "OpenAlex"
 _PAGE = 100  # works in one answer
 BATCH = 50  # works that one request names
+_NOT_IN_A_FILTER = re.compile(r"[,|!\s]")
 _LONGEST_ABSTRACT = 20_000  # words
 # OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
 _KINDS = {
@@ -198,6 +200,22 @@ def citing(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
 def cited_by(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
     """Works that one cites."""
     return _listed(client, query, [f"cited_by:{openalex}"])
+
+
+def retracted(client: HttpClient, dois: Sequence[str], numbers: Sequence[str]) -> dict[str, Work]:
+    """DOI in lower case or arXiv id (bare_arxiv) -> the work, for those that are retracted. Raises SourceError."""
+    asked = [doi for doi in dois if not _NOT_IN_A_FILTER.search(doi)]
+    asked += [f"10.48550/arxiv.{number}" for number in numbers]
+    found: dict[str, Work] = {}
+    for start in range(0, len(asked), BATCH):
+        parameters = {
+            "filter": f"doi:{'|'.join(asked[start : start + BATCH])}",
+            "select": "id,doi,title,is_retracted",
+            "per-page": str(_PAGE),
+        }
+        works = read_works(client.get("openalex", "/works", parameters).text)
+        found |= {work.doi or bare_arxiv(work.arxiv): work for work in works if work.is_retracted}
+    return found
 
 
 def _listed(client: HttpClient, query: SearchQuery, filters: list[str]) -> list[Work]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from folio.paper_metadata import Metadata
+from folio.paper_metadata import Metadata, bare_arxiv, version_number
 from folio.sources.expansion import Expansion
 from folio.sources.fetching import describe
 from folio.store import works
@@ -39,8 +39,16 @@ def keep_papers(library: Library, found: Mapping[str, PaperFound]) -> int:
                 continue
             id = works.put(database, views)[0]
             works.link_paper(database, paper, id, each.found_by, each.score)
-            metadata[paper] = to_metadata(trusted_first(works.get(database, [id])[id].said.values()))
+            said = to_metadata(trusted_first(works.get(database, [id])[id].said.values()))
+            metadata[paper] = _in_version(said, each.works)
     return describe(library, metadata)
+
+
+def _in_version(said: Metadata, works: Iterable[Work]) -> Metadata:
+    """What is said of a paper, with the version at arXiv that one of these works has."""
+    numbers = [work.arxiv for work in works if bare_arxiv(work.arxiv) == bare_arxiv(said.arxiv.value)]
+    number = next((each for each in numbers if version_number(each)), said.arxiv.value)
+    return replace(said, arxiv=replace(said.arxiv, value=number))
 
 
 def keep_expansion(database: Database, expansion: Expansion, matches: Mapping[str, tuple[FoundBy, float]]) -> None:

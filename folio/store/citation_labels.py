@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from folio.citation_label import CitationStyle, citation_label, order, with_letter
-from folio.paper_metadata import merged
+from folio.citation_label import CitationStyle, citation_label, order, with_letter, with_version
+from folio.paper_metadata import bare_arxiv, merged, without_version
 from folio.store import metadata_layers, rows
 from folio.store.database import Database
 from folio.types import Paper
@@ -20,6 +20,7 @@ from folio.types import Paper
 # As in the migration that made the indexes: SQLite uses an index only for the same expression.
 _FAMILY = "CASE WHEN json_valid(fields) THEN json_extract(fields, '$.authors.value[0][0]') END"
 _TITLE = "CASE WHEN json_valid(fields) THEN substr(json_extract(fields, '$.title.value'), 1, 20) END"
+_ARXIV = "CASE WHEN json_valid(fields) THEN json_extract(fields, '$.arxiv.value') END"
 _YEAR = (
     "(:year IS NULL OR EXISTS (SELECT 1 FROM metadata y WHERE y.paper = m.paper"
     " AND CASE WHEN json_valid(y.fields) THEN json_extract(y.fields, '$.year.value') END = :year))"
@@ -29,13 +30,17 @@ _OTHER = "m.paper != :paper AND m.paper IN (SELECT id FROM papers)"
 
 def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
     """All papers of a library with what this style cites them by."""
+    versions: dict[str, set[str]] = defaultdict(set)
+    for paper in papers:
+        versions[bare_arxiv(paper.arxiv)].add(paper.arxiv.casefold())
+    papers = [replace(paper, has_versions=len(versions[bare_arxiv(paper.arxiv)]) > 1) for paper in papers]
     if style != "author-year":
         return [replace(paper, by_file=style == "file") for paper in papers]
     alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for paper in papers:
-        alike[citation_label(paper.metadata)].append((paper.title, paper.id))
+        alike[_bare_label(paper)].append((paper.title, paper.id))
     places = {id: place for same in alike.values() for place, id in enumerate(order(same))}
-    labels = ((paper, citation_label(paper.metadata)) for paper in papers)
+    labels = ((paper, _bare_label(paper)) for paper in papers)
     return [
         replace(paper, label=with_letter(label, places[paper.id]) if label and len(alike[label]) > 1 else label)
         for paper, label in labels
@@ -44,15 +49,36 @@ def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
 
 def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
     """Some papers of a library, named as `name_all` would. Raises StoreDamaged."""
+    papers = [replace(paper, has_versions=_has_versions(database, paper.id, paper.arxiv)) for paper in papers]
     if style != "author-year":
-        return name_all(papers, style)
+        return [replace(paper, by_file=style == "file") for paper in papers]
     return [replace(paper, label=_label(database, paper)) for paper in papers]
+
+
+def _bare_label(paper: Paper) -> str:
+    """Without a letter."""
+    label = citation_label(paper.metadata)
+    return with_version(label, paper.arxiv) if paper.has_versions else label
+
+
+def _has_versions(database: Database, paper: str, arxiv: str) -> bool:
+    """Whether another paper of the library has the same arXiv id in another version."""
+    bare = without_version(arxiv)
+    if not bare:
+        return False
+    # The signs keep SQLite from looking at every paper instead.
+    sql = f"""SELECT DISTINCT paper FROM metadata m WHERE {_ARXIV} BETWEEN :bare AND :bare || 'w'
+        AND +m.paper != :paper AND +m.paper IN (SELECT id FROM papers)"""
+    found = database.read(rows.string, sql, bare=bare, paper=paper)
+    others = [merged(metadata_layers.read(database, id)).arxiv.value.casefold() for id in found]
+    return any(bare_arxiv(other) == bare_arxiv(bare) and other != arxiv.casefold() for other in others)
 
 
 def _label(database: Database, paper: Paper) -> str:
     label = citation_label(paper.metadata)
     if not label:
         return ""
+    own = _bare_label(paper)
     authors = paper.metadata.authors.value
     column, value = (_TITLE, paper.title[:20]) if label.startswith("“") else (_FAMILY, authors[0].family)
     sql = f"SELECT DISTINCT paper FROM metadata m WHERE {column} = :value AND {_YEAR} AND {_OTHER}"
@@ -61,6 +87,9 @@ def _label(database: Database, paper: Paper) -> str:
     year = paper.metadata.year.value if paper.metadata.year.sure else None
     for id in database.read(rows.string, sql, value=value, year=year, paper=paper.id):
         other = merged(metadata_layers.read(database, id))
-        if citation_label(other) == label:
+        if citation_label(other) != label:
+            continue
+        is_versioned = _has_versions(database, id, other.arxiv.value)
+        if (with_version(label, other.arxiv.value) if is_versioned else label) == own:
             alike.append((other.title.value, id))
-    return with_letter(label, order(alike).index(paper.id)) if len(alike) > 1 else label
+    return with_letter(own, order(alike).index(paper.id)) if len(alike) > 1 else own

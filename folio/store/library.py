@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from folio.citation_label import CitationStyle
-from folio.paper_metadata import NO_METADATA, Metadata, Source
+from folio.paper_metadata import NO_METADATA, Metadata, Source, merged
 from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, paper_vectors, rows, vector_rows
 from folio.store.checked_texts import CheckedTexts
 from folio.store.database import Database
 from folio.store.digests import text_crc, text_hash
 from folio.store.fine_passages import ONLY
 from folio.store.library_check import LibraryCheck
+from folio.store.notices import attached, attached_to_all
 from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Passage, Stamp
 from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
@@ -84,13 +85,13 @@ class Library:
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         papers = sorted(self._read(rows.paper, rows.SELECT_PAPERS), key=lambda paper: (paper.file, paper.id))
-        return citation_labels.name_all(papers, self._citation_style)
+        return citation_labels.name_all(attached_to_all(self.database, papers), self._citation_style)
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """The papers with these ids, each named after the first of its files by name; unknown ids are skipped."""
         sql = f"{rows.SELECT_PAPERS} WHERE id = :paper"
         papers = [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
-        return citation_labels.name(self.database, papers, self._citation_style)
+        return citation_labels.name(self.database, attached(self.database, papers), self._citation_style)
 
     def files(self) -> list[SourceFile]:
         """Every file in the library, in the order they were added."""
@@ -345,8 +346,9 @@ class Library:
         layers = self.metadata_layers(old)
         length = self._read(rows.number, "SELECT length FROM papers WHERE id = :paper", paper=old)
         if length and (layers.keys() - {"pdf"} or metadata_layers.is_work(self.database, old)):
-            before = metadata_layers.Version(old, layers.get("pdf", NO_METADATA), self.text(old, 0, length[0]))
-            metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, new.metadata, new.text))
+            before = metadata_layers.Version(old, merged(layers), self.text(old, 0, length[0]))
+            after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
+            metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
 
     # Vectors of papers that are still being embedded
 

@@ -7,7 +7,7 @@ version of the same paper, the new one inherits it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from folio.paper_metadata import NO_METADATA, Metadata, Source, to_json, without_version
@@ -54,7 +54,7 @@ class Version:
     """A paper as one PDF has it."""
 
     id: str
-    metadata: Metadata  # as the PDF says
+    metadata: Metadata  # what is known of it
     text: str
 
 
@@ -74,7 +74,9 @@ def inherit(database: Database, old: Version, new: Version) -> None:
     known = read(database, new.id)
     for source, metadata in read(database, old.id).items():
         if source not in known:
-            write(database, new.id, source, metadata)
+            # The version is the old file's.
+            arxiv = replace(metadata.arxiv, value=without_version(metadata.arxiv.value))
+            write(database, new.id, source, replace(metadata, arxiv=arxiv))
 
 
 def inherit_from_files(database: Database, other: str) -> None:
@@ -97,10 +99,13 @@ def _versions(database: Database, schema: str, paper: str) -> list[Version]:
 
 def same_paper(old: Version, new: Version) -> bool:
     """Whether two PDFs are versions of one paper: by identifier, by title, or by what their texts have in common."""
-    for field in ("doi", "arxiv"):
-        ours, theirs = (without_version(getattr(each.metadata, field).value.casefold()) for each in (old, new))
-        if ours and theirs:
-            return ours == theirs
+    pairs = [
+        [without_version(getattr(each.metadata, field).value.casefold()) for each in (old, new)]
+        for field in ("arxiv", "doi")
+    ]
+    agree = [ours == theirs for ours, theirs in pairs if ours and theirs]
+    if agree:
+        return any(agree)
     titles = [tokenize(each.metadata.title.value) for each in (old, new)]
     if len(titles[0]) > 2 and titles[0] == titles[1]:
         return True

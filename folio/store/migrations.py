@@ -198,6 +198,10 @@ CREATE TABLE notices (                 -- retractions, corrections and newer ver
     PRIMARY KEY (work, kind, link, source)
 );
 """,
+    """
+-- By arXiv id: papers that are in the library in several versions (citation_labels.py)
+CREATE INDEX metadata_arxiv ON metadata(CASE WHEN json_valid(fields) THEN json_extract(fields, '$.arxiv.value') END);
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

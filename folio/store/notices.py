@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from folio.store import work_rows
+from folio.paper_metadata import version_number
+from folio.store import rows, work_rows
 from folio.store.database import Database
 from folio.store.work_rows import NOTICE_COLUMNS, Notice
+from folio.types import Paper
+from folio.work_notices import WorkNotice, ordered
 
 
 def add(database: Database, notice: Notice) -> None:
@@ -29,18 +32,59 @@ def of_works(database: Database, works: Iterable[str]) -> list[Notice]:
 
 
 def of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notice]]:
-    """Paper id -> the notices of the work that it is and of its other versions; papers without any are left out.
+    """Paper id -> the notices of the work that it is; of a preprint, those of its publications too.
 
-    Raises StoreDamaged.
+    Not the other way round: a preprint may be withdrawn because its publication took its place. Papers without any are
+    left out. Raises StoreDamaged.
     """
     sql = f"""
-        SELECT {", ".join(f"n.{name}" for name in NOTICE_COLUMNS.split(", "))} FROM notices n WHERE n.work IN (
-            SELECT v.id FROM paper_works p JOIN works w ON w.id = p.work
-                JOIN works v ON v.id IN (w.id, w.version_of) OR v.version_of IN (w.id, nullif(w.version_of, ''))
-            WHERE p.paper = :paper
-        ) ORDER BY n.kind, n.dated, n.link, n.source"""
+        WITH own AS (SELECT w.id, w.version_of FROM paper_works p JOIN works w ON w.id = p.work WHERE p.paper = :paper)
+        SELECT {NOTICE_COLUMNS} FROM notices WHERE work IN (SELECT id FROM own)
+        UNION SELECT {NOTICE_COLUMNS} FROM notices WHERE source != 'arxiv' AND work IN (
+            SELECT version_of FROM own WHERE version_of != '' UNION
+            SELECT v.id FROM own JOIN works v ON v.version_of = own.version_of WHERE v.version_of != ''
+        ) ORDER BY kind, dated, link, source"""
     found = {paper: database.read(work_rows.notice, sql, paper=paper) for paper in papers}
     return {paper: notices for paper, notices in found.items() if notices}
+
+
+def _with_notices(database: Database) -> set[str]:
+    """The papers, of the library or not, that of_papers may have notices of. Raises StoreDamaged."""
+    # CROSS JOIN keeps the order: there are few notices.
+    sql = """
+        SELECT p.paper FROM notices n CROSS JOIN paper_works p ON p.work = n.work
+        UNION SELECT p.paper FROM notices n CROSS JOIN works v ON v.version_of = n.work AND v.version_of != ''
+            CROSS JOIN paper_works p ON p.work = v.id
+        UNION SELECT p.paper FROM notices n CROSS JOIN works w ON w.id = n.work AND w.version_of != ''
+            CROSS JOIN works v ON v.version_of = w.version_of AND v.version_of != ''
+            CROSS JOIN paper_works p ON p.work = v.id"""
+    return set(database.read(rows.string, sql))
+
+
+def attached_to_all(database: Database, papers: Sequence[Paper]) -> list[Paper]:
+    """All papers of a library with their notices, the gravest first. Raises StoreDamaged."""
+    some = _with_notices(database)
+    noted = {paper.id: paper for paper in attached(database, [paper for paper in papers if paper.id in some])}
+    return [noted.get(paper.id, paper) for paper in papers]
+
+
+def attached(database: Database, papers: Sequence[Paper]) -> list[Paper]:
+    """These papers with their notices, the gravest first. Raises StoreDamaged."""
+    known = of_papers(database, [paper.id for paper in papers])
+    said = {
+        paper.id: ordered(notice.said for notice in known[paper.id] if not _is_old(notice.said, paper))
+        for paper in papers
+        if paper.id in known
+    }
+    return [replace(paper, notices=said[paper.id]) if said.get(paper.id) else paper for paper in papers]
+
+
+def _is_old(notice: WorkNotice, paper: Paper) -> bool:
+    """Whether a notice tells of a version that a paper is, or that may be older than it is."""
+    if notice.kind != "new-version" or notice.source != "arxiv":
+        return False
+    own = version_number(paper.arxiv)
+    return own is None or (version_number(notice.link) or 0) <= own
 
 
 def move(database: Database, old: str, new: str) -> None:

@@ -15,13 +15,12 @@ from typing import Any, Literal, get_args
 from folio.store.digests import row_digest
 from folio.store.rows import mapped, require_digest, string, typed
 from folio.work import SOURCE_NAMES, SourceName, Work, from_json, merged, to_json
+from folio.work_notices import KINDS, NoticeKind, WorkNotice
 
 # Whose word counts, first, of what has a DOI, as journals register with Crossref; arXiv's of what only it has
 _PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
 _PREPRINT: tuple[SourceName, ...] = ("arxiv", "openalex", "semanticscholar", "crossref")
 FoundBy = Literal["doi", "arxiv", "openalex", "semanticscholar", "title", "fetched"]
-NoticeKind = Literal["retraction", "withdrawal", "correction", "expression-of-concern", "newer-version", "update"]
-NOTICE_KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
 _DATE = re.compile(r"(?:\d{4}(?:-\d\d(?:-\d\d)?)?)?", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -85,6 +84,11 @@ class Notice:
     link: str  # a DOI, an address or an arXiv id with its version; "" if not known
     source: SourceName
     said_at: str
+
+    @property
+    def said(self) -> WorkNotice:
+        """What was published, without the work."""
+        return WorkNotice(self.kind, self.dated, self.link, self.source)
 
 
 def trusted_first(views: Iterable[Work]) -> list[Work]:
@@ -181,7 +185,7 @@ def notice_row(found: Notice) -> dict[str, object]:
 def require_notice(found: Notice) -> Notice:
     """The notice. Raises ValueError if a value of it is none that it can have."""
     what = "a notice about a work"
-    if found.kind not in NOTICE_KINDS or not _DATE.fullmatch(string(found.dated)):
+    if found.kind not in KINDS or not _DATE.fullmatch(string(found.dated)):
         raise ValueError(f"{what} cannot be read")
     if len(string(found.link)) > LONGEST_LINK or not found.link.isprintable():
         raise ValueError(f"{what} has a link that cannot be read")

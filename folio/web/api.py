@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from folio.app import App
 from folio.ingest.progress import Outcome
-from folio.schema import Sha256
+from folio.schema_parts import Sha256
 from folio.types import SourceFile
 from folio.web.bibliography_routes import bibliography_routes
 from folio.web.error_responses import handle_errors

@@ -46,6 +46,8 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         yield f"Understood as: {_escaped(reply['standalone_question'])}"
     if reply["refused"] or reply.get("remark"):
         yield f"*{_escaped(reply['answer'])}*"
+    for warning in reply.get("warnings", ()):
+        yield f"**{_escaped(warning)}**"
     if reply["sentences"] and (short := reply["sentences"][0].get("short")):
         yield _short(reply["sentences"][0], short)
     before = Section()
@@ -165,7 +167,8 @@ def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterat
     place = ", ".join((source.where, *source.sections))
     zotero = f" [Open in Zotero]({source.zotero})" if source.zotero else ""
     published = f". {_escaped(source.published)}" if source.published else ""
-    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{published}{zotero}"
+    notice = f" **{_escaped(source.notice)}**" if source.notice else ""
+    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{published}{notice}{zotero}"
     for quote, support in source.quotes:
         if stands_in(quote, texts):
             continue
@@ -195,6 +198,7 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
         tuple(filter(None, [citation.get("section", "")])),  # an older Folio kept none
         checked(citation.get("zotero", "")),
         published=published_in(citation.get("venue", ""), citation.get("year")),
+        notice=(citation.get("notice") or {}).get("text", ""),
     )
 
 

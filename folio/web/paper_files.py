@@ -17,14 +17,12 @@ from typing import BinaryIO
 
 from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
-from folio.files import no_space, sha256_file
+from folio.files import REMOVED, no_space, sha256_file
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
 
-# Where removed papers are kept, in PAPERS_DIR; ingestion skips hidden folders.
-REMOVED = ".removed"
 _UPLOAD = ".upload-"
 # Seconds without a write after which an upload file is stale: its process was killed. A local copy takes far less.
 STALE_S = 3600

@@ -16,18 +16,8 @@ from folio.ingest.progress import Status
 from folio.paper_metadata import Field as PaperField
 from folio.paper_metadata import PersonName
 from folio.paper_schema import ListedPaperJson, PaperDetailsJson, PaperJson, PersonJson, details
-from folio.schema import (
-    AnswerJson,
-    CitationJson,
-    Count,
-    FromOne,
-    HitJson,
-    LeftOutJson,
-    Models,
-    SentenceJson,
-    Sha256,
-    Strict,
-)
+from folio.schema import AnswerJson, CitationJson, HitJson, LeftOutJson, Models, SentenceJson
+from folio.schema_parts import Count, FromOne, Sha256, Strict
 from folio.search.paper_filter import YEARS, PaperFilter
 from folio.store.query_log import Feedback
 from folio.types import Paper
@@ -178,6 +168,8 @@ class ChatReply(Strict):
     left_out: list[LeftOutJson] = Field(default_factory=list)
     """The sentences that were dropped, and why; empty for an answer of an older Folio."""
     notice: str
+    warnings: list[str] = Field(default_factory=list)
+    """A sentence on each cited paper that was retracted by now, or of which that may be. Show them above the answer."""
     style: Style
     models: Models
     hits: list[HitJson]
@@ -343,6 +335,7 @@ def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, e
         dropped_sentences=answer.dropped_sentences,
         left_out=answer.left_out,
         notice=answer.notice,
+        warnings=answer.warnings,
         style=answer.style,
         models=answer.models,
         hits=answer.hits,

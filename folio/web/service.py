@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 from folio.answer.chat import Chat, log_entry, warm_up
 from folio.answer_types import Answer
@@ -33,6 +33,7 @@ from folio.store.library import Library
 from folio.store.query_log import Feedback
 from folio.store.works import publishers_bibtex
 from folio.types import Paper
+from folio.web.kept_replies import papers_of_replies, with_notices
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
 from folio.web.paper_files import PaperFiles, Removed, unknown_paper
@@ -316,13 +317,23 @@ class Service:
     def conversation(self, conversation: str) -> Conversation:
         """Raises NotKnown."""
         found = self._conversations.require(conversation)
-        turns = self._conversations.turns(conversation)
         return Conversation(
             id=found.id,
             title=found.title,
             updated=found.updated,
-            turns=[ChatReply.model_validate(turn.reply) for turn in turns],
+            turns=[ChatReply.model_validate(reply) for reply in self._replies(conversation)],
         )
+
+    def _replies(self, conversation: str, turn: int | None = None) -> list[dict[str, Any]]:
+        """The replies of a conversation, or only number `turn`, with what is known of the cited papers by now."""
+        kept = [one.reply for one in self._conversations.turns(conversation) if turn in (None, one.place)]
+        try:
+            library = self._app.open_library()
+        except StoreMissing:
+            return kept
+        with closing(library), library.reading():
+            papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(kept))}
+        return [with_notices(reply, papers) for reply in kept]
 
     def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
@@ -333,12 +344,12 @@ class Service:
         found = self._conversations.require(conversation)
         title = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title, found.updated[:10]]))
-        return markdown(found.title, [turn.reply for turn in self._conversations.turns(conversation)]), f"{name}.md"
+        return markdown(found.title, self._replies(conversation)), f"{name}.md"
 
     def zotero_note(self, conversation: str, turn: int | None) -> str:
         """A conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
         found = self._conversations.require(conversation)
-        replies = [one.reply for one in self._conversations.turns(conversation) if turn in (None, one.place)]
+        replies = self._replies(conversation, turn)
         if not replies:
             raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
         return zotero_note(found.title if turn is None else replies[0]["message"], replies)

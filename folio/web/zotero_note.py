@@ -14,7 +14,7 @@ from typing import Any
 from folio.answer.bibliography import CitedPage, merge_by_page
 from folio.answer_types import Section
 from folio.outcome_text import IN_PLACE, legend
-from folio.shown_text import REWORDED_SIGN, citation_mark, name_line, one_line, statement_lines
+from folio.shown_text import REWORDED_SIGN, mark_again, name_line, one_line, statement_lines
 from folio.zotero_link import checked
 
 _SCHEMA = 9  # of Zotero 6 and 7
@@ -34,6 +34,8 @@ def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
     if reply["refused"]:
         yield _paragraph(_text(reply["answer"]))
+    for warning in reply.get("warnings", ()):
+        yield _paragraph(_element("strong", _text(warning)))
     for written, sentences in groupby(reply["sentences"], lambda sentence: str(sentence["section"])):
         section = Section.parse(written)
         if heading := section.subheading or section.heading:
@@ -77,8 +79,7 @@ def _marks(citations: Iterable[Mapping[str, Any]]) -> str:
     """Citations as Folio shows them, "[otters p.7]", each page once; a link where the paper is in Zotero."""
     marks: dict[str, str] = {}
     for cited in citations:
-        key = str(cited["shown"]).removeprefix("[").rpartition(" p.")[0]
-        marks.setdefault(citation_mark(key, cited["page"]), checked(cited.get("zotero", "")))
+        marks.setdefault(mark_again(str(cited["shown"]), cited["page"]), checked(cited.get("zotero", "")))
     return " ".join(_linked(escape(mark), link) for mark, link in marks.items())
 
 
@@ -86,7 +87,8 @@ def _source_item(source: CitedPage) -> Iterator[str]:
     names = [name_line(name) for name in (source.title, source.file) if name.strip()]
     place = _text(", ".join((*names, source.where, *source.sections)))
     link = f" ({_linked('Open in Zotero', source.zotero)})" if source.zotero else ""
-    yield _paragraph(place + link)
+    notice = f" {_element('strong', _text(source.notice))}" if source.notice else ""
+    yield _paragraph(place + notice + link)
     yield from (_quote(quote) for quote, _ in source.quotes)
 
 
@@ -94,7 +96,8 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
     quotes = ((citation["quote"], citation["support"]),)
     sections = tuple(filter(None, [citation.get("section", "")]))  # an older Folio kept none
     names = (citation["paper"], citation["file"], citation["title"], citation["page"], citation["label"])
-    return CitedPage(*names, quotes, sections, checked(citation.get("zotero", "")))
+    notice = (citation.get("notice") or {}).get("text", "")
+    return CitedPage(*names, quotes, sections, checked(citation.get("zotero", "")), notice=notice)
 
 
 def _quote(quote: str) -> str:

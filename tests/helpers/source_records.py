@@ -65,10 +65,24 @@ def s2_work(number: int, title: str, *authors: str, year: int = 2021, **ids: str
     }
 
 
-def arxiv_entry(number: str, title: str, *authors: str, year: int = 2021, doi: str = "") -> str:
-    """An entry of arXiv's feed. number: with its version."""
+def with_updates(work: dict[str, Any], name: str, *updates: Any) -> dict[str, Any]:
+    """A record of Crossref with these notices. name: "updated-by" or "update-to"."""
+    return {**work, name: list(updates)}
+
+
+def crossref_update(doi: str, kind: str, *day: int) -> dict[str, Any]:
+    """A notice in the record of a work (updated-by), or the work in the record of a notice (update-to)."""
+    return {"DOI": doi, "type": kind, "updated": {"date-parts": [list(day)]}, "source": "publisher", "label": kind}
+
+
+def arxiv_entry(
+    number: str, title: str, *authors: str, year: int = 2021, doi: str = "", updated: str = "", comment: str = ""
+) -> str:
+    """An entry of arXiv's feed. number: with its version. updated: the day of this version."""
     people = "".join(f"<author><name>{escape(author)}</name></author>" for author in authors)
     link = f"<arxiv:doi>{escape(doi)}</arxiv:doi>" if doi else ""
+    link += f"<updated>{updated}T10:00:00Z</updated>" if updated else ""
+    link += f"<arxiv:comment>{escape(comment)}</arxiv:comment>" if comment else ""
     return (
         f"<entry><id>http://arxiv.org/abs/{number}</id><title>{escape(title)}</title>"
         f"<summary>  On {escape(title)}.</summary><published>{year}-05-26T17:59:46Z</published>{people}{link}"

@@ -108,6 +108,27 @@ def test_a_preprint_and_its_publication_are_versions_and_the_publication_is_pref
     assert library.check() == []
 
 
+def test_a_publications_notices_are_its_preprints_and_not_the_other_way_round(library: Library) -> None:
+    preprint, journal, other = put(
+        library,
+        work("arxiv", arxiv="2101.00001v1", year=2020),
+        work("crossref", doi="10.1/x", venue="Journal of Otters", kind="article-journal"),
+        work("crossref", title="Another Work on Other Otters", doi="10.1/z"),
+    )
+    database = library.database
+    withdrawn = Notice(preprint, "withdrawal", "2024", "2101.00001v2", "arxiv", TIME)
+    retracted = Notice(journal, "retraction", "2024-05-06", "10.1/r", "crossref", TIME)
+    with database.transaction():
+        for paper, id in zip("pqr", (preprint, journal, other), strict=True):
+            works.link_paper(database, paper * 64, id, "doi", 1.0)
+        notices.add(database, withdrawn)
+        notices.add(database, retracted)
+    found = notices.of_papers(database, [paper * 64 for paper in "pqr"])
+    assert found == {"p" * 64: [retracted, withdrawn], "q" * 64: [retracted]}
+    assert notices._with_notices(database) == {"p" * 64, "q" * 64}
+    assert library.check() == []
+
+
 def test_a_retraction_is_a_notice_until_the_source_takes_it_back(library: Library) -> None:
     (id,) = put(library, work(openalex="W1", is_retracted=True))
     (notice,) = notices.of_works(library.database, [id])

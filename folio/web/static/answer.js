@@ -4,8 +4,9 @@ import * as api from "./api.js";
 import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "./dom.js";
 import { isolate, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { getTitle, shared } from "./shared.js";
-import { formatLegend, formatShort, formatStatement, groupByPage, makePageOpener, standsIn } from "./statement.js";
-import { renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
+import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPage } from "./statement.js";
+import { makePageOpener, renderLeftOut, renderLegend, renderNotice, renderShort } from "./statement.js";
+import { renderStatement, standsIn } from "./statement.js";
 import { checkZoteroLink, joinLines, shorten } from "./text.js";
 import { openPassage } from "./viewer.js";
 
@@ -21,11 +22,13 @@ export class Turn {
     this.legend = el("p", { class: "legend", hidden: true });
     this.rest = el("div", { class: "rest" });
     this.understood = el("p", { class: "understood", hidden: true });
+    this.warnings = el("div", { class: "warnings", role: "status" });
     this.root = el(
       "article",
       { class: "turn" },
       el("h2", { class: "asked" }, isolate(message)),
       this.understood,
+      this.warnings,
       this.sentences,
       this.legend,
       this.status,
@@ -57,9 +60,17 @@ export class Turn {
     this.startSection(sentence.section);
     this.into.append(...renderStatement(sentence, this.into.tagName === "UL" ? "li" : "p"));
     this.shown.push(sentence);
+    const cited = this.shown.flatMap(({ citations, against }) => [...citations, ...against]);
+    this.showWarnings(describeFlagged(cited));
     const legend = renderLegend(this.shown);
     this.legend.replaceChildren(...legend);
     this.legend.hidden = !legend.length;
+  }
+
+  /** Shows that papers which the answer cites were retracted, above it. */
+  showWarnings(warnings) {
+    if (this.warnings.childElementCount === warnings.length) return;
+    this.warnings.replaceChildren(...warnings.map((text) => el("p", { class: "flag" }, makeIcon("warning"), text)));
   }
 
   /** Adds the headings of a report when the section changes: "Analysis/Melt" is Melt under Analysis. */
@@ -157,6 +168,7 @@ function renderSources({ citations, sentences }, open) {
       cited.sections.length ? el("span", { class: "file" }, isolate(joinLines(cited.sections.join("; ")))) : null,
       cited.venue ? el("span", { class: "file" }, isolate(formatPublished(cited))) : null,
       cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
+      renderNotice(cited.notice),
       checkZoteroLink(cited.zotero) ? el("a", { class: "file", href: cited.zotero }, "Open in Zotero") : null,
     );
     for (const { text, support } of cited.quotes.filter((quote) => !standsIn(quote.text, sentences))) {
@@ -181,7 +193,7 @@ function renderReferences(citations) {
   const lines = [...pages.values()].map(({ cited, numbers }) => {
     const sorted = [...numbers].sort((a, b) => a - b);
     const list = `${sorted.length === 1 ? "p." : "pp."} ${sorted.join(", ")}`;
-    return el("li", {}, isolate(`${formatReference(cited)}, ${list}`));
+    return el("li", {}, isolate(`${formatReference(cited)}, ${list}`), renderNotice(cited.notice));
   });
   return el("section", { class: "references" }, el("h3", {}, "Key references"), el("ul", {}, lines));
 }
@@ -243,7 +255,7 @@ function renderFeedbackButton(reply, feedback, row) {
 
 /** The answer with its citations as plain text. */
 function formatAnswer(reply) {
-  const lines = [formatShort(reply.sentences[0])].filter(Boolean);
+  const lines = [...describeFlagged(reply.citations), formatShort(reply.sentences[0])].filter(Boolean);
   let section = "";
   for (const sentence of reply.sentences) {
     if (sentence.section !== section) lines.push("", joinLines(sentence.section.split("/").pop()));
@@ -257,6 +269,7 @@ function formatAnswer(reply) {
     const names = [getTitle(cited), cited.file].map((name) => shorten(joinLines(name))).join(", ");
     const place = [formatPage(cited.page, cited.label), ...cited.sections].join(", ");
     lines.push(`${index + 1}. ${names}, ${joinLines(place)}`);
+    if (cited.notice) lines.push(`   ${cited.notice.text}`);
     const others = cited.quotes.filter((quote) => !standsIn(quote.text, reply.sentences));
     for (const quote of others) lines.push(`   “${joinLines(quote.text)}”`);
   });

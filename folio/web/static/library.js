@@ -5,6 +5,7 @@ import { byId, confirmAction, el, formatCount, formatPages, hideVisually } from 
 import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { editPaper, setUpEdit } from "./edit.js";
 import { getTitle, isIn, loadHealth, loadPapers, onChange, shared } from "./shared.js";
+import { renderNotice } from "./statement.js";
 import { openPage } from "./viewer.js";
 
 let askOnly = () => {};
@@ -112,6 +113,7 @@ function renderPaper(paper, match = null) {
     "li",
     {},
     el("h2", {}, makeButton("source", open, isolate(getTitle(paper))), unsure(paper, "title")),
+    renderNotice(paper.notice),
     authors.length ? el("p", { class: "authors" }, isolate(authors.join(", ")), unsure(paper, "authors")) : null,
     renderNames("Collections", paper.collections),
     renderNames("Tags", paper.tags),

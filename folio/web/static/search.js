@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { byId, el, formatCount, formatDuration, formatPages } from "./dom.js";
 import { isolate, keepTogether, makeButton, renderProblem } from "./dom.js";
 import { buildFilter, getTitle, onChange, options } from "./shared.js";
+import { renderNotice } from "./statement.js";
 import { joinLines } from "./text.js";
 import { openPassage } from "./viewer.js";
 
@@ -60,6 +61,7 @@ function renderPassage(hit, marks) {
     {},
     makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
     el("p", { class: "about" }, isolate(hit.file), renderSection(hit), ` · ${formatScores(hit)}`),
+    renderNotice(hit.notice),
     el("p", { class: "passage" }, body),
     text.length > LONG ? makeButton("button quiet", whole, "Show all") : null,
   );

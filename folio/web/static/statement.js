@@ -36,17 +36,43 @@ export const makePageOpener = (cited) => (event) =>
     from: event.currentTarget,
   });
 
-/** "Ongaro 2014, p. 6" as a button. CSS shortens a long name, but never the page. */
+/** "Ongaro 2014, RETRACTED, p. 6" as a button. CSS shortens a long name, but neither the mark nor the page. */
 function renderChip(cited, kind = "") {
   const [key, place] = splitMark(cited.shown);
-  const comma = place.startsWith(",") ? "," : "";
+  const mark = cited.notice?.mark ?? "";
+  const separator = place.startsWith(",") ? renderComma() : " ";
   const page = place.replace(/^,? /, "");
-  const name = isolate(key, { class: "key" });
+  const bare = mark && key.endsWith(`, ${mark}`) ? key.slice(0, -mark.length - 2) : key;
+  const name = isolate(bare, { class: "key" });
+  const flag = mark ? [renderComma(), el("strong", { class: "flag" }, mark)] : [];
   const action = hideVisually(": open the page");
-  const node = makeButton(`chip ${kind}`, makePageOpener(cited), name, `${comma} `, keepTogether(page), action);
-  node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}`;
+  const parts = [name, ...flag, separator, keepTogether(page), action];
+  const node = makeButton(`chip ${mark ? "flagged" : ""} ${kind}`, makePageOpener(cited), ...parts);
+  const what = cited.notice ? `. ${cited.notice.text}` : "";
+  node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}${what}`;
   return node;
 }
+
+const renderComma = () => el("span", { class: "comma" }, ", ");
+
+/** What became of a paper, such as that it was retracted: a line with a sign; null if there is nothing to know. */
+export const renderNotice = (notice) =>
+  notice ? el("p", { class: notice.mark ? "flag" : "flag mild" }, makeIcon("warning"), notice.text) : null;
+
+/** The cited papers that may not be relied on, each once: [the citation's name, the notice]. */
+export function findFlagged(citations) {
+  const papers = new Map();
+  for (const cited of citations) {
+    const { paper, notice } = cited;
+    const [key] = splitMark(cited.shown);
+    if (notice?.mark && !papers.has(paper)) papers.set(paper, [key.replace(`, ${notice.mark}`, ""), notice]);
+  }
+  return [...papers.values()];
+}
+
+/** The same sentences as the server's, for an answer that is not whole yet. */
+export const describeFlagged = (citations) =>
+  findFlagged(citations).map(([name, { text }]) => `Warning: this answer cites ${joinLines(name)}: ${text}.`);
 
 /** A statement with its citations, and what disagrees with it. tag: of each element, "p" or "li". */
 export function renderStatement(sentence, tag) {
