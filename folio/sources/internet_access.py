@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class InternetAccess:
-    """What `folio fetch` asks with."""
+    """What the services are asked with."""
 
     contact_email: str
     openalex_key: str = field(repr=False)

@@ -19,6 +19,8 @@ from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.files import REMOVED, no_space, sha256_file
 from folio.ingest.progress import IngestProgress, Outcome
+from folio.paper_metadata import Metadata
+from folio.sources.fetching import describe
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
@@ -105,14 +107,19 @@ class PaperFiles:
                 if time() - path.stat().st_mtime > STALE_S:
                     path.unlink()
 
-    def ingest(self, upload: Upload, progress: IngestProgress) -> Outcome:
+    def ingest(self, upload: Upload, progress: IngestProgress, said: Metadata | None = None) -> Outcome:
         """Ingest an uploaded file. A new file is deleted again if it fails or duplicates a paper.
 
-        Raises PaperError if no text can be read from it, StoreBusy, StoreMismatch, ModelError, DiskFull.
+        said: what services on the internet say of it. Raises PaperError if no text can be read from it, StoreBusy,
+        StoreMismatch, ModelError, DiskFull.
         """
         file = upload.file
         try:
             with self._writer_lock():
+                if said is not None:
+                    with closing(Library(self._app.library_path, create=True)) as library:
+                        self._app.require_same_settings(library)
+                        describe(library, {file.sha256: said})
                 if upload.is_new and (other := self._find_duplicate(file)):
                     self._discard(upload)
                     return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
