@@ -36,7 +36,7 @@ from folio.web.sse import SendEvent
 from folio.work import Work
 
 Check = Callable[[], None]  # raises to cancel
-_START = "Start it with `python serve.py --online`, or set ONLINE=true."
+_START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
 _OFF = f"Off: this Folio asks no service on the internet. {with_commands(_START)}"
 _BY_HAND = "Get the file in a browser, and drop it onto the page."
 _ON = "On: searches go to OpenAlex, Semantic Scholar or arXiv. Papers are downloaded from where they are free to read."

@@ -24,7 +24,7 @@ SOLAR = "The cells of the roof turn twenty percent of the light into electricity
 UNCLOSED = "<img src=x onerror=window.ran=true"  # closed tags are taken out when it comes
 HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
 OFF = "Off: this Folio asks no service on the internet."
-START = "Start it with `python serve.py --online`, or set ONLINE=true."
+START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
 
 
 @pytest.fixture
