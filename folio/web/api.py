@@ -93,7 +93,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _conversation_routes(service),
         _paper_routes(service, threads),
         bibliography_routes(app),
-        fetch_routes(service.fetcher, threads),
+        fetch_routes(app, service.fetcher, threads),
     ):
         web.include_router(routes)
     _add_page(web)

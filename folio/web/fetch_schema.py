@@ -13,6 +13,7 @@ from folio.sources.fetching import Candidate, identifier_of
 from folio.sources.identifiers import LONGEST
 from folio.sources.search_query import SearchQuery, SearchSource, Sort
 from folio.web.schema import NOT_BLANK
+from folio.work import Work
 
 MOST_AT_ONCE = 100  # works of a request
 _MOST_AUTHORS = 100
@@ -62,6 +63,8 @@ class WorkJson(Strict):
     retracted: bool
     paper: Sha256 | None
     """The paper of the library that it is; null if it is not there."""
+    other_version: bool
+    """Whether that paper is another version of it, such as its preprint."""
     file: str
     """The file of that paper, or of a download that is not in the library yet; "" for none."""
 
@@ -120,8 +123,38 @@ class FetchDoneEvent(Strict):
     failed: Count
 
 
-def work_json(found: Candidate) -> WorkJson:
-    work, identifier = found.work, identifier_of(found.work)
+class PaperCitations(Strict):
+    """What a paper cites and what cites it, as far as services have said. Works of the library come first."""
+
+    known: bool
+    """Whether it is known which work the paper is; if not, nobody has asked yet."""
+    references: list[WorkJson]
+    """A reference that is known by its identifier alone has no title."""
+    cited_by: list[WorkJson]
+    reference_count: Count
+    """How many are kept; the list ends after 1,000."""
+    cited_by_count: Count
+
+
+class CitationEdge(Strict):
+    citing: Sha256
+    cited: Sha256
+
+
+class LibraryCitations(Strict):
+    """Which paper of the library cites which, as far as services have said."""
+
+    edges: list[CitationEdge]
+
+
+def candidate_json(found: Candidate) -> WorkJson:
+    file = found.paper or (found.path.name if found.is_here else "")
+    return work_json(found.work, found.paper_id, file, is_other_version=found.is_other_version)
+
+
+def work_json(work: Work, paper: str = "", file: str = "", *, is_other_version: bool = False) -> WorkJson:
+    """paper: the id of the paper of the library that it is. file: its file."""
+    identifier = identifier_of(work)
     return WorkJson(
         id=str(identifier or ""),
         link=identifier.page if identifier else "",
@@ -135,6 +168,7 @@ def work_json(found: Candidate) -> WorkJson:
         cited=work.cited,
         open=True if work.pdfs else work.is_open,
         retracted=work.is_retracted,
-        paper=found.paper_id or None,
-        file=found.paper or (found.path.name if found.is_here else ""),
+        paper=paper or None,
+        other_version=is_other_version,
+        file=file,
     )

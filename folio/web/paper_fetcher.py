@@ -17,7 +17,11 @@ from folio.ingest.progress import Status
 from folio.paper_schema import paper_json
 from folio.sources.fetching import Candidate, candidates
 from folio.sources.identifiers import Identifier, find_identifier, parse_identifier
+from folio.sources.linked_works import Followed
 from folio.sources.search_query import SearchQuery, SearchSource
+from folio.sources.work_keeping import PaperFound, keep_followed, link_papers
+from folio.store import works
+from folio.store.work_rows import KeptWork
 from folio.types import Paper, SourceFile
 from folio.web.fetch_schema import (
     DiscoverQuery,
@@ -28,10 +32,10 @@ from folio.web.fetch_schema import (
     FetchNoticeEvent,
     FetchProgressEvent,
     FetchStage,
-    work_json,
+    candidate_json,
 )
 from folio.web.ingest_events import StageProgress
-from folio.web.paper_files import PaperFiles, Upload
+from folio.web.paper_files import PaperFiles, Upload, unknown_paper
 from folio.web.sse import SendEvent
 from folio.work import Work
 
@@ -48,6 +52,8 @@ class Services(Protocol):
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]: ...
 
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]: ...
+
+    def follow(self, paper: Paper, kept: Sequence[KeptWork]) -> list[Followed]: ...
 
     def download(self, wanted: Candidate, on_failure: Callable[[str], None]) -> bool: ...
 
@@ -84,11 +90,12 @@ class PaperFetcher:
         identifier = find_identifier(query.query)
         with online.opened(notices.append, check_cancelled) as services:
             if identifier:
-                works = [work for work in services.find([identifier]) if work]
+                said = [work for work in services.find([identifier]) if work]
             else:
-                works = [work for group in services.search(query.to_search(), query.source) for work in group]
-        found = candidates(works, self._papers(), self._folder)
-        return DiscoverReply(works=[work_json(each) for each in found], notices=notices)
+                said = [work for group in services.search(query.to_search(), query.source) for work in group]
+        papers, kept = self._papers()
+        found = candidates(said, papers, self._folder, kept)
+        return DiscoverReply(works=[candidate_json(each) for each in found], notices=notices)
 
     def require_fetchable(self, ids: Sequence[str]) -> list[tuple[str, Identifier]]:
         """The ids with what they say. Raises NetworkOff, UsageError, StoreMismatch."""
@@ -116,8 +123,8 @@ class PaperFetcher:
             send("notice", FetchNoticeEvent(text=text))
 
         with online.opened(notice, check_cancelled) as services:
-            works = services.find([identifier for _, identifier in wanted])
-            for (id, _), work in zip(wanted, works, strict=True):
+            said = services.find([identifier for _, identifier in wanted])
+            for (id, _), work in zip(wanted, said, strict=True):
                 check_cancelled()
                 try:
                     fetched = self._fetch(id, work, services, send, check_stopping)
@@ -137,7 +144,8 @@ class PaperFetcher:
     ) -> FetchedEvent:
         if work is None:
             raise SourceError("No service has it.", "Check the identifier, or try again later.")
-        (found,) = candidates([work], self._papers(), self._folder)
+        papers, kept = self._papers()
+        (found,) = candidates([work], papers, self._folder, kept)
         if found.paper_id:
             return self._fetched(id, found.paper_id, "unchanged")
         report = partial(_report, send, id, work.title)
@@ -148,7 +156,8 @@ class PaperFetcher:
         file = SourceFile(str(found.path), found.path.name, sha256_file(found.path))
         # Not "new", as an upload is: a download that is whole stays, also where it cannot be read.
         upload = Upload(file, is_new=False)
-        outcome = self._paper_files.ingest(upload, StageProgress(report, check_stopping), found.metadata)
+        said = PaperFound(found.works, "fetched", 1.0)
+        outcome = self._paper_files.ingest(upload, StageProgress(report, check_stopping), said)
         return self._fetched(id, file.sha256, outcome.status, outcome.notes)
 
     def _fetched(self, id: str, paper: str, status: Status, notes: Sequence[str] = ()) -> FetchedEvent:
@@ -158,15 +167,41 @@ class PaperFetcher:
                 id=id, status=status, paper=paper_json(found, library.added()[paper]), notes=list(notes)
             )
 
-    def _papers(self) -> list[Paper]:
-        """The papers of the index; none before the first ingest. Raises StoreMismatch."""
+    def look_up_citations(self, paper: str, check_cancelled: Check) -> None:
+        """Ask what a paper cites and what cites it, and keep that.
+
+        Raises NetworkOff, NotKnown, StoreBusy, and SourceError if no service says anything.
+        """
+        online = self._require_online()
+        with closing(self._app.open_library()) as library:
+            found = library.papers_by_id([paper])
+            if not found:
+                raise unknown_paper()
+            kept = works.of_paper(library.database, paper)
+        failures: list[str] = []
+        with online.opened(failures.append, check_cancelled) as services:
+            followed = services.follow(found[0], kept)
+        if not any(each.expansion.starts for each in followed):
+            happened = " ".join(["No service is known to have this paper.", *failures])
+            raise SourceError(happened, "Correct its title, or give it its DOI, with Edit.")
+        with self._paper_files.writing(), closing(self._app.open_library()) as library:
+            for each in followed:
+                keep_followed(library.database, each)
+            link_papers(library)
+
+    def _papers(self) -> tuple[list[Paper], dict[str, str]]:
+        """The papers of the index, and what their works are recognised by; none before the first ingest.
+
+        Raises StoreMismatch.
+        """
         try:
             library = self._app.open_library()
         except StoreMissing:
-            return []
+            return [], {}
         with closing(library):
             self._app.require_same_settings(library)
-            return library.papers()
+            papers = library.papers()
+            return papers, works.marks_of_papers(library.database, [paper.id for paper in papers])
 
     def _require_online(self) -> Online:
         if self._online is None:

@@ -12,9 +12,10 @@ import pytest
 
 from folio.app import App
 from tests.helpers import offline_guard
+from tests.helpers.citing_papers import stand_in_app
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
-from tests.helpers.live_server import Live, builtin_app, until
+from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
 from tests.helpers.source_records import arxiv_entry, arxiv_feed, openalex_list, openalex_work, s2_work
@@ -36,13 +37,7 @@ def server() -> Iterator[SourceServer]:
 @pytest.fixture
 def app(tmp_path: Path, server: SourceServer) -> App:
     """No paper yet."""
-    (tmp_path / "papers").mkdir()
     return stand_in_app(tmp_path, server)
-
-
-def stand_in_app(folder: Path, server: SourceServer) -> App:
-    """The app over the papers of a folder, with the server in place of the services."""
-    return builtin_app(folder, folder / "papers", SOURCES_STAND_IN=server.url, CACHE_DIR=str(folder / "cache"))
 
 
 def offered(server: SourceServer, folder: Path, number: int, title: str) -> None:
@@ -128,7 +123,8 @@ def test_works_are_found_with_what_is_here_of_them(app: App, server: SourceServe
         openalex_work(24, "Shut", open_access={"is_oa": False}, cited_by_count=0, authorships=None),
     )
     server.add("/openalex/works", json_answer(listed))
-    query = {"query": "  solar cells ", "since": 2020, "open_access": True, "min_cited": 3, "max": 7, "sort": "date"}
+    query: dict[str, str | int] = {"query": "  solar cells ", "since": 2020, "open_access": True, "min_cited": 3}
+    query |= {"max": 7, "sort": "date"}
     with Live(app, is_online=True) as live, live.client() as client:
         reply = client.get("/discover", params=query).json()
     first, second, third = reply["works"]
@@ -146,6 +142,7 @@ def test_works_are_found_with_what_is_here_of_them(app: App, server: SourceServe
         "open": True,
         "retracted": True,
         "paper": None,
+        "other_version": False,
         "file": "",
     }
     assert (second["paper"], second["file"]) == (None, "W23 Whole Already.pdf")
