@@ -121,6 +121,10 @@ export function discover(query, signal) {
 
 export const fetchPapers = (ids, signal) => streamEvents("/papers/fetch", postJson({ ids }, signal));
 
+export const listCitations = () => getJson("/citations");
+export const getCitations = (id, signal) => getJson(`/papers/${id}/citations`, { signal });
+export const lookUpCitations = (id, signal) => getJson(`/papers/${id}/citations`, { method: "POST", signal });
+
 /** A page as a picture, and for each quote whether it is marked. */
 export async function getPicture(id, page, quotes, signal) {
   const query = new URLSearchParams(quotes.map((quote) => ["quote", quote]));

@@ -1,6 +1,7 @@
 // The page as a whole: views, keys, theme, and the models in use.
 
 import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./chat.js";
+import { setUpCitations } from "./citations.js";
 import { byId, el, formatCommands, formatCount, isolate } from "./dom.js";
 import { setUpFind } from "./find.js";
 import { refreshLibrary, setUpLibrary } from "./library.js";
@@ -9,6 +10,7 @@ import { setUpSearch } from "./search.js";
 import { loadHealth, onChange, shared } from "./shared.js";
 import { loadConversations, markCurrent, setUpSide } from "./side.js";
 import { closeViewer, isViewerOpen, setUpViewer } from "./viewer.js";
+import { setUpWorks } from "./works.js";
 
 const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
 const FIRST = { ask: "question", search: "query", library: "filter", find: "find-query" }; // what "/" focuses
@@ -113,7 +115,9 @@ setUpViewer();
 setUpOptions();
 setUpChat();
 setUpSearch();
-setUpFind({ ask });
+setUpWorks({ ask, added: refreshLibrary });
+setUpFind();
+setUpCitations();
 setUpSide((id) => {
   if (id === getCurrentId()) newConversation();
 });

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, el, formatCommands, formatCount, isolate, renderProblem } from "./dom.js";
 import { onChange, shared } from "./shared.js";
-import { addAll, countAddable, renderWork, setUpWorks } from "./works.js";
+import { addAll, countAddable, renderWork } from "./works.js";
 
 let asking = null; // aborts the search
 
@@ -48,7 +48,7 @@ async function findWorks(event) {
 
 function showWorks(works) {
   const list = byId("found");
-  list.replaceChildren(...works.map((work) => renderWork(work)));
+  list.replaceChildren(...works.map((work) => renderWork(work, { canAdd: true })));
   const count = countAddable(list);
   byId("add-all").hidden = count < 2;
   byId("add-all").textContent = `Add all ${count} that are free to read`;
@@ -64,9 +64,7 @@ function adaptFilters() {
   if (byId("find-sort").value === "citations") byId("find-sort").value = "relevance";
 }
 
-/** ask: restricts questions to the paper with this id. */
-export function setUpFind({ ask }) {
-  setUpWorks({ ask });
+export function setUpFind() {
   byId("find").addEventListener("submit", findWorks);
   byId("find").addEventListener("change", (event) => {
     adaptFilters();

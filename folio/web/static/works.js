@@ -2,7 +2,6 @@
 
 import * as api from "./api.js";
 import { byId, el, formatCount, hideVisually, isolate, makeButton, makeIcon, renderProblem } from "./dom.js";
-import { refreshLibrary } from "./library.js";
 import { getTitle, loadHealth, shared } from "./shared.js";
 import { openPage } from "./viewer.js";
 
@@ -10,9 +9,13 @@ const MAX_AUTHORS = 8; // that are shown
 const waiting = []; // works to add, one at a time
 let adding = null; // aborts the one that is being added
 let askOnly = () => {};
+let refresh = () => {};
 
-/** A work as an item of a list. canAdd: whether the server may download it. */
-export function renderWork(work, canAdd = true) {
+/**
+ * A work as an item of a list. canAdd: whether the server may download it. leave: closes what the list is in, and
+ * returns what has the focus then.
+ */
+export function renderWork(work, { canAdd, leave = () => null }) {
   const { title, authors, venue, year, cited, open, abstract, retracted, link } = work;
   const facts = [
     venue ? isolate(venue) : null,
@@ -29,7 +32,7 @@ export function renderWork(work, canAdd = true) {
     el("p", { class: "about" }, join(facts)),
     retracted ? el("p", { class: "retracted" }, makeIcon("warning"), "Retracted") : null,
     abstract ? renderAbstract(work) : null,
-    renderActions(work, canAdd),
+    renderActions({ ...work, leave }, canAdd),
   );
 }
 
@@ -69,10 +72,14 @@ function show(box, ...nodes) {
 
 function showHere(box, work) {
   const { title, file } = shared.papers.get(work.paper) ?? work;
-  const open = (event) => openPage({ paper: work.paper, page: 1, title, file, quotes: [], from: event.currentTarget });
+  const open = (event) => {
+    const from = event.currentTarget;
+    openPage({ paper: work.paper, page: 1, title, file, quotes: [], from: work.leave() ?? from });
+  };
+  const mark = work.other_version ? "Another version is in your library" : "In your library";
   show(
     box,
-    el("p", { class: "here" }, makeIcon("check"), "In your library"),
+    el("p", { class: "here" }, makeIcon("check"), mark),
     makeButton("button quiet", open, "Open", which(work)),
   );
 }
@@ -118,7 +125,7 @@ async function addWork({ work, box }) {
       } else if (event === "failed") throw new api.ApiError(data.error, data.remedy);
       else if (event === "added") showAdded(box, work, data);
     }
-    await refreshLibrary();
+    await refresh();
     loadHealth().catch(() => {});
   } catch (thrown) {
     if (api.isAbort(thrown)) {
@@ -131,13 +138,16 @@ async function addWork({ work, box }) {
 }
 
 function showAdded(box, work, { status, paper, notes }) {
-  work.paper = paper.id; // where the list is shown again
+  const ask = () => {
+    work.leave();
+    askOnly(paper.id);
+  };
   const isNew = !["unchanged", "duplicate"].includes(status);
   const text = isNew ? `Added, ${formatCount(paper.pages, "page")}` : "In your library already";
   show(
     box,
     el("p", { class: "here" }, makeIcon("check"), text),
-    makeButton("button quiet", () => askOnly(paper.id), "Ask this paper", which(work)),
+    makeButton("button quiet", ask, "Ask this paper", which(work)),
     ...notes.map((note) => el("p", { class: "note" }, isolate(note))),
   );
   byId("said").textContent = `${text}: ${getTitle(paper)}`;
@@ -153,7 +163,8 @@ export const addAll = (list) => list.querySelectorAll('[data-add="open"]').forEa
 /** How many those are. */
 export const countAddable = (list) => list.querySelectorAll('[data-add="open"]').length;
 
-/** ask: restricts questions to the paper with this id. */
-export function setUpWorks({ ask }) {
+/** ask: restricts questions to the paper with this id. added: called when a paper was added. */
+export function setUpWorks({ ask, added }) {
   askOnly = ask;
+  refresh = added;
 }
