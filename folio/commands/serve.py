@@ -59,11 +59,11 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
     token = _token(app, arguments)
     _require_token(arguments.host, token)
-    online = None
-    if arguments.online or app.is_online:
+    online, access = None, app.internet
+    if arguments.online or access.is_for_server:
         from folio.sources.online import OnlineServices
 
-        online = OnlineServices(app.internet)
+        online = OnlineServices(access)
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)

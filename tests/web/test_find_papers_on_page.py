@@ -86,9 +86,8 @@ def test_off_the_page_says_so_and_asks_nobody(
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
         tab.open("#library")
         tab.find(".papers > li").first.get_by_role("button", name="Citations").click()
-        expect(tab.find("#citations-status")).to_have_text(
-            "What this paper cites has not been looked up yet. Start Folio with python serve.py --online to look it up."
-        )
+        unknown = "What this paper cites has not been looked up yet. Off: this Folio asks no service on the internet."
+        expect(tab.find("#citations-status")).to_have_text(f"{unknown} {start}")
         expect(tab.find("#citations-look-up")).to_be_hidden()
     assert server.asked == []
 
@@ -124,6 +123,10 @@ def test_papers_are_found_filtered_and_added(
         assert "2015" in filters
         assert "is_oa:true" in filters
         assert (tab.inaccessible(dark=size == WIDE), tab.scrolls_sideways()) == ([], [])
+        tab.find("#find-query").focus()
+        for _ in range(14):  # the filters, "Add all", and the first works
+            tab.page.keyboard.press("Tab")
+            assert tab.focus_shows(), tab.page.evaluate("document.activeElement.outerHTML")
 
         add = hostile.get_by_role("button", name="Add")
         add.focus()

@@ -55,8 +55,8 @@ function showLists(found) {
 }
 
 function describe({ known, reference_count: cites, cited_by_count: citing }, online) {
-  const start = online ? "" : " Start Folio with `python serve.py --online` to look it up.";
-  if (!known) return `What this paper cites has not been looked up yet.${start}`;
+  const why = online ? "" : ` ${shared.health?.network ?? ""}`;
+  if (!known) return `What this paper cites has not been looked up yet.${why}`;
   return `${formatCount(cites, "reference")}, cited by ${formatCount(citing, "work")}, as far as they were looked up.`;
 }
 
