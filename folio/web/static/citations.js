@@ -90,14 +90,16 @@ async function refreshBetween() {
   const known = edges.filter(({ citing, cited }) => shared.papers.has(citing) && shared.papers.has(cited));
   const papers = [...new Set(known.flatMap(({ citing, cited }) => [cited, citing]))].map((id) => ({
     id,
-    cites: known.filter(({ citing }) => citing === id).map(({ cited }) => cited),
+    cites: known.filter(({ citing }) => citing === id).map(({ cited }) => cited).sort(compareTitles),
     count: known.filter(({ cited }) => cited === id).length,
   }));
-  papers.sort((a, b) => b.count - a.count || getTitle(a).localeCompare(getTitle(b)));
+  papers.sort((a, b) => b.count - a.count || compareTitles(a.id, b.id));
   byId("between").hidden = !papers.length;
   byId("between-count").textContent = formatCount(papers.length, "paper");
   byId("between-papers").replaceChildren(...papers.map(renderBetween));
 }
+
+const compareTitles = (a, b) => getTitle({ id: a }).localeCompare(getTitle({ id: b }));
 
 function renderBetween({ id, cites, count }) {
   const listed = cites.map((cited) => el("li", {}, makeOpener(cited)));
