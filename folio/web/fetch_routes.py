@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from sse_starlette import EventSourceResponse
 
 from folio.app import App
-from folio.schema import Sha256
+from folio.schema_parts import Sha256
 from folio.web.fetch_schema import DiscoverQuery, DiscoverReply, FetchRequest, LibraryCitations, PaperCitations
 from folio.web.openapi_responses import event_stream
 from folio.web.paper_citations import library_citations, paper_citations

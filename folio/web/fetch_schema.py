@@ -8,7 +8,7 @@ from pydantic import Field
 
 from folio.ingest.progress import Status
 from folio.paper_schema import PaperJson
-from folio.schema import Count, Sha256, Strict
+from folio.schema_parts import Count, Sha256, Strict
 from folio.sources.fetching import Candidate, identifier_of
 from folio.sources.identifiers import LONGEST
 from folio.sources.search_query import SearchQuery, SearchSource, Sort
