@@ -38,7 +38,7 @@ def _data_folder() -> Path:
 CHECKOUT = _checkout()
 DATA = _data_folder()
 # They run a command or let text leave this computer: set in the environment or by the user, never in the checkout.
-PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER")
+PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE")
 
 Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, le=1)]
@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     INGESTED_JSON: Path = DATA / "ingested.json"
     """A list of what is in the index, for people to read."""
     CACHE_DIR: Path = DATA / "cache"
-    """Where `folio fetch` keeps the answers of the services that it asked, for a day."""
+    """Where `folio fetch` and the page keep the answers of the services that they asked, for a day."""
     MODELS_DIR: Path = DATA / "models"
     """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
@@ -160,7 +160,11 @@ class Settings(BaseSettings):
     FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
 
-    # Papers from the internet: for `folio fetch` alone
+    # Papers from the internet: for `folio fetch`, and for the page where it may use it
+    ONLINE: bool = False
+    """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar and arXiv for papers and
+    download them, as `serve.py --online` allows for one start. `folio fetch` is allowed to anyway. Not read from the
+    checkout's `.env`."""
     CONTACT_EMAIL: Annotated[str, Field(exclude=True, pattern=r"^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$")] = ""
     """Your mail address, which the services are told. OpenAlex and Crossref answer sooner then; Unpaywall is only asked
     with one. Empty: nobody is told."""

@@ -1,4 +1,4 @@
-"""Bring papers in from arXiv, OpenAlex, Semantic Scholar and Crossref. The one command that uses the internet.
+"""Bring papers in from arXiv, OpenAlex, Semantic Scholar and Crossref. Uses the internet.
 
 python fetch.py 2312.10997 10.1145/3292500.3330701               by identifier or link
 python fetch.py --search "dense retrieval" --since 2023           by words

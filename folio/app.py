@@ -95,10 +95,11 @@ class App:
 
     @property
     def internet(self) -> InternetAccess:
-        """What `folio fetch` asks services on the internet with. Nothing else asks them."""
+        """What `folio fetch`, and `folio serve` where it may, asks services on the internet with. Nothing else does."""
         mine = self.settings
         keys = (mine.OPENALEX_API_KEY.get_secret_value(), mine.S2_API_KEY.get_secret_value())
-        return InternetAccess(mine.CONTACT_EMAIL, *keys, mine.SOURCES_STAND_IN, mine.CACHE_DIR, mine.MAX_FILE_MB)
+        places = (mine.SOURCES_STAND_IN, mine.CACHE_DIR)
+        return InternetAccess(mine.CONTACT_EMAIL, *keys, *places, mine.MAX_FILE_MB, mine.ONLINE)
 
     @property
     def top_k(self) -> int:

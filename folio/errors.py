@@ -2,7 +2,8 @@
 
 FolioError                 exit code 1
 ├── UsageError             2   the command or a setting cannot be carried out as given
-│   └── NotKnown           2   there is no such paper, page or conversation
+│   ├── NotKnown           2   there is no such paper, page or conversation
+│   └── NetworkOff         2   it would ask services on the internet, which this server may not do
 ├── StoreError             1   the library or its indexes
 │   ├── StoreMissing           nothing has been ingested yet
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
@@ -71,6 +72,10 @@ class UsageError(FolioError):
 
 
 class NotKnown(UsageError):
+    pass
+
+
+class NetworkOff(UsageError):
     pass
 
 

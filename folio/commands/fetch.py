@@ -1,6 +1,6 @@
 """`folio fetch` and fetch.py: bring papers in from the internet, by identifier, words or citation; describe the others.
 
-The one command that opens the network.
+It opens the network, as only `folio serve --online` does besides.
 """
 
 from __future__ import annotations

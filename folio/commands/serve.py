@@ -36,6 +36,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
         " others can reach the address",
     )
     token.add_argument("--token", help="the token itself, which other users can see in the list of processes")
+    online = "let the page search OpenAlex, Semantic Scholar and arXiv, and download papers (default: ONLINE)"
+    found.add_argument("--online", action="store_true", help=online)
     found.add_argument("--open", action="store_true", help="open the page in the browser")
     return found
 
@@ -57,13 +59,18 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
     token = _token(app, arguments)
     _require_token(arguments.host, token)
+    online, access = None, app.internet
+    if arguments.online or access.is_for_server:
+        from folio.sources.online import OnlineServices
+
+        online = OnlineServices(access)
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
             rules = AccessRules(arguments.host, listening.getsockname()[1], token, names)
             from folio.web.api import make_web
 
-            web = make_web(app, rules)
+            web = make_web(app, rules, online)
             address = f"{rules.url}?token={token}" if token else rules.url
             if arguments.open and token:
                 from folio.console import say

@@ -10,42 +10,18 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 from folio.sources import crossref, openalex, semantic_scholar
-from folio.sources.identifiers import Identifier, Kind
+from folio.sources.identifiers import Identifier
+from folio.sources.linked_works import Direction, Expansion, Linked, identifiers_of
 from folio.sources.lookup import TO_GET, Lookup
 from folio.sources.search_query import SearchQuery
-from folio.work import Work, grouped, merged
+from folio.work import Work, grouped
 
-Direction = Literal["cites", "cited-by"]
 Fits = Callable[[str, Work], bool]  # whether a work can be the paper with an id
 MOST_DEPTH = 3
 _LOOKED_UP = 5  # times the cap: references that are looked up at most, those first that most papers have
 _MOST_REFERENCES = 1000  # of one work, at Semantic Scholar
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """A work that was found, with the papers of the library that it is linked with."""
-
-    works: tuple[Work, ...]  # as each source describes it
-    papers: frozenset[str]
-    depth: int  # steps from these papers
-
-    @property
-    def work(self) -> Work:
-        return merged(self.works)
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """What came of following citations."""
-
-    found: list[Linked]  # best first
-    starts: dict[str, Work]  # paper -> its work, for those that a service has
-    # Works with what they cite, as far as it was looked at: the starts, those that were followed, and what cites them
-    citing: list[Work]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +185,3 @@ def _names(work: Work) -> list[str]:
 def _identifiers(work: Work) -> list[Identifier]:
     """What Semantic Scholar may know a work by."""
     return [each for each in identifiers_of(work) if each.kind != "openalex"]
-
-
-def identifiers_of(work: Work) -> list[Identifier]:
-    """What services know a work by."""
-    found: tuple[tuple[Kind, str], ...] = (
-        ("doi", work.doi),
-        ("arxiv", work.arxiv),
-        ("openalex", work.openalex),
-        ("semanticscholar", work.semanticscholar),
-    )
-    return [Identifier(kind, value) for kind, value in found if value]

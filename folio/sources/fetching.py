@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
+from folio.sources.identifiers import Identifier, find_identifier
 from folio.sources.paper_match import paper_marks
 from folio.store import metadata_layers
 from folio.store.library import Library
@@ -76,6 +77,13 @@ def pdf_name(work: Work, *, with_version: bool = False) -> str:
     if len(words) > _LONGEST_TITLE:
         words = words[:_LONGEST_TITLE].rpartition(" ")[0] or words[:_LONGEST_TITLE]
     return f"{start} {words}".rstrip(" .") + ".pdf"
+
+
+def identifier_of(work: Work) -> Identifier | None:
+    """What a work is asked for by: the identifier of whoever described it, else another; None if it has none."""
+    own = {"arxiv": work.arxiv, "openalex": work.openalex, "semanticscholar": work.semanticscholar}
+    tried = (own.get(work.source, work.doi), work.doi, work.arxiv, work.openalex, work.semanticscholar)
+    return next(filter(None, map(find_identifier, tried)), None)
 
 
 def describe(library: Library, metadata: Mapping[str, Metadata]) -> int:

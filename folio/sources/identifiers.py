@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from folio.errors import UsageError
 from folio.sources.entries import find_arxiv
@@ -18,6 +18,12 @@ _OLD_ARXIV = re.compile(r"[a-z][a-z-]*(?:\.[a-z]{2})?/\d{2}(?:0[1-9]|1[0-2])\d{3
 _DOI = re.compile(r"10\.\d{4,9}/[^\s<>\"{}|\\^`\x00-\x20\x7f]+")
 _OPENALEX = re.compile(r"w[1-9]\d{1,12}", re.I)
 _S2 = re.compile(r"[0-9a-f]{40}", re.I)
+_PAGES: dict[Kind, str] = {
+    "arxiv": "https://arxiv.org/abs/",
+    "doi": "https://doi.org/",
+    "openalex": "https://openalex.org/",
+    "semanticscholar": "https://www.semanticscholar.org/paper/",
+}
 _CORPUS = re.compile(r"corpusid:\s*(\d{1,12})", re.I)
 _PREFIX = re.compile(r"(?:arxiv|doi|openalex|s2)\s*:\s*", re.I)
 
@@ -33,10 +39,16 @@ class Identifier:
     def __str__(self) -> str:
         return f"arXiv:{self.value}" if self.kind == "arxiv" else self.value
 
+    @property
+    def page(self) -> str:
+        """The address of a page about the work, for people."""
+        place = f"CorpusID:{self.value[9:]}" if self.value.startswith("CorpusId:") else self.value
+        return _PAGES[self.kind] + quote(place, safe="/:", errors="replace")
+
 
 def parse_identifier(text: str) -> Identifier:
     """An arXiv id, a DOI, an OpenAlex or Semantic Scholar id, or a link to one. Raises UsageError."""
-    found = _parsed(text.strip()) if len(text) <= LONGEST else None
+    found = find_identifier(text)
     if found is None:
         raise UsageError(
             f'"{text[:100]}" is no identifier that Folio knows.',
@@ -44,6 +56,11 @@ def parse_identifier(text: str) -> Identifier:
             ' Semantic Scholar. To search for words, use --search "words".',
         )
     return found
+
+
+def find_identifier(text: str) -> Identifier | None:
+    """The same; None for anything else, such as words."""
+    return _parsed(text.strip()) if len(text) <= LONGEST else None
 
 
 def _parsed(text: str) -> Identifier | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class InternetAccess:
-    """What `folio fetch` asks with."""
+    """What the services are asked with."""
 
     contact_email: str
     openalex_key: str = field(repr=False)
@@ -16,3 +16,4 @@ class InternetAccess:
     stand_in: str  # the address of a server on this computer in place of all services; "" for none
     cache_folder: Path
     largest_mb: int  # megabytes of a PDF
+    is_for_server: bool = False  # whether `folio serve` may use it without being told so at its start

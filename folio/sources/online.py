@@ -11,13 +11,19 @@ from folio.sources.fetching import Candidate
 from folio.sources.http_client import HttpClient, Identity
 from folio.sources.identifiers import Identifier
 from folio.sources.internet_access import InternetAccess
+from folio.sources.linked_works import Direction, Followed
 from folio.sources.lookup import Lookup
+from folio.sources.paper_citations import follow
 from folio.sources.pdf_download import download_work
 from folio.sources.rate_limits import RateLimits
 from folio.sources.response_cache import ResponseCache
 from folio.sources.search_query import SearchQuery, SearchSource
 from folio.sources.service_addresses import ServiceAddresses
+from folio.store.work_rows import KeptWork
+from folio.types import Paper
 from folio.work import Work
+
+MOST_LINKED = 200  # works that a paper cites, and as many that cite it, which are looked up
 
 
 @contextmanager
@@ -78,6 +84,13 @@ class OpenServices:
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
         """See Lookup.find."""
         return self.lookup.find(identifiers)
+
+    def follow(self, paper: Paper, kept: Sequence[KeptWork]) -> list[Followed]:
+        """What a paper cites, and what cites it. kept: the work that it is known to be, in its versions."""
+        query = SearchQuery("", most=MOST_LINKED)
+        papers, known = {paper.id: paper}, {paper.id: kept}
+        directions: tuple[Direction, ...] = ("cites", "cited-by")
+        return [follow(papers, known, self.lookup, each, query, 1, lambda *_: None) for each in directions]
 
     def download(self, wanted: Candidate, on_failure: Callable[[str], None]) -> bool:
         """See download_work."""

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from folio.paper_metadata import Metadata, bare_arxiv, version_number
-from folio.sources.expansion import Expansion
 from folio.sources.fetching import describe
+from folio.sources.linked_works import Followed
+from folio.sources.paper_match import contradicts, paper_marks, score
 from folio.store import works
 from folio.store.database import Database
 from folio.store.library import Library
-from folio.store.work_rows import FoundBy, KeptWork, trusted_first
+from folio.store.work_rows import FoundBy, KeptWork, found_by, trusted_first
 from folio.work import Work, to_metadata
 
 
@@ -51,19 +52,33 @@ def _in_version(said: Metadata, works: Iterable[Work]) -> Metadata:
     return replace(said, arxiv=replace(said.arxiv, value=number))
 
 
-def keep_expansion(database: Database, expansion: Expansion, matches: Mapping[str, tuple[FoundBy, float]]) -> None:
+def keep_followed(database: Database, followed: Followed) -> None:
     """Keep what was found along citations, who cites whom, and which papers it began with.
 
-    matches: how the work of a paper was found, and the score. The caller holds the writer lock.
+    The caller holds the writer lock.
     """
+    expansion = followed.expansion
     found = [replace(work, references=()) for each in expansion.found for work in each.works]
     with database.transaction():
         for paper, work in expansion.starts.items():
             (id,) = works.put(database, [replace(work, references=())])
             known = works.of_papers(database, [paper]).get(paper)
             if known is None or id not in {kept.id for kept in works.versions(database, known.work)}:
-                works.link_paper(database, paper, id, *matches[paper])
+                works.link_paper(database, paper, id, *followed.matches[paper])
         works.put(database, (work for work in [*expansion.citing, *found] if work.marks()))
+
+
+def link_papers(library: Library) -> None:
+    """Note which papers are works that are kept, by what both are recognised by. The caller holds the writer lock."""
+    database = library.database
+    papers = library.papers()
+    linked = works.of_papers(database, [paper.id for paper in papers])
+    with database.transaction():
+        for mark, paper in paper_marks(paper for paper in papers if paper.id not in linked).items():
+            kept = next(iter(works.with_mark(database, mark)), None)
+            if kept is not None and paper.id not in linked and not contradicts(paper.metadata, kept.work):
+                works.link_paper(database, paper.id, kept.id, found_by(mark), score(paper.metadata, kept.work))
+                linked |= works.of_papers(database, [paper.id])
 
 
 def metadata_then(found: PaperFound, kept: KeptWork | None) -> Metadata:

@@ -34,6 +34,12 @@ PAPER_WORK_COLUMNS = "paper, work, found_by, score, digest"
 NOTICE_COLUMNS = "work, kind, dated, link, source, said_at, digest"
 
 
+def found_by(mark: str) -> FoundBy:
+    """How a work is found by a mark (Work.marks)."""
+    kind = mark.partition(" ")[0]
+    return next(each for each in get_args(FoundBy) if each == kind)
+
+
 @dataclass(frozen=True)
 class KeptWork:
     """A work that is kept."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
@@ -18,11 +17,13 @@ from sse_starlette import EventSourceResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from folio.app import App
-from folio.ingest.progress import Outcome
 from folio.schema_parts import Sha256
-from folio.types import SourceFile
 from folio.web.bibliography_routes import bibliography_routes
 from folio.web.error_responses import handle_errors
+from folio.web.fetch_routes import fetch_routes
+from folio.web.ingest_events import Stage, StageProgress
+from folio.web.openapi_responses import content, event_stream
+from folio.web.paper_fetcher import Online
 from folio.web.request_guard import AccessRules, RequestGuard
 from folio.web.schema import (
     AddedEvent,
@@ -46,7 +47,7 @@ from folio.web.schema import (
     SearchRequest,
 )
 from folio.web.service import Service
-from folio.web.sse import EventStream, RequestCancelled, RequestThreads, SendEvent
+from folio.web.sse import EventStream, RequestCancelled, RequestThreads, reply_unless_left
 
 STATIC = Path(__file__).resolve().parent / "static"
 # Further questions wait. Other requests have their own threads and never wait for an answer.
@@ -62,32 +63,12 @@ _NO_TELEMETRY: TelemetryConfig = {
     "logs": False,
     "operation_spans": False,
 }
-# For routes whose success response is not JSON
-_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"description": "What happened and what to do.", "content": _ERROR} for status in ("4XX", "5XX")
-}
 
 
-def _event_stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI responses of a route that streams events of these kinds, each with a JSON object as data."""
-    schema = {
-        "type": "object",
-        "properties": {
-            "event": {"type": "string", "enum": [*kinds, "error"]},
-            "data": {"type": "string", "contentMediaType": "application/json"},
-        },
-        "required": ["event", "data"],
-    }
-    return {
-        200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": schema}}},
-        **_ERRORS,
-    }
-
-
-def make_web(app: App, rules: AccessRules) -> FastAPI:
-    """The API and the page for one store, behind the request guard."""
-    service, threads = Service(app), RequestThreads()
+def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
+    """The API and the page for one store, behind the request guard. online: the services on the internet, if it may ask
+    them."""
+    service, threads = Service(app, online), RequestThreads()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -107,8 +88,13 @@ def make_web(app: App, rules: AccessRules) -> FastAPI:
         telemetry=_NO_TELEMETRY,
     )
     handle_errors(web)
-    papers = _paper_routes(service, threads)
-    for routes in (_question_routes(service, threads), _conversation_routes(service), papers, bibliography_routes(app)):
+    for routes in (
+        _question_routes(service, threads),
+        _conversation_routes(service),
+        _paper_routes(service, threads),
+        bibliography_routes(app),
+        fetch_routes(app, service.fetcher, threads),
+    ):
         web.include_router(routes)
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6
@@ -140,16 +126,9 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
     async def answer_message(request: Request, question: ChatRequest) -> ChatReply:
         """Answer a message, with citations. If the client disconnects, the answer is cancelled."""
         stream = EventStream(threads)  # its events are not read: only the reply counts
-        running = threads.start(service.ask, question, stream, slots=slots)
-        try:
-            while not (await asyncio.wait([running], timeout=_POLL_S))[0]:
-                if await request.is_disconnected():
-                    stream.cancel()
-            return running.result()
-        finally:
-            stream.cancel()
+        return await reply_unless_left(request, threads.start(service.ask, question, stream, slots=slots), stream)
 
-    responses = _event_stream("retrieved", "sentence", "checking", "citations", "done")
+    responses = event_stream("retrieved", "sentence", "checking", "citations", "done")
 
     @routes.post("/chat/stream", response_class=EventSourceResponse, responses=responses)
     async def stream_answer(question: ChatRequest) -> EventSourceResponse:
@@ -173,10 +152,6 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
     return routes
 
 
-# Seconds between checks whether a client is still connected
-_POLL_S = 0.5
-
-
 def _conversation_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Conversations"])
 
@@ -198,7 +173,7 @@ def _conversation_routes(service: Service) -> APIRouter:
     @routes.get(
         "/conversations/{conversation}/markdown",
         response_class=PlainTextResponse,
-        responses=_content("text/markdown", "The Markdown file."),
+        responses=content("text/markdown", "The Markdown file."),
     )
     def export_conversation(conversation: ConversationId) -> Response:
         """Export a conversation as Markdown, with its citations."""
@@ -209,7 +184,7 @@ def _conversation_routes(service: Service) -> APIRouter:
     @routes.get(
         "/conversations/{conversation}/zotero-note",
         response_class=PlainTextResponse,
-        responses=_content("text/plain", "The HTML of the note, as text."),
+        responses=content("text/plain", "The HTML of the note, as text."),
     )
     def export_zotero_note(
         conversation: ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
@@ -232,7 +207,7 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     @routes.post(
         "/papers",
         response_class=EventSourceResponse,
-        responses=_event_stream("saved", "progress", "done"),
+        responses=event_stream("saved", "progress", "done"),
         form_limits={"max_files": 1, "max_fields": 0},
     )
     async def add_paper(file: UploadFile) -> EventSourceResponse:
@@ -242,8 +217,12 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         stream = EventStream(threads)
         stream.send("saved", SavedEvent(file=upload.file.name))
 
+        def report(stage: Stage, done: int, of: int) -> None:
+            stream.send("progress", ProgressEvent(stage=stage, done=done, of=of))
+
         def ingest() -> None:
-            outcome = service.paper_files.ingest(upload, _UploadProgress(stream.send, threads.check_cancelled))
+            progress = StageProgress(report, threads.check_cancelled)
+            outcome = service.paper_files.ingest(upload, progress)
             paper = service.listed_paper(upload.file.sha256)
             stream.send("done", AddedEvent(status=outcome.status, paper=paper, notes=list(outcome.notes)))
 
@@ -269,7 +248,7 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     @routes.get(
         "/pdf/{paper}",
         response_class=FileResponse,
-        responses=_content("application/pdf", "The PDF."),
+        responses=content("application/pdf", "The PDF."),
         summary="Get PDF",
     )
     def get_pdf(paper: Sha256) -> FileResponse:
@@ -280,7 +259,7 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     @routes.get(
         "/papers/{paper}/pages/{page}.png",
         response_class=Response,
-        responses=_content("image/png", "The picture."),
+        responses=content("image/png", "The picture."),
     )
     async def get_page_picture(
         request: Request,
@@ -323,28 +302,6 @@ class _PdfResponse(FileResponse):
         await super().__call__(scope, receive, send_or_refuse)
 
 
-class _UploadProgress:
-    """Sends the progress of ingesting one file as events. Implements IngestProgress."""
-
-    def __init__(self, send: SendEvent, check_cancelled: Callable[[], None]) -> None:
-        self._send = send
-        self._check_cancelled = check_cancelled
-        self._chunks = 0
-
-    def hashed(self, file: Path) -> None: ...
-
-    def planned(self, files: Sequence[SourceFile]) -> None:
-        self._check_cancelled()
-        self._send("progress", ProgressEvent(stage="reading", done=0, of=len(files)))
-
-    def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
-        self._check_cancelled()
-        self._chunks += chunks
-        self._send("progress", ProgressEvent(stage="embedding", done=self._chunks, of=of))
-
-    def done(self, outcome: Outcome) -> None: ...
-
-
 def _add_page(web: FastAPI) -> None:
     @web.get("/", include_in_schema=False)
     def page() -> FileResponse:
@@ -356,9 +313,3 @@ def _add_page(web: FastAPI) -> None:
 
     web.mount("/assets", StaticFiles(directory=STATIC))
     web.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]))
-
-
-def _content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI responses of a route that returns this media type."""
-    content = {media_type: {"schema": {"type": "string"}}}
-    return {200: {"description": description, "content": content}, **_ERRORS}

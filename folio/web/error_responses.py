@@ -14,8 +14,10 @@ from folio.errors import (
     DiskFull,
     FolioError,
     ModelError,
+    NetworkOff,
     NotKnown,
     PaperError,
+    SourceError,
     StoreBusy,
     StoreMismatch,
     StoreMissing,
@@ -29,12 +31,14 @@ from folio.web.sse import RequestCancelled
 # Status by error class; subclasses come before their base classes.
 STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (NotKnown, 404),
+    (NetworkOff, 403),
     (Busy, 409),
     (UsageError, 400),
     (StoreMissing, 409),
     (StoreMismatch, 409),
     (StoreBusy, 409),
     (DiskFull, 507),
+    (SourceError, 502),
     (PaperError, 422),
     (ModelError, 503),
 )

@@ -19,6 +19,7 @@ from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.files import REMOVED, no_space, sha256_file
 from folio.ingest.progress import IngestProgress, Outcome
+from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
@@ -105,14 +106,19 @@ class PaperFiles:
                 if time() - path.stat().st_mtime > STALE_S:
                     path.unlink()
 
-    def ingest(self, upload: Upload, progress: IngestProgress) -> Outcome:
+    def ingest(self, upload: Upload, progress: IngestProgress, said: PaperFound | None = None) -> Outcome:
         """Ingest an uploaded file. A new file is deleted again if it fails or duplicates a paper.
 
-        Raises PaperError if no text can be read from it, StoreBusy, StoreMismatch, ModelError, DiskFull.
+        said: what services on the internet say of it. Raises PaperError if no text can be read from it, StoreBusy,
+        StoreMismatch, ModelError, DiskFull.
         """
         file = upload.file
         try:
             with self._writer_lock():
+                if said is not None:
+                    with closing(Library(self._app.library_path, create=True)) as library:
+                        self._app.require_same_settings(library)
+                        keep_papers(library, {file.sha256: said})
                 if upload.is_new and (other := self._find_duplicate(file)):
                     self._discard(upload)
                     return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
@@ -143,7 +149,7 @@ class PaperFiles:
 
         Raises NotKnown for an unknown id, StoreBusy.
         """
-        with self._writer_lock(_LOCK_TIMEOUT_S):
+        with self.writing():
             with closing(self._app.open_library()) as library:
                 files = [file for file in library.files() if file.sha256 == paper]
                 if not files:
@@ -163,6 +169,12 @@ class PaperFiles:
                 self._app.finish_edit(is_renamed=is_renamed)
             finally:
                 self._writing.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer lock for something short. Raises StoreBusy."""
+        with self._writer_lock(_LOCK_TIMEOUT_S):
+            yield
 
     @contextmanager
     def _writer_lock(self, timeout_s: float = -1) -> Iterator[None]:

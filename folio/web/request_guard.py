@@ -62,6 +62,8 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # can be bound to, but not opened
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(?::([0-9]{1,5}))?")
 _SAFE = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+# A link to these from another site would make Folio ask services on the internet.
+_NOT_LINKED = frozenset({"/discover"})
 _MEDIA_TYPES = frozenset({"application/json", "multipart/form-data"})
 
 
@@ -253,6 +255,7 @@ def _require_same_site(request: _Request, host: tuple[str, int], rules: AccessRu
     if sites & {"cross-site", "same-site"}:
         followed_link = (
             request.method == "GET"
+            and request.path not in _NOT_LINKED
             and request.all("sec-fetch-mode") == ["navigate"]
             and request.all("sec-fetch-dest") == ["document"]
         )

@@ -266,6 +266,10 @@ class Health(Strict):
     """Models that a request may name, in addition to "builtin"."""
     logged: bool
     """Whether questions and conversations are stored."""
+    online: bool
+    """Whether this server may search services on the internet for papers, and download them."""
+    network: str
+    """The same in words, with the services."""
     max_file_mb: FromOne
 
 

@@ -36,6 +36,7 @@ from folio.types import Paper
 from folio.web.kept_replies import papers_of_replies, with_notices
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
+from folio.web.paper_fetcher import Online, PaperFetcher
 from folio.web.paper_files import PaperFiles, Removed, unknown_paper
 from folio.web.paper_list import list_papers
 from folio.web.schema import (
@@ -87,10 +88,11 @@ class Busy(UsageError):
 class Service:
     """Thread-safe; a slow call does not delay the others."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, online: Online | None = None) -> None:
         limits = app.limits(1)
         self._app = app
         self.paper_files = PaperFiles(app)
+        self.fetcher = PaperFetcher(app, self.paper_files, online)
         self._retrievers = RetrieverPool(app.library_path, app.open_library, app.retriever, app.open_indexes)
         self._conversations = Conversations(app.library_path if app.logs_questions else None)
         self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
@@ -149,6 +151,8 @@ class Service:
             better=[*model_errors, *app.models.better],
             chat_models=app.models.chat_models(),
             logged=self._logs_questions,
+            online=self.fetcher.is_online,
+            network=self.fetcher.note,
             max_file_mb=app.limits(1).max_file_mb,
         )
 

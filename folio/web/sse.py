@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel
+from starlette.requests import Request
 
 from folio.errors import FolioError
 from folio.files import unusable
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 SendEvent = Callable[[str, BaseModel], None]
 
+# Seconds between checks whether a client is still connected
+_POLL_S = 0.5
 # Seconds that threads get to stop at shutdown: enough to finish embedding a batch of passages
 _SHUTDOWN_S = 5
 
@@ -121,6 +124,17 @@ class EventStream:
                 logger.exception("An error could not be shown.")
                 self._events.put_nowait(event("error", _INTERNAL_ERROR))
         self._events.put_nowait(None)
+
+
+async def reply_unless_left(request: Request, running: asyncio.Future[T], stream: EventStream) -> T:
+    """What a thread returns. Its stream is cancelled once the client has disconnected."""
+    try:
+        while not (await asyncio.wait([running], timeout=_POLL_S))[0]:
+            if await request.is_disconnected():
+                stream.cancel()
+        return running.result()
+    finally:
+        stream.cancel()
 
 
 def _contained(work: Callable[..., T], *arguments: object) -> T:

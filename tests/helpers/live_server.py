@@ -15,6 +15,7 @@ import uvicorn
 from config import Settings
 from folio.app import App
 from folio.ingest import discovery
+from folio.sources.online import OnlineServices
 from folio.store import indexes
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
@@ -30,10 +31,11 @@ HTTP_ONLY: dict[str, Any] = {"trust_env": False, "verify": False}
 class Live:
     """A server at a port of the loopback address, a free one unless it is named, in a thread."""
 
-    def __init__(self, app: App, port: int = 0) -> None:
+    def __init__(self, app: App, port: int = 0, *, is_online: bool = False) -> None:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
-        web = make_web(app, AccessRules(host="127.0.0.1", port=self.port))
+        online = OnlineServices(app.internet) if is_online else None
+        web = make_web(app, AccessRules(host="127.0.0.1", port=self.port), online)
         self._server = uvicorn.Server(make_config(web))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.url = f"http://127.0.0.1:{self.port}"
@@ -42,8 +44,12 @@ class Live:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """As Ctrl-C does."""
         self._server.should_exit = True
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
         self._thread.join(LIMIT_S)
         self._socket.close()
         assert not self._thread.is_alive()

@@ -1,4 +1,4 @@
-"""Nothing but `folio fetch` opens the network, also where everything for it is set."""
+"""Nothing but `folio fetch` and `folio serve --online` opens the network, also where everything for it is set."""
 
 from __future__ import annotations
 

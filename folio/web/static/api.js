@@ -113,6 +113,18 @@ export function addPaper(file) {
   return streamEvents("/papers", { method: "POST", body: form });
 }
 
+/** Works at services on the internet, where the server may ask them. */
+export function discover(query, signal) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== false);
+  return getJson(`/discover?${new URLSearchParams(given)}`, { signal });
+}
+
+export const fetchPapers = (ids, signal) => streamEvents("/papers/fetch", postJson({ ids }, signal));
+
+export const listCitations = () => getJson("/citations");
+export const getCitations = (id, signal) => getJson(`/papers/${id}/citations`, { signal });
+export const lookUpCitations = (id, signal) => getJson(`/papers/${id}/citations`, { method: "POST", signal });
+
 /** A page as a picture, and for each quote whether it is marked. */
 export async function getPicture(id, page, quotes, signal) {
   const query = new URLSearchParams(quotes.map((quote) => ["quote", quote]));

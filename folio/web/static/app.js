@@ -1,16 +1,20 @@
 // The page as a whole: views, keys, theme, and the models in use.
 
 import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./chat.js";
+import { setUpCitations } from "./citations.js";
 import { byId, el, formatCommands, formatCount, isolate } from "./dom.js";
+import { setUpFind } from "./find.js";
 import { refreshLibrary, setUpLibrary } from "./library.js";
 import { askOnly, setUpOptions } from "./options.js";
 import { setUpSearch } from "./search.js";
 import { loadHealth, onChange, shared } from "./shared.js";
 import { loadConversations, markCurrent, setUpSide } from "./side.js";
 import { closeViewer, isViewerOpen, setUpViewer } from "./viewer.js";
+import { setUpWorks } from "./works.js";
 
-const VIEWS = ["ask", "search", "library"];
-const FIRST = { ask: "question", search: "query", library: "filter" }; // what "/" focuses
+const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
+const FIRST = { ask: "question", search: "query", library: "filter", find: "find-query" }; // what "/" focuses
+const NAMES = { search: "Search", library: "Library", find: "Find papers" };
 
 const getView = () => {
   const name = location.hash.slice(1).split("/")[0];
@@ -25,7 +29,7 @@ function route() {
     else link.removeAttribute("aria-current");
   }
   if (view === "ask") showConversation(/^#c\/([\w-]+)$/.exec(location.hash)?.[1] ?? null).then(markCurrent);
-  else document.title = `${view === "search" ? "Search" : "Library"} · Folio`;
+  else document.title = `${NAMES[view]} · Folio`;
   markCurrent();
 }
 
@@ -37,7 +41,7 @@ function handleKey(event) {
   if (event.key === "Escape" && isViewerOpen() && !document.querySelector("dialog:modal, :popover-open")) {
     event.preventDefault();
     closeViewer();
-  } else if (event.altKey && /^Digit[123]$/.test(event.code)) {
+  } else if (event.altKey && /^Digit[1234]$/.test(event.code)) {
     event.preventDefault();
     const view = VIEWS[event.code.at(-1) - 1];
     goTo(view);
@@ -102,26 +106,32 @@ function renderModels() {
   );
 }
 
+function ask(id) {
+  askOnly(id);
+  newConversation();
+}
+
 setUpViewer();
 setUpOptions();
 setUpChat();
 setUpSearch();
+setUpWorks({ ask, added: refreshLibrary });
+setUpFind();
+setUpCitations();
 setUpSide((id) => {
   if (id === getCurrentId()) newConversation();
 });
 setUpLibrary({
   show: () => goTo("library"),
-  ask: (id) => {
-    askOnly(id);
-    newConversation();
-  },
+  ask,
 });
 onChange("health", renderModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", handleKey);
 addEventListener("hashchange", () => {
   route();
-  if (getView() === "search" && matchMedia("(hover: hover)").matches) byId("query").focus();
+  const isTyped = ["search", "find"].includes(getView());
+  if (isTyped && matchMedia("(hover: hover)").matches) byId(FIRST[getView()]).focus();
 });
 setUpTheme();
 loadHealth().catch((thrown) => {

@@ -1,6 +1,7 @@
 // The library: lists, adds and removes papers.
 
 import * as api from "./api.js";
+import { showCitations } from "./citations.js";
 import { byId, confirmAction, el, formatCount, formatPages, hideVisually } from "./dom.js";
 import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
 import { editPaper, setUpEdit } from "./edit.js";
@@ -125,6 +126,7 @@ function renderPaper(paper, match = null) {
         "div",
         { class: "paper-actions" },
         makeButton("button quiet", () => askOnly(id), "Ask this paper", which()),
+        makeButton("button quiet", (event) => showCitations(id, event.currentTarget), "Citations", which()),
         makeEditButton(id, which()),
         makeButton("button quiet", () => removePaper(paper), "Remove", which()),
       ),

@@ -1,0 +1,194 @@
+"""Finding papers on the page, adding them, and their citations: in the installed Chromium, over a loopback stand-in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium
+from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
+from tests.helpers.live_server import Live, until
+from tests.helpers.source_records import openalex_list, openalex_work
+from tests.helpers.source_server import Answer, SourceServer, json_answer
+
+pytestmark = pytest.mark.slow
+
+RUN = "window.ran=true"
+HOSTILE = f"Otters <img src=x onerror={RUN} \u202e and"  # a tag that is closed is taken out when it comes
+HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
+Open = Callable[..., Tab]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    """A function that opens the page of a server. Unexpected problems in a tab fail the test at its end."""
+    tabs: list[Tab] = []
+
+    def open_tab(live: Live, size: tuple[int, int], place: str) -> Tab:
+        tab = Tab(browser, live.url, size)
+        tab.open(place)
+        tabs.append(tab)
+        return tab
+
+    yield open_tab
+    for tab in tabs:
+        tab.close()
+
+
+@pytest.fixture
+def server() -> Iterator[SourceServer]:
+    with SourceServer() as running:
+        yield running
+
+
+def offered(server: SourceServer, number: int, title: str, author: str = "Ada Byte", **more: Any) -> dict[str, Any]:
+    """A work of OpenAlex that has a PDF somewhere."""
+    link = {"is_oa": True, "pdf_url": f"{server.url}/files/{number}"}
+    work = openalex_work(number, title, author, best_oa_location=link, **more)
+    server.add(f"/openalex/works/W{number}", json_answer(work))
+    return work
+
+
+def row(tab: Tab, title: str) -> Locator:
+    return tab.find("#found > li").filter(has_text=title)
+
+
+def search(tab: Tab, words: str) -> None:
+    expect(tab.find("#find-query")).to_be_visible()
+    tab.page.keyboard.press("/")
+    expect(tab.find("#find-query")).to_be_focused()
+    tab.find("#find-query").fill(words)
+    tab.page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+def test_off_the_page_says_so_and_asks_nobody(
+    opened: Open, server: SourceServer, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    with Live(citing_papers(tmp_path, server)) as live:
+        tab = opened(live, size, "#ask")
+        tab.page.keyboard.press("Alt+4")
+        start = "Start it with python serve.py --online, or set ONLINE=true."
+        expect(tab.find("#find-note")).to_have_text(f"Off: this Folio asks no service on the internet. {start}")
+        assert tab.page.title() == "Find papers · Folio"
+        expect(tab.find("#find")).to_be_hidden()
+        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+        tab.open("#library")
+        tab.find(".papers > li").first.get_by_role("button", name="Citations").click()
+        unknown = "What this paper cites has not been looked up yet. Off: this Folio asks no service on the internet."
+        expect(tab.find("#citations-status")).to_have_text(f"{unknown} {start}")
+        expect(tab.find("#citations-look-up")).to_be_hidden()
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+def test_papers_are_found_filtered_and_added(
+    opened: Open, server: SourceServer, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    app = citing_papers(tmp_path, server)
+    here = openalex_work(12, ICE_TITLE, "Ada Ice", doi="10.1234/ice")
+    works = [
+        here,
+        offered(server, 13, HOSTILE, f"Cy <svg onload={RUN}", is_retracted=True),
+        offered(server, 21, "Half a File"),
+    ]
+    server.add("/files/21", HALF)
+    server.add("/openalex/works", json_answer(openalex_list(*works)), parameters={"search": "otters"})
+    with Live(app, is_online=True) as live:
+        tab = opened(live, size, "#find")
+        expect(tab.find("#find-note")).to_contain_text("On: searches go to OpenAlex")
+        tab.page.get_by_label("Since", exact=True).fill("2015")
+        tab.page.get_by_label("Free to read").check()
+        search(tab, "otters")
+        expect(tab.find("#find-status")).to_have_text("3 works, 1 in your library.")
+        expect(row(tab, ICE_TITLE)).to_contain_text("In your library")
+        expect(row(tab, ICE_TITLE).get_by_role("button", name="Add")).to_have_count(0)
+        hostile = row(tab, "onerror")
+        expect(hostile.locator("h2")).to_contain_text(f"<img src=x onerror={RUN}")
+        expect(hostile).to_contain_text("Retracted")
+        expect(hostile.get_by_role("link")).to_have_attribute("href", "https://openalex.org/W13")
+        expect(hostile.get_by_role("link")).to_have_attribute("rel", "noopener noreferrer")
+        filters = server.asked[-1].parameters["filter"]
+        assert "2015" in filters
+        assert "is_oa:true" in filters
+        assert (tab.inaccessible(dark=size == WIDE), tab.scrolls_sideways()) == ([], [])
+        tab.find("#find-query").focus()
+        for _ in range(14):  # the filters, "Add all", and the first works
+            tab.page.keyboard.press("Tab")
+            assert tab.focus_shows(), tab.page.evaluate("document.activeElement.outerHTML")
+
+        add = hostile.get_by_role("button", name="Add")
+        add.focus()
+        tab.page.keyboard.press("Enter")
+        expect(hostile).to_contain_text("Added, 1 page")
+        expect(hostile.get_by_role("button", name="Ask this paper")).to_be_focused()
+        expect(tab.find("#foot-line")).to_contain_text("3 papers")
+
+        half = row(tab, "Half a File")
+        half.get_by_role("button", name="Add").click()
+        expect(half).to_contain_text("Downloading")
+        until(lambda: "/files/21" in server.paths())
+        half.get_by_role("button", name="Stop").click()
+        expect(half).to_contain_text("Stopped.")
+        server.add("/files/21", Answer(b"<!doctype html><title>Are you a robot?</title>"))
+        half.get_by_role("button", name="Add").click()
+        expect(half.get_by_role("alert")).to_contain_text("are you a robot?")
+        expect(half.get_by_role("alert").get_by_role("button", name="Try again")).to_be_focused()
+        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+
+        tab.find("#find-source").select_option("arXiv")  # asks again, and arXiv is not here
+        expect(tab.page.get_by_label("Cited at least")).to_be_disabled()
+        expect(tab.find("#find-problem")).to_contain_text("arXiv sent something that cannot be read.")
+        tab.find("#find-problem").get_by_role("button", name="Try again").wait_for()
+        assert tab.find("main script, main svg[onload], img[onerror]").count() == 0
+        assert tab.page.evaluate("window.ran") is None
+        assert len(tab.context.pages) == 1
+        tab.expected("status of 502")
+    assert {path.name for path in (tmp_path / "papers").iterdir()} >= {"glaciers.pdf", "otters.pdf"}
+
+
+def test_citations_are_looked_up_added_and_listed(opened: Open, server: SourceServer, tmp_path: Path) -> None:
+    app = citing_papers(tmp_path, server)
+    with Live(app, is_online=True) as live:
+        tab = opened(live, PHONE, "#library")
+        entry = tab.find(".papers > li").filter(has_text=OTTER_TITLE)
+        button = entry.get_by_role("button", name="Citations")
+        button.focus()
+        tab.page.keyboard.press("Enter")
+        dialog = tab.page.get_by_role("dialog", name=f"Citations of {OTTER_TITLE}")
+        dialog.get_by_role("button", name="Look up references").click()
+        expect(tab.find("#citations-status")).to_have_text(
+            "4 references, cited by 1 work, as far as they were looked up."
+        )
+        named = dialog.locator("#citations-lists > ol").first.locator("h2")
+        expect(named).to_have_text([ICE_TITLE, WATER, FISH])
+        expect(dialog.get_by_text("1 work known by identifier alone")).to_be_visible()
+        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+        fish = dialog.locator(".works > li").filter(has_text=FISH)
+        fish.get_by_role("button", name="Add").click()
+        expect(fish).to_contain_text("Added, 1 page")
+        tab.page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(tab.find(".papers > li")).to_have_count(3)
+        expect(tab.find("#between-count")).to_have_text("3 papers")
+        tab.find("#between summary").click()
+        cites = tab.find("#between-papers > li").filter(has_text=f"{OTTER_TITLE}cites").locator(".cites li")
+        expect(cites).to_have_text([ICE_TITLE, FISH])  # by title
+        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+        button.click()
+        dialog.locator(".works > li").filter(has_text=ICE_TITLE).get_by_role("button", name="Open").click()
+        expect(dialog).to_be_hidden()
+        expect(tab.find("#viewer-title")).to_have_text(ICE_TITLE)
+        expect(tab.find("#picture")).to_have_attribute("alt", re.compile("^Page 1 of "))
+    assert not [path for path in tab.asked if not path.startswith((f"{live.url}/", "blob:", "data:"))]
