@@ -185,9 +185,7 @@ class HttpClient:
                 self._notice(f"{name} is asked again in {state.next_action.sleep:.0f} s.")
 
         retrying = Retrying(
-            retry=retry_if_exception(
-                lambda error: isinstance(error, Passing) and (error.wait_s or 0) <= LONGEST_WAIT_S
-            ),
+            retry=retry_if_exception(_has_hope),
             wait=_seconds_to_wait,
             stop=stop_after_attempt(_ATTEMPTS),
             sleep=self._clock.sleep,

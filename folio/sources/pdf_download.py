@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from folio.files import no_space, sync
 from folio.sources.fetching import Candidate
 from folio.sources.http_client import HttpClient
 from folio.sources.lookup import Lookup
+from folio.temporary import KEPT_S
 
 
 def download(
@@ -47,7 +51,9 @@ def download_pdf(
 
     largest: bytes that it may have. on_failure: told one sentence about each link that leads to none.
     """
-    part = path.with_name(f".{path.name[:100]}.part")
+    _delete_old(path.parent)
+    # A name of its own: the page and a command may bring the same paper at once.
+    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
         for link in links:
             try:
@@ -64,3 +70,11 @@ def download_pdf(
     finally:
         part.unlink(missing_ok=True)
     return False
+
+
+def _delete_old(folder: Path) -> None:
+    """Delete what killed downloads have left behind."""
+    with suppress(OSError):
+        for part in folder.glob(".*.part"):
+            if time.time() - part.lstat().st_mtime > KEPT_S:
+                part.unlink(missing_ok=True)
