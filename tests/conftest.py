@@ -17,6 +17,7 @@ from tests.helpers.cli_runner import HUB_AND_TRACING, CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
+from tests.helpers.source_server import SourceServer
 
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
@@ -85,6 +86,20 @@ def library(path: Path) -> Iterator[Library]:
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
     """A new user's folder, without papers yet, and the two scripts at work on it."""
     return CliRunner(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def server() -> Iterator[SourceServer]:
+    """A server on the loopback in place of the services on the internet."""
+    with SourceServer() as running:
+        yield running
+
+
+@pytest.fixture
+def online(desk: CliRunner, server: SourceServer) -> CliRunner:
+    """A new user's folder, with the server in place of the services."""
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "SOURCES_STAND_IN": server.url}
+    return desk
 
 
 @pytest.fixture

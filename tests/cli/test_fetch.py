@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -28,19 +28,6 @@ from tests.helpers.source_records import (
 from tests.helpers.source_server import Answer, SourceServer, json_answer
 
 OTTER_DOI = "10.1234/otters"
-
-
-@pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
-@pytest.fixture
-def online(desk: CliRunner, server: SourceServer) -> CliRunner:
-    """A new user's folder, with the server in place of the services."""
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "SOURCES_STAND_IN": server.url}
-    return desk
 
 
 def pdf(folder: Path, pages: Iterable[str]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,24 +33,17 @@ OTTER_DOI, ICE_DOI = "10.1234/otters", "10.1234/ice"
 
 
 @pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
-@pytest.fixture
-def online(desk: CliRunner, server: SourceServer) -> CliRunner:
+def online(online: CliRunner) -> CliRunner:
     """A folder with two papers in the index, which have DOIs; the server is in place of the services."""
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "SOURCES_STAND_IN": server.url}
-    write_pdf(desk.papers / "otters.pdf", OTTERS, OTTER_TITLE)
-    write_pdf(desk.papers / "glaciers.pdf", GLACIERS, ICE_TITLE)
-    assert desk.ingest().code == 0
-    with closing(Library(desk.store / LIBRARY)) as library:
+    write_pdf(online.papers / "otters.pdf", OTTERS, OTTER_TITLE)
+    write_pdf(online.papers / "glaciers.pdf", GLACIERS, ICE_TITLE)
+    assert online.ingest().code == 0
+    with closing(Library(online.store / LIBRARY)) as library:
         for paper in library.papers():
             title, doi = (OTTER_TITLE, OTTER_DOI) if paper.file == "otters.pdf" else (ICE_TITLE, ICE_DOI)
             said = Metadata(title=Field(title, "page", True), doi=Field(doi, "page", True))
             library.set_metadata(paper.id, "pdf", said)
-    return desk
+    return online
 
 
 def openalex_id(number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,19 +38,6 @@ NOTICE = "10.1234/retracted"
 QUESTION = "How many hairs does the fur of a sea otter have?"
 FILE = "2101.00001 Glaciers of the Alps.pdf"
 NEW_TEXT = ("The Aletsch glacier has a length of 22.6 kilometres and covers 79 square kilometres.", *GLACIERS[1:])
-
-
-@pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
-@pytest.fixture
-def online(desk: CliRunner, server: SourceServer) -> CliRunner:
-    """A new user's folder, with the server in place of the services."""
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "SOURCES_STAND_IN": server.url}
-    return desk
 
 
 @pytest.fixture

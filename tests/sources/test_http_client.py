@@ -24,12 +24,6 @@ DAY = 24 * 3600
 
 
 @pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
-@pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
 

@@ -158,12 +158,6 @@ def test_a_paper_is_matched_by_title_authors_and_year() -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: SourceServer, tmp_path: Path) -> Iterator[HttpClient]:
     clock = FakeClock()
     cache = ResponseCache(tmp_path / "cache", clock)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from tests.helpers.live_server import Live
 from tests.helpers.source_server import Answer, SourceServer
 
 NOTHING = {"known": False, "references": [], "cited_by": [], "reference_count": 0, "cited_by_count": 0}
-
-
-@pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
 
 
 @pytest.fixture

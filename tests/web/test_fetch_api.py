@@ -29,12 +29,6 @@ START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
 
 
 @pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
-@pytest.fixture
 def app(tmp_path: Path, server: SourceServer) -> App:
     """No paper yet."""
     return stand_in_app(tmp_path, server)

@@ -46,12 +46,6 @@ def opened(browser: Browser) -> Iterator[Open]:
         tab.close()
 
 
-@pytest.fixture
-def server() -> Iterator[SourceServer]:
-    with SourceServer() as running:
-        yield running
-
-
 def offered(server: SourceServer, number: int, title: str, author: str = "Ada Byte", **more: Any) -> dict[str, Any]:
     """A work of OpenAlex that has a PDF somewhere."""
     link = {"is_oa": True, "pdf_url": f"{server.url}/files/{number}"}
