@@ -33,7 +33,7 @@ from pathlib import Path
 _IN_CHECKOUT = Path(__file__).resolve().parents[1].joinpath("ingest.py").is_file()
 _INSTALLED = (
     ("into papers/ and run `python ingest.py`", "into a folder and run `folio ingest FOLDER`"),
-    (r"python (ingest|serve|evaluate)\.py", r"folio \1"),
+    (r"python (ingest|serve|evaluate|fetch)\.py", r"folio \1"),
     (r"python query\.py --doctor", "folio doctor"),
     (r"python query\.py", "folio ask"),
     ("python -m folio", "folio"),

@@ -12,15 +12,16 @@ from folio.answer.excerpts import Span
 from folio.answer.question_type import ASKING, QuestionType, question_type
 from folio.answer.short_answer import short_answer
 from folio.answer_types import CLOSEST, SUMMARY, Answer, Evidence, Section, Sentence, Style
+from folio.errors import with_commands
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import matches
 from folio.text import tokenize
 
-WITHOUT_MODEL = (
-    "These are passages as they stand in the papers. With a chat model on Ollama (`folio doctor` shows how), Folio"
-    " answers in sentences and cites these."
+WITHOUT_MODEL = with_commands(
+    "These are passages as they stand in the papers. With a chat model on Ollama (`python query.py --doctor` shows"
+    " how), Folio answers in sentences and cites these."
 )
 
 

@@ -122,6 +122,7 @@ def test_help_imports_no_package() -> None:
         ("Run `python ingest.py --repair`.", "Run `folio ingest --repair`."),
         ('Ask one: python query.py "What is ...?"', 'Ask one: folio ask "What is ...?"'),
         ("Try python evaluate.py a.jsonl; python serve.py.", "Try folio evaluate a.jsonl; folio serve."),
+        ("Run `python fetch.py --updates`.", "Run `folio fetch --updates`."),
         ("Look at /home/me/ingest.py.", "Look at /home/me/ingest.py."),
     ],
 )
