@@ -143,6 +143,9 @@ class Settings(BaseSettings):
     """Weight of the embedding score in the fused score."""
     BM25_WEIGHT: Weight = 0.3
     """Weight of the BM25 score in the fused score."""
+    MMR_LAMBDA: Weight = 1.0
+    """How much a passage's relevance counts against its likeness to better passages (maximal marginal relevance): 1
+    leaves the order as it is, less spreads the evidence over more that differs."""
 
     # Citations
     CITATION_STYLE: Literal["author-year", "arxiv", "file"] = "author-year"

@@ -1,0 +1,38 @@
+"""Maximal marginal relevance: an order of passages in which each adds something to those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from folio.types import Vectors
+
+
+def mmr(relevance: Sequence[float], vectors: Vectors, weight: float, count: int) -> list[int]:
+    """The places of `count` passages, or of all if there are fewer, in the order in which they are chosen.
+
+    Carbonell and Goldstein 1998, "The use of MMR, diversity-based reranking". The next one is the passage with the
+    largest
+
+        weight * relevance - (1 - weight) * largest cosine to a passage chosen before
+
+    and, of equals, the one that comes first. So weight 1 is the order of the relevances, and 0 looks for what is new
+    alone, after the first passage. relevance: on the scale of a cosine, at most 1. vectors: shape (passages,
+    dimension), rows of unit length. Raises ValueError if there are not as many as relevances.
+    """
+    own = weight * np.asarray(relevance, dtype=np.float64)
+    if len(own) != len(vectors):
+        raise ValueError(f"{len(own)} relevances and {len(vectors)} vectors")
+    nearest = np.zeros(len(own))
+    free = np.ones(len(own), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(own)):
+        # Nothing has been said before the first one, so it is the most relevant whatever the weight.
+        gain = own - (1 - weight) * nearest if chosen else np.asarray(relevance, dtype=np.float64)
+        place = int(np.argmax(np.where(free, gain, -np.inf)))
+        cosines = vectors @ vectors[place]
+        nearest = np.maximum(nearest, cosines) if chosen else cosines
+        free[place] = False
+        chosen.append(place)
+    return chosen
