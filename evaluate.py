@@ -8,6 +8,8 @@ python evaluate.py questions.jsonl --require recall@5=0.8     exit with 1 where 
 python evaluate.py questions.jsonl --json now.json --compare before.json
 python evaluate.py --compare before.json now.json             two runs that were saved
 python evaluate.py --make ~/papers -n 50 -o mine.jsonl        a set for these papers, written by the local model
+python evaluate.py --from-log -o asked.jsonl                  a set from the answers in the log that were rated good
+python evaluate.py --judge                                    the model grades rated answers; how far it agrees
 """
 
 from __future__ import annotations

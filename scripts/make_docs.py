@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.commands import ask, evaluate, fetch, ingest, papers, serve
+from folio.commands import ask, evaluate, fetch, ingest, log, papers, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,6 +32,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "query": partial(ask.parser, "query.py"),
     "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
+    "log": partial(log.parser, "folio log"),
     "serve": partial(serve.parser, "serve.py"),
     "evaluate": partial(evaluate.parser, "evaluate.py"),
 }

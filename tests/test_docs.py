@@ -26,7 +26,14 @@ from tests.helpers.paths import ROOT
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # `folio COMMAND` -> the script with the same options
-SCRIPT_OF = {"ingest": "ingest", "ask": "query", "papers": "papers", "serve": "serve", "evaluate": "evaluate"}
+SCRIPT_OF = {
+    "ingest": "ingest",
+    "ask": "query",
+    "papers": "papers",
+    "log": "log",
+    "serve": "serve",
+    "evaluate": "evaluate",
+}
 MAKE_VARIABLES = {"PYTHON", "PYTHON3", "PAPERS", "ARTICLES", "UPGRADE"}
 
 

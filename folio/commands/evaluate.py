@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
-from folio.commands import evaluate_labelled
+from folio.commands import evaluate_labelled, evaluate_log
 from folio.commands.evaluate_labelled import LABELLED
 from folio.commands.evaluation_output import (
     report_failures,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from folio.evaluate.thresholds import Threshold
 
 QUESTIONS = 50  # that --make writes
+# The options that write a set, and what goes with them
+WRITERS = {"make": ("number", "output"), "from_log": ("output",)}
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -61,11 +63,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
         metavar="THRESHOLD",
         help="exit with 1 if missed: recall@5=0.8 (at least), answerable_refused<=0.08 (at most)",
     )
+    found.add_argument(
+        "--judge",
+        action="store_true",
+        help="let the chat model grade answers, 0 to 3; without a set, those that people rated, to see if it agrees",
+    )
     found.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the chat model")
     found.add_argument(
         "-n", type=positive_int, dest="number", metavar="N", help=f"questions to write (default: {QUESTIONS})"
     )
-    found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="the set that --make writes")
+    found.add_argument("--from-log", action="store_true", help="write a set from the answers in the log rated good")
+    found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="the set that --make or --from-log writes")
     return found
 
 
@@ -83,6 +91,10 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     _require_sense(arguments)
     if arguments.make:
         return _make(app, arguments)
+    if arguments.from_log:
+        return evaluate_log.make(app, arguments.output or Path("log.questions.jsonl"))
+    if arguments.judge and arguments.eval_set is None:
+        return evaluate_log.judge(app, arguments.limit)
     if any(getattr(arguments, name) for name in LABELLED):
         return evaluate_labelled.evaluate(app, arguments)
     if arguments.eval_set is None and all(map(evaluate_labelled.is_saved_run, arguments.compare)):
@@ -98,17 +110,24 @@ def _require_sense(arguments: argparse.Namespace) -> None:
     from folio.errors import UsageError
 
     given = {name for name, value in vars(arguments).items() if value not in (None, False)}
-    if arguments.make and (others := sorted(given - {"make", "number", "output"})):
-        raise UsageError(f"--make and {_named(others[0])} cannot be combined.", "Use one of them.")
-    if not arguments.make and (alone := sorted(given & {"number", "output"})):
+    for writes, goes_with in WRITERS.items():
+        if writes in given and (others := sorted(given - {writes, *goes_with})):
+            raise UsageError(f"{_named(writes)} and {_named(others[0])} cannot be combined.", "Use one of them.")
+    if not given & set(WRITERS) and (alone := sorted(given & {"number", "output"})):
         raise UsageError(f"{_named(alone[0])} needs --make.", "Write one: python evaluate.py --make PAPERS -n 50.")
+    if "judge" in given and (others := sorted(given & {"no_answers", *LABELLED})):
+        raise UsageError(f"--judge and {_named(others[0])} cannot be combined.", "Use one of them.")
+    if "judge" in given and arguments.eval_set is None:
+        if others := sorted(given - {"judge", "limit"}):
+            raise UsageError(f"{_named(others[0])} needs a set of questions.", "Name the set before the options.")
+        return
     if labelled := sorted(given & set(LABELLED)):
         if others := sorted(given & {"eval_set", "papers", "no_answers"}):
             raise UsageError(f"{_named(labelled[0])} and {_named(others[0])} cannot be combined.", "Use one of them.")
         if len(arguments.compare or ()) > 1:
             raise UsageError(f"{_named(labelled[0])} and two saved runs were given.", "Give one run to compare with.")
         return
-    if arguments.make or (arguments.eval_set and len(arguments.compare or ()) < 2):
+    if given & set(WRITERS) or (arguments.eval_set and len(arguments.compare or ()) < 2):
         return
     if arguments.eval_set:
         raise UsageError("A set and two saved runs were given.", "Give a set and one run, or two runs without a set.")
@@ -136,7 +155,9 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     if asked.documents and arguments.papers:
         raise UsageError(f"{arguments.eval_set} has its own texts.", "Leave out --papers.")
     asked = replace(asked, questions=tuple(spread(asked.questions, arguments.limit)))
-    run = ask(app, asked, papers=arguments.papers, answers=not arguments.no_answers)
+    if arguments.judge and asked.relevance is not None:
+        raise UsageError(f"{arguments.eval_set} judges documents, and has no answers.", "Leave out --judge.")
+    run = ask(app, asked, papers=arguments.papers, answers=not arguments.no_answers, judged=arguments.judge)
     shown = report.tables(run)
     if before:
         shown.append(report.comparison(before, run))
@@ -150,9 +171,10 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     return max(met, report_failures(run.failed, len(run.asked)))
 
 
-def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True) -> Run:
+def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True, judged: bool = False) -> Run:
     """Every question of a set, of the store that it is meant for: of these papers, its own texts, or the index.
 
+    judged: let the chat model grade the answers.
     Raises FolioError where there is nothing to ask, and ModelError where a model failed on every question.
     """
     from datetime import UTC, datetime
@@ -161,6 +183,7 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
     from folio.evaluate import stores
     from folio.evaluate.runner import Runner
 
+    judge = evaluate_log.answer_judge(app) if judged else None
     if papers:
         app = stores.app_for_papers(app, papers)
         _ingest(app, papers)
@@ -178,7 +201,7 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
 
                 chat = Chat(store.retriever, answerer, top_k=app.top_k)
             app.models.announce()
-            runner = Runner(asked, store.library, store.retriever, chat, answerer)
+            runner = Runner(asked, store.library, store.retriever, chat, answerer, judge)
             return runner.run(datetime.now(UTC), store.about, stores.relevant_settings(app), progress)
 
 

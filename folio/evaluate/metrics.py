@@ -30,6 +30,7 @@ ANSWERING = (
     "refusal_recall",
     "refusal_precision",
     "answerable_refused",
+    "grade",
 )
 NAMES = (*RANKING, *(f"{unit}.{name}" for unit in UNITS[1:] for name in RANKING), *ANSWERING)
 
@@ -57,6 +58,7 @@ class AnswerResult:
     has_gold_page: bool = True  # whether the gold pages are known
     gold_shown: bool | None = None  # the gold quote or span is inside the quotes; None where neither is known
     words: int = 0  # of the sentences
+    grade: int | None = None  # 0 to 3, of a model that judges answers; None where none did
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,8 @@ def _answering(question: QuestionResult) -> dict[str, tuple[float, float]]:
         parts["answerable_refused"] = (refused, 1.0)
         if answer.gold_shown is not None:
             parts["gold_shown"] = (float(answer.gold_shown), 1.0)
+        if answer.grade is not None:
+            parts["grade"] = (float(answer.grade), 1.0)
     else:
         parts["refusal_recall"] = (good, 1.0)
     if not answer.refused:

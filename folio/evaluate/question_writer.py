@@ -78,15 +78,15 @@ class Passage:
     tokens: frozenset[str]
 
 
-def ask_with(server: OllamaServer, model: str) -> Ask:
-    """An Ollama chat model for `write_questions`: temperature 0, with replies constrained to the JSON schema.
+def ask_with(server: OllamaServer, model: str, form: type[BaseModel] = ModelReply) -> Ask:
+    """An Ollama chat model for `write_questions`: temperature 0, with replies constrained to the form's JSON schema.
 
     Looks the model up on the server. Raises ModelError, and so does a call.
     """
     info = server.require_local(model, "completion")
     chat = ChatModel(server, info.name)
     context = min(CONTEXT, info.context_length or CONTEXT)
-    shape = ModelReply.model_json_schema()
+    shape = form.model_json_schema()
 
     def ask(rules: str, prompt: str) -> str:
         pieces = chat.stream(rules, prompt, context=context, longest=REPLY, shape=shape)

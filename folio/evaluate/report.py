@@ -49,6 +49,7 @@ LABELS = {
     "refusal_recall": "unanswerable questions that were refused",
     "refusal_precision": "refusals of unanswerable questions",
     "answerable_refused": "answerable questions that were refused",
+    "grade": "grade by the local model, 0 to 3",
 }
 # The refusal table's rows: the allowed share of answerable questions refused
 CURVE_ROWS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)

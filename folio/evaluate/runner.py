@@ -22,6 +22,8 @@ from folio.types import Progress
 
 if TYPE_CHECKING:
     from folio.answer.chat import Chat, Reply
+    from folio.answer_types import Answer
+    from folio.evaluate.answer_judge import Judge
     from folio.protocols import Answerer
 
 # Hits per search, as many as the largest recall cut-off.
@@ -85,12 +87,18 @@ class Runner:
         retriever: Retriever,
         chat: Chat | None = None,
         answerer: Answerer | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        """chat: if given, answers are measured too. answerer: used by chat; its confidence counts, and its rewrites."""
+        """chat: if given, answers are measured too. answerer: used by chat; its confidence counts, and its rewrites.
+
+        judge: if given, grades the answers to questions that have one.
+        """
         self._set = evalset
         self._retriever = retriever
         self._chat = chat
         self._answerer = answerer
+        self._grader = judge
+        self._ungraded = 0
         self._judge = RelevanceJudge(evalset, library)
         self._problems: list[GoldProblem] = []
 
@@ -157,7 +165,7 @@ class Runner:
         timings = dict(found.timings_ms)
         answer: AnswerResult | None = None
         if replies:
-            answer = self._judge_answer(replies[-1], targets)
+            answer = self._judge_answer(replies[-1], targets, question)
             timings["answer"] = replies[-1].timings_ms["answer"]
             timings["question to answer"] = replies[-1].timings_ms["total"]
         kind, answerable, every = question.type, question.answerable, question.every
@@ -205,7 +213,7 @@ class Runner:
         first, *others = readings(question.text, meant, question.history)
         return self._retriever.search(first, DEPTH, also=also, readings=others)
 
-    def _judge_answer(self, reply: Reply, targets: Targets) -> AnswerResult:
+    def _judge_answer(self, reply: Reply, targets: Targets, question: Question) -> AnswerResult:
         answer = reply.answer
         citations = dict.fromkeys(citation for sentence in answer.sentences for citation in sentence.citations)
         return AnswerResult(
@@ -217,11 +225,26 @@ class Runner:
             has_gold_page=any(place.pages for places in targets.groups for place in places),
             gold_shown=self._judge.is_shown(tuple(citations), targets),
             words=sum(len(sentence.text.split()) for sentence in answer.sentences),
+            grade=self._grade(answer, question),
         )
+
+    def _grade(self, answer: Answer, question: Question) -> int | None:
+        """The judge's grade of an answer to a question that has one; a refusal gets 0 without being read."""
+        if self._grader is None or not question.answerable:
+            return None
+        if answer.refused:
+            return 0
+        quotes = [citation.quote for citation in answer.citations]
+        graded = self._grader(answer.standalone_question, answer.text, quotes, question.answer)
+        if graded is None:
+            self._ungraded += 1
+        return graded.grade if graded else None
 
     def _notes(self, left: int) -> Iterator[str]:
         if left:
             yield f"Stopped after {MAX_CONSECUTIVE_FAILURES} failures in a row; questions not asked: {left}."
+        if self._ungraded:
+            yield f"Answers that the model gave no grade: {self._ungraded}."
         if missing := list(dict.fromkeys(self._judge.source_pages.missing)):
             yield f"Missing or changed since they were ingested, so the indexed pages were used: {', '.join(missing)}."
         rewrites = self._chat or (self._set.relevance is not None and self._answerer)

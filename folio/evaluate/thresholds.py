@@ -10,6 +10,8 @@ from folio.errors import UsageError
 from folio.evaluate.metrics import NAMES, Figure
 
 _THRESHOLD = re.compile(r"\s*([^=<>\s]+)\s*(<=|>=|=)\s*(\S+)\s*")
+# The largest value of the metrics that are no shares
+_LARGEST = {"grade": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,12 @@ def parse_threshold(text: str, names: Sequence[str] = NAMES) -> Threshold:
         value = float(number)
     except ValueError:
         value = -1.0
-    if not 0 <= value <= 1:
-        raise UsageError(f"{number} is not a valid threshold for {name}.", "Give a number from 0 to 1, such as 0.8.")
+    largest = _LARGEST.get(name, 1)
+    if not 0 <= value <= largest:
+        example = 0.8 * largest
+        raise UsageError(
+            f"{number} is not a valid threshold for {name}.", f"Give a number from 0 to {largest}, such as {example:g}."
+        )
     return Threshold(name, value, sign == "<=")
 
 

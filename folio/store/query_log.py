@@ -91,6 +91,20 @@ class QueryLog:
         found = self._database.read(_entry, sql, newest=self._newest)
         return found[0] if found else None
 
+    def entries(self, feedback: Feedback | None = None, most: int | None = None) -> list[tuple[int, LogEntry]]:
+        """The questions with their row ids, newest first: `most` of them, those with this feedback if it is given."""
+        sql = (
+            f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE :feedback IS NULL OR feedback = :feedback "
+            "ORDER BY id DESC LIMIT :most"
+        )
+        return self._database.read(_numbered, sql, feedback=feedback, most=-1 if most is None else most)
+
+    def entry(self, row: int) -> LogEntry | None:
+        """The question in this row; None if there is none."""
+        sql = f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE id = :row"
+        found = self._database.read(_entry, sql, row=row)
+        return found[0] if found else None
+
     def mark(self, feedback: Feedback) -> LogEntry:
         """Record feedback on the last answer. Raises UsageError if the log has no question."""
         with self._writing():
@@ -169,6 +183,10 @@ def _entry(*row: Any) -> LogEntry:
     asked, question, standalone, chunks, answer, sources, timings_ms, model, feedback, confidence = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
     return LogEntry(asked, question, standalone, chunks, answer, cited, timings_ms, model, feedback, confidence)
+
+
+def _numbered(row: Any, *others: Any) -> tuple[int, LogEntry]:
+    return rows.number(row), _entry(row, *others)
 
 
 def _total_ms(timings: object) -> float | None:

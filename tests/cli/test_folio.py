@@ -45,6 +45,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         "fetch",
         "ask",
         "papers",
+        "log",
         "serve",
         "evaluate",
         "doctor",

@@ -347,3 +347,13 @@ def test_the_size_of_a_store(library: Library, log: QueryLog, path: Path, tmp_pa
     assert indexes.size(path.parent) == after
     (path.parent / "lexical" / "evaluations").write_bytes(b"x" * 100)
     assert indexes.size(path.parent) == after + 100
+
+
+def test_entries_come_newest_first_with_their_numbers(log: QueryLog) -> None:
+    bad = replace(ENTRY, feedback="bad")
+    assert [log.add(entry) for entry in (ENTRY, bad, REFUSAL, bad)] == [1, 2, 3, 4]
+    assert log.entries() == [(4, bad), (3, REFUSAL), (2, bad), (1, ENTRY)]
+    assert log.entries(most=2) == [(4, bad), (3, REFUSAL)]
+    assert log.entries("bad", 1) == [(4, bad)]
+    assert log.entries("good") == []
+    assert (log.entry(3), log.entry(5)) == (REFUSAL, None)
