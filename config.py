@@ -143,6 +143,17 @@ class Settings(BaseSettings):
     """Weight of the embedding score in the fused score."""
     BM25_WEIGHT: Weight = 0.3
     """Weight of the BM25 score in the fused score."""
+    FUSION: Literal["weighted", "rrf"] = "weighted"
+    """How the two rankings become one: `weighted` adds scores, `rrf` is reciprocal rank fusion."""
+    RRF_K: Count = 60
+    """With FUSION=rrf, the constant that is added to each rank: the larger, the less the first places count."""
+    RETRIEVAL_MODE: Literal["hybrid", "dense", "lexical"] = "hybrid"
+    """What finds passages: both rankings, the embedding's alone or BM25's alone."""
+    MIN_HITS: Annotated[int, Field(ge=0)] = 0
+    """With RETRIEVAL_MODE=lexical, the passages that BM25 must find: with fewer, the search is hybrid."""
+    QUERY_VARIANTS: Literal["off", "rules"] = "off"
+    """Whether other wordings of a question are searched too. `rules`: acronyms spelled out as the papers do, each of
+    the things or questions in it alone, its content words."""
     MMR_LAMBDA: Weight = 1.0
     """How much a passage's relevance counts against its likeness to better passages (maximal marginal relevance): 1
     leaves the order as it is, less spreads the evidence over more that differs."""

@@ -19,7 +19,7 @@ from folio.offline import go_offline
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.paper_filter import PaperFilter
-from folio.search.retriever import FusionSettings, Retriever
+from folio.search.retriever import Retriever
 from folio.sources.internet_access import InternetAccess
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
@@ -338,14 +338,10 @@ class App:
         self, library: Library, embedder: Embedder, open_indexes: Callable[[], indexes.Indexes]
     ) -> Retriever:
         """A retriever with the current settings, over a library made with this embedder."""
-        settings = self.settings
-        fusion = FusionSettings(
-            settings.DENSE_WEIGHT, settings.BM25_WEIGHT, settings.TOP_K_CANDIDATES, settings.DUAL_CANDIDATES
-        )
         reranker = self.models.reranker()
         if embedder is self.models.meaning or isinstance(reranker, BuiltinReranker):
             self.models.meaning.load_in_background()  # while the indexes are opened and BM25 looks
-        return Retriever(library, open_indexes, embedder, reranker, fusion, self.models.meaning.is_word)
+        return Retriever(library, open_indexes, embedder, reranker, self.models.fusion, self.models.meaning.is_word)
 
     # Answering
 

@@ -19,6 +19,7 @@ from folio.models.ollama import Capability, OllamaServer, is_local, server_url
 from folio.models.onnx_cache import GRAPHS
 from folio.protocols import Answerer, Embedder, Reranker, TokenEmbedder, Verifier
 from folio.search.builtin_reranker import BuiltinReranker
+from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever
 from folio.store.daily_notice import is_first_today
 from folio.types import Notice
@@ -53,6 +54,23 @@ class ModelChoice:
         """
         url = server_url(self.settings.OLLAMA_HOST, allow_remote=self.settings.ALLOW_REMOTE_OLLAMA)
         return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
+
+    @property
+    def fusion(self) -> FusionSettings:
+        """How a search ranks with them."""
+        chosen = self.settings
+        return FusionSettings(
+            dense=chosen.DENSE_WEIGHT,
+            lexical=chosen.BM25_WEIGHT,
+            candidates=chosen.TOP_K_CANDIDATES,
+            dual_candidates=chosen.DUAL_CANDIDATES,
+            method=chosen.FUSION,
+            rrf_k=chosen.RRF_K,
+            mode=chosen.RETRIEVAL_MODE,
+            min_hits=chosen.MIN_HITS,
+            variants=chosen.QUERY_VARIANTS,
+            mmr_lambda=chosen.MMR_LAMBDA,
+        )
 
     def announce_remote(self) -> None:
         """Say so if the Ollama server is another computer. Raises UsageError as `server` does."""

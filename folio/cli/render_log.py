@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.answer_types import REFUSAL
-from folio.schema import Count, FromOne, Sha256, Strict, Timings
+from folio.schema import Timings
+from folio.schema_parts import Count, FromOne, Sha256, Strict
 from folio.shown_text import name_line, one_line, short_line, statement_lines
 from folio.store.query_log import LogCounts, LogEntry
 

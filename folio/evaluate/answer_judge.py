@@ -128,7 +128,7 @@ def agreement_tables(judged: Sequence[JudgedAnswer]) -> list[Table]:
     graded = [(one.marked, one.grade) for one in judged if one.grade]
     rows = []
     for name, is_good in (("good", True), ("bad", False)):
-        grades = [grade.grade for marked, grade in graded if marked.is_good == is_good]
+        grades: list[int] = [grade.grade for marked, grade in graded if marked.is_good == is_good]
         rows.append((name, *(str(grades.count(grade)) for grade in range(4))))
     found = [Table(f"Answers rated by people, by the model's grade: {len(graded)}", ("rated", *"0123"), tuple(rows))]
     if not graded:

@@ -1,19 +1,46 @@
-"""Fuses the dense and the BM25 ranking into one, by weighted scores."""
+"""Fuses the dense and the BM25 ranking into one: by weighted scores, by ranks, or one of them alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from folio.types import Candidate
 
+Mode = Literal["hybrid", "dense", "lexical"]
+Scored = Sequence[tuple[int, float]]  # (chunk id, score)
 
-def fuse(
-    dense: Sequence[tuple[int, float]],
-    lexical: Sequence[tuple[int, float]],
-    *,
-    dense_weight: float,
-    lexical_weight: float,
-) -> list[Candidate]:
+
+@dataclass(frozen=True, slots=True)
+class FusionSettings:
+    """Which rankings there are, how many candidates each gives, how they become one, and in which order hits come."""
+
+    dense: float  # weights, for the method "weighted"
+    lexical: float
+    candidates: int
+    dual_candidates: int = 50  # from the vectors of a library with fine passages: of these, and of passages
+    method: Literal["weighted", "rrf"] = "weighted"
+    rrf_k: int = 60
+    mode: Mode = "hybrid"
+    min_hits: int = 0  # passages that BM25 must find in the mode "lexical"; with fewer, a search is hybrid
+    variants: Literal["off", "rules"] = "off"  # of the question, searched too (query_variants.py)
+    mmr_lambda: float = 1.0  # the weight of relevance in the order of the hits (mmr.py); 1 leaves them as they are
+
+
+def fuse_in(mode: Mode, settings: FusionSettings, dense: Scored, lexical: Scored) -> list[Candidate]:
+    """The candidates of both lists as these settings fuse them in this mode; the scores are from 0 to 1.
+
+    In a mode of one list, only its scores rank. Chunks of the other one are candidates all the same.
+    """
+    if mode == "hybrid" and settings.method == "rrf":
+        return fuse_ranks(dense, lexical, k=settings.rrf_k)
+    weights = {"hybrid": (settings.dense, settings.lexical), "dense": (1.0, 0.0), "lexical": (0.0, 1.0)}
+    dense_weight, lexical_weight = weights[mode]
+    return fuse(dense, lexical, dense_weight=dense_weight, lexical_weight=lexical_weight)
+
+
+def fuse(dense: Scored, lexical: Scored, *, dense_weight: float, lexical_weight: float) -> list[Candidate]:
     """The candidates of both lists, merged by chunk id, best first, ties by id.
 
     A linear combination, also called convex combination (Bruch, Gai and Ingber 2023, https://arxiv.org/abs/2210.11934):
@@ -23,17 +50,31 @@ def fuse(
     A chunk that is missing from a list gets 0 from it. Scores are divided by the maximum, not min-max scaled, because
     that keeps their relative distances: min-max scaling would give the last of 20 close candidates a score of 0.
     """
-    dense_scores, lexical_scores = dict(dense), dict(lexical)
-    dense_scaled, lexical_scaled = _scale(dense_scores), _scale(lexical_scores)
-    merged = [
-        Candidate(
-            chunk_id=chunk,
-            score=dense_weight * dense_scaled.get(chunk, 0.0) + lexical_weight * lexical_scaled.get(chunk, 0.0),
-            dense=dense_scores.get(chunk),
-            lexical=lexical_scores.get(chunk),
-        )
-        for chunk in dense_scores | lexical_scores
-    ]
+    dense_scaled, lexical_scaled = _scale(dict(dense)), _scale(dict(lexical))
+    scores = {
+        chunk: dense_weight * dense_scaled.get(chunk, 0.0) + lexical_weight * lexical_scaled.get(chunk, 0.0)
+        for chunk in dense_scaled | lexical_scaled
+    }
+    return _candidates(scores, dense, lexical)
+
+
+def fuse_ranks(dense: Scored, lexical: Scored, *, k: int) -> list[Candidate]:
+    """The candidates of both lists, merged by chunk id, best first, ties by id.
+
+    Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, "Reciprocal rank fusion outperforms Condorcet and
+    individual rank learning methods"): the sum of 1 / (k + rank) over the lists that have the chunk. It is multiplied
+    by (k + 1) / 2 here, so that the first of both lists has 1. Of equal scores in a list, the lower id ranks first.
+    """
+    scores: dict[int, float] = {}
+    for scored in (dense, lexical):
+        for rank, (chunk, _) in enumerate(sorted(scored, key=lambda pair: (-pair[1], pair[0])), 1):
+            scores[chunk] = scores.get(chunk, 0.0) + (k + 1) / 2 / (k + rank)
+    return _candidates(scores, dense, lexical)
+
+
+def _candidates(scores: dict[int, float], dense: Scored, lexical: Scored) -> list[Candidate]:
+    cosines, bm25 = dict(dense), dict(lexical)
+    merged = [Candidate(chunk, score, cosines.get(chunk), bm25.get(chunk)) for chunk, score in scores.items()]
     return sorted(merged, key=lambda candidate: (-candidate.score, candidate.chunk_id))
 
 

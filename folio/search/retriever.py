@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from time import perf_counter
 from typing import TypeVar
 
@@ -14,7 +15,8 @@ from folio.errors import IndexDamaged
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough
 from folio.search.coarse_fine import Highlights, dense_search
-from folio.search.fusion import fuse
+from folio.search.fusion import FusionSettings, fuse_in
+from folio.search.mmr import mmr
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
 from folio.search.paper_ranking import (
     MOST_BY_WORDS,
@@ -25,6 +27,7 @@ from folio.search.paper_ranking import (
     by_passages,
     matched_words,
 )
+from folio.search.query_variants import long_form, query_variants
 from folio.search.readings import fuse_readings
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
@@ -38,18 +41,8 @@ from folio.types import Candidate, Hit, Paper, PaperHit, Vectors
 
 T = TypeVar("T")
 
-# Passages in which the spelling of a stem is looked up
+# Passages in which the spelling of a stem, or the words of an acronym, are looked up
 SURFACE_PASSAGES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class FusionSettings:
-    """The weights of the two rankings, and how many candidates each gives."""
-
-    dense: float
-    lexical: float
-    candidates: int
-    dual_candidates: int = 50  # from the vectors of a library with fine passages: of these, and of passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,7 @@ class SearchResult:
 
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
-    ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked
+    ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked, mmr
 
 
 class Retriever:
@@ -112,20 +105,21 @@ class Retriever:
         """The top_k passages for a question; `papers` and `sections` restrict the search to these.
 
         The best `candidates` (FusionSettings) of each index that may be found (candidate_filter.py) are fused
-        (fusion.py) and then reranked.
+        (fusion.py) and then reranked, and with FusionSettings.mmr_lambda ordered by what each adds to those before it.
 
         also: chunk ids to add to the candidates, such as the evidence of earlier turns. readings: other readings of the
-        question, searched too (readings.py); the reranker reads `question`. rerank: False keeps the order of the fused
-        scores. typed: the question as it was typed, if `respelled` changed it: it is searched too.
+        question, searched too (readings.py), in place of its variants (FusionSettings); the reranker reads `question`.
+        rerank: False keeps the order of the fused scores. typed: the question as it was typed, if `respelled` changed
+        it: it is searched too.
         Raises ModelError and StoreDamaged.
         """
-        asked = tuple(dict.fromkeys((question, *readings)))
         clock = Stopwatch()
         reranker = self._reranker if rerank else None
         within = None if papers is None else frozenset(paper.id for paper in papers)
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
+            asked = tuple(dict.fromkeys((question, *(readings or self._variants(question)))))
             hidden = self._hidden(question) if within is None else frozenset[str]()
             candidates = CandidateFilter.of(self._library, question, sections, hidden)
             fused, ranked, added, highlights = self._on_indexes(
@@ -136,11 +130,19 @@ class Retriever:
             kept = (c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in added))
             hits = self._read(list(kept), highlights)
             weights = self.term_weights(question)
+            is_diverse = rerank and hits and self._fusion.mmr_lambda < 1
+            vectors = self._library.vectors_of([hit.chunk.id for hit in hits]) if is_diverse else None
+            places = {hit.chunk.id: place for place, hit in enumerate(hits)}
             clock.lap("read")
         if reranker is not None and hits:
             hits = reranked(reranker, question, hits, weights)
             clock.lap("rerank")
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
+        if vectors is not None:
+            rows = vectors[[places[hit.chunk.id] for hit in hits]]
+            hits = [hits[place] for place in mmr([hit.score for hit in hits], rows, self._fusion.mmr_lambda, len(hits))]
+            ranked["mmr"] = tuple(hit.chunk.id for hit in hits)
+            clock.lap("mmr")
         return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
 
     def search_papers(
@@ -204,6 +206,18 @@ class Retriever:
                 )
             )
 
+    def _variants(self, question: str) -> list[str]:
+        """Other wordings of a question, if the settings want them. The caller holds a snapshot."""
+        if self._fusion.variants == "off":
+            return []
+        return self._on_indexes(lambda indexes: query_variants(question, partial(self._spelled_out, indexes)))
+
+    def _spelled_out(self, indexes: Indexes, acronym: str) -> str:
+        """The words that an acronym stands for in the passages that use it most; see query_variants.long_form."""
+        tokens = tokenize(acronym)
+        found = indexes.lexical.passages_of(tokens[0], SURFACE_PASSAGES) if tokens else []
+        return long_form(acronym, [text for _, _, text in self._library.read_chunks(found)])
+
     def _surface(self, indexes: Indexes, stem: str, typed: str) -> str:
         """The word with this stem in the passages that use it most; see spelling.surface_of."""
         read = self._library.read_chunks(indexes.lexical.passages_of(stem, SURFACE_PASSAGES))
@@ -237,16 +251,21 @@ class Retriever:
         ids = None if within is None else self._library.chunk_ids_of(within)
         texts = (f"{readings[0]} {typed}", *readings[1:])
         search_words = partial(_search_words, indexes, wanted=wanted, within=within, candidates=candidates)
-        lexical = [search_words(text) for text in texts]
+        mode = self._fusion.mode
+        lexical = [[] if mode == "dense" else search_words(text) for text in texts]
+        if mode == "lexical" and len(lexical[0]) < self._fusion.min_hits:
+            mode = "hybrid"
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
-        vectors = self._vectors(readings, typed)
+        vectors = [] if mode == "lexical" else self._vectors(readings, typed)
         clock.lap("embed")
         dual_count = max(self._fusion.dual_candidates, top_k)
         searches = [dense_search(self._library, indexes, vector, wanted, dual_count) for vector in vectors]
         stages = [search.find(ids, candidates) for search in searches]
         clock.lap("dense")
-        ranked = {**stages[0], "bm25": tuple(chunk for chunk, _ in lexical[0])}
+        ranked = dict(stages[0]) if stages else {}
+        if mode != "dense":
+            ranked["bm25"] = tuple(chunk for chunk, _ in lexical[0])
         chunks = candidates.chunks
         found = {chunk for stage in stages for chunks_found in stage.values() for chunk in chunks_found}
         found.update(chunk for scored in lexical for chunk, _ in scored)
@@ -258,11 +277,11 @@ class Retriever:
         added = {id for id in known if within is None or chunks[id].paper_id in within}
         rankings: list[list[Candidate]] = []
         highlights: Highlights = {}
-        for search, words in zip(searches, lexical, strict=True):
+        for search, words in zip_longest(searches, lexical):
             # Passages that BM25 or another reading found get their cosine too; without it they would rank too low.
-            dense, nearest = search.scores(sorted(found | added))
+            dense, nearest = search.scores(sorted(found | added)) if search else ([(id, 0.0) for id in added], {})
             highlights = nearest | highlights  # of the first reading
-            rankings.append(fuse(dense, words, dense_weight=self._fusion.dense, lexical_weight=self._fusion.lexical))
+            rankings.append(fuse_in(mode, self._fusion, dense, words))
         # A dual search finds more; as many are reranked as a single one finds at most.
         most = 2 * wanted * len(readings)
         fused = [c for place, c in enumerate(fuse_readings(rankings)) if place < most or c.chunk_id in added]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import curve, speed, synthetic
-from folio.search.retriever import FusionSettings, Retriever
+from folio.search.fusion import FusionSettings
+from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.library import Library
 

@@ -144,6 +144,20 @@ def test_runs_are_compared(asked: tuple[CliRunner, Path], tmp_path: Path) -> Non
     assert desk.evaluate("--compare", first, second, "--require", "mrr<=0.5").code == 1
 
 
+def test_settings_of_the_search_are_compared(asked: tuple[CliRunner, Path], tmp_path: Path) -> None:
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    assert evaluated(asked, "--no-answers", "--json", str(first)).code == 0
+    asked[0].settings |= {"RETRIEVAL_MODE": "lexical", "MMR_LAMBDA": "0.5"}
+    ran = evaluated(asked, "--no-answers", "--json", str(second), "--compare", str(first))
+    assert ran.code == 0, ran.err
+    assert "RETRIEVAL_MODE: hybrid -> lexical" in ran.out
+    assert "MMR_LAMBDA: 1.0 -> 0.5" in ran.out
+    stages = [load(path).stages for path in (first, second)]
+    assert stages == [("dense", "bm25", "fused", "reranked"), ("bm25", "fused", "reranked", "mmr")]
+    asked[0].settings |= {"RETRIEVAL_MODE": "hybrid", "FUSION": "rrf", "RRF_K": "0"}
+    assert "RRF_K" in evaluated(asked, "--no-answers").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

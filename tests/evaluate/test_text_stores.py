@@ -9,7 +9,8 @@ from folio.errors import ModelError
 from folio.evaluate.dataset import Document
 from folio.evaluate.stores import build_text_store
 from folio.ingest import chunking
-from folio.search.retriever import FusionSettings, Retriever
+from folio.search.fusion import FusionSettings
+from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading
 from folio.store.library import Library

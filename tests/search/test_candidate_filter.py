@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, asked_kinds, deep_enough
-from folio.search.retriever import FusionSettings, Retriever
+from folio.search.fusion import FusionSettings
+from folio.search.retriever import Retriever
 from folio.sections import Kind, PaperSection
 from folio.store import indexes
 from folio.store.library import Library

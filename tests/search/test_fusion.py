@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.search.fusion import fuse
+from folio.search.fusion import FusionSettings, fuse, fuse_in, fuse_ranks
 from folio.types import Candidate
 
 
@@ -57,3 +57,36 @@ def test_empty_lists(
     dense: list[tuple[int, float]], lexical: list[tuple[int, float]], expected: list[tuple[int, float]]
 ) -> None:
     assert _fused(dense, lexical) == expected
+
+
+# Reciprocal rank fusion, and one ranking alone
+
+
+def test_ranks_add_up_so_that_the_first_of_both_has_one() -> None:
+    found = fuse_ranks([(1, 0.2), (2, 0.9), (3, 0.5)], [(2, 4.0), (4, 9.0)], k=60)
+    assert [candidate.chunk_id for candidate in found] == [2, 4, 3, 1]
+    half = 61 / 2
+    assert [candidate.score for candidate in found] == pytest.approx(
+        [half / 61 + half / 62, half / 61, half / 62, half / 63]
+    )
+    assert (found[0].dense, found[0].lexical, found[1].dense) == (0.9, 4.0, None)
+    assert fuse_ranks([(1, 0.5)], [(1, 3.0)], k=10)[0].score == 1.0
+
+
+def test_equal_scores_rank_by_id_whatever_the_order_of_the_list() -> None:
+    for dense in ([(7, 0.5), (3, 0.5)], [(3, 0.5), (7, 0.5)]):
+        found = fuse_ranks(dense, [], k=60)
+        assert [candidate.chunk_id for candidate in found] == [3, 7]
+        assert found[0].score > found[1].score
+
+
+def test_the_settings_choose_how_the_rankings_become_one() -> None:
+    dense, lexical = [(1, 0.8), (2, 0.4)], [(2, 6.0), (3, 3.0)]
+    weighted, ranks = FusionSettings(0.7, 0.3, 20), FusionSettings(0.7, 0.3, 20, method="rrf", rrf_k=10)
+    assert fuse_in("hybrid", weighted, dense, lexical) == fuse(dense, lexical, dense_weight=0.7, lexical_weight=0.3)
+    assert fuse_in("hybrid", ranks, dense, lexical) == fuse_ranks(dense, lexical, k=10)
+    for settings in (weighted, ranks):
+        alone = fuse_in("dense", settings, dense, [])
+        assert [(c.chunk_id, c.score) for c in alone] == [(1, 1.0), (2, 0.5)]
+        alone = fuse_in("lexical", settings, [(9, 0.0)], lexical)  # 9 is evidence of an earlier turn
+        assert [(c.chunk_id, c.score) for c in alone] == [(2, 1.0), (3, 0.5), (9, 0.0)]

@@ -13,8 +13,9 @@ import pytest
 from folio import workers
 from folio.errors import UsageError
 from folio.protocols import Reranker, TermWeights
+from folio.search.fusion import FusionSettings
 from folio.search.paper_filter import PaperFilter
-from folio.search.retriever import FusionSettings, Retriever, reranked
+from folio.search.retriever import Retriever, reranked
 from folio.types import Hit, Paper
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
@@ -83,8 +84,8 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
 def make(app: HashingApp) -> Iterator[Make]:
     library = app.open_library()
 
-    def retriever(reranker: Reranker | None = None, candidates: int = 1) -> Retriever:
-        fusion = FusionSettings(0.7, 0.3, candidates, candidates)
+    def retriever(reranker: Reranker | None = None, candidates: int = 1, **switches: Any) -> Retriever:
+        fusion = FusionSettings(0.7, 0.3, candidates, candidates, **switches)
         return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, fusion)
 
     yield retriever
@@ -269,3 +270,80 @@ def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
     assert make().select(PaperFilter()).papers is None
     with pytest.raises(UsageError, match=r"is called “glaciers.pdf”. Similar names: glacier\.pdf"):
         named_so(make, "glaciers.pdf")
+
+
+# Switches
+
+
+def test_dense_alone_and_bm25_alone(make: Make) -> None:
+    dense = make(candidates=20, mode="dense").search(ICE, 9)
+    assert {hit.lexical for hit in dense.hits} == {None}
+    assert "bm25" not in dense.ranked
+    assert len(dense.hits) == len(PASSAGES)
+    lexical = make(candidates=20, mode="lexical").search(ICE, 9)
+    assert named(lexical.hits) == ["glacier", "thickness"]  # no other passage has one of the words
+    assert [hit.dense for hit in lexical.hits] == [None, None]
+    assert list(lexical.ranked) == ["bm25", "fused"]
+    assert lexical.hits[0].score == 1.0
+
+
+def test_bm25_alone_embeds_no_question(app: HashingApp, make: Make) -> None:
+    retriever = make(candidates=20, mode="lexical")
+    asked: list[str] = []
+
+    class Watched(type(app.hashing)):  # type: ignore[misc]
+        def embed_queries(self, texts: Sequence[str]) -> Any:
+            asked.extend(texts)
+            return super().embed_queries(texts)
+
+    retriever.embedder = Watched()
+    assert named(retriever.search(ICE, 1).hits) == ["glacier"]
+    assert asked == []
+
+
+def test_bm25_alone_keeps_the_evidence_of_earlier_turns(make: Make) -> None:
+    (moon,) = ids_of(make, "moon")
+    found = make(candidates=20, mode="lexical").search(ICE, 9, also=[moon])
+    assert named(found.hits) == ["glacier", "thickness", "moon"]
+    assert found.hits[2].score == 0.0
+
+
+def test_too_few_hits_of_bm25_bring_the_dense_ones(make: Make) -> None:
+    assert make(candidates=20, mode="lexical").search("astronauts", 9).hits == ()
+    enough = make(candidates=20, mode="lexical", min_hits=2)
+    assert named(enough.search(ICE, 9).hits) == ["glacier", "thickness"]
+    fewer = make(candidates=20, mode="lexical", min_hits=3)
+    assert fewer.search(ICE, 9).hits == make(candidates=20).search(ICE, 9).hits
+
+
+def test_ranks_are_fused_if_chosen(make: Make) -> None:
+    found = make(candidates=20, method="rrf", rrf_k=60).search(ICE, 3)
+    assert named(found.hits)[0] == "glacier"
+    assert found.hits[0].score == 1.0  # the first of both
+
+
+def test_variants_are_searched_with_the_question(make: Make) -> None:
+    question = "Compare otters and bees"
+    one, two = (named(make(candidates=20).search(thing, 1).hits)[0] for thing in ("otters", "bees"))
+    found = make(candidates=20, variants="rules").search(question, 2)
+    assert sorted(named(found.hits)) == sorted([one, two]) == ["bees", "otters"]
+    readings = make(candidates=20).search(question, 9, readings=["otters", "bees", "Compare otters bees"])
+    assert make(candidates=20, variants="rules").search(question, 9).hits == readings.hits
+    # A follow-up has readings, and these are enough.
+    followed = make(candidates=20, variants="rules").search(question, 9, readings=["bees"])
+    assert followed.hits == make(candidates=20).search(question, 9, readings=["bees"]).hits
+
+
+def test_what_repeats_a_better_passage_comes_later(app: HashingApp, make: Make) -> None:
+    again = "The Aletsch glacier is 23 kilometres long, they say."
+    write_pdf(app.settings.PAPERS_DIR / "again.pdf", [again], "On ice again")
+    app.run()
+    plain = make(candidates=20).search(ICE, 3)
+    assert set(named(plain.hits)[:2]) == {"glacier", "again"}
+    spread = make(candidates=20, mmr_lambda=0.5).search(ICE, 3)
+    assert named(spread.hits)[0] == named(plain.hits)[0]
+    assert named(spread.hits)[1] != named(plain.hits)[1]
+    assert spread.ranked["mmr"][0] == spread.hits[0].chunk.id
+    assert make(candidates=20, mmr_lambda=1.0).search(ICE, 3).ranked.keys() == plain.ranked.keys()
+    unranked = make(candidates=20, mmr_lambda=0.5).search(ICE, 3, rerank=False)
+    assert unranked.hits == make(candidates=20).search(ICE, 3, rerank=False).hits

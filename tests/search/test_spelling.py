@@ -10,7 +10,8 @@ import pytest
 from folio import workers
 from folio.answer.chat import Chat
 from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
-from folio.search.retriever import FusionSettings, Retriever
+from folio.search.fusion import FusionSettings
+from folio.search.retriever import Retriever
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.text import tokenize
 from tests.helpers.factories import write_pdf

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from folio.errors import IndexDamaged
-from folio.search.retriever import FusionSettings, Retriever, SearchResult
+from folio.search.fusion import FusionSettings
+from folio.search.retriever import Retriever, SearchResult
 from folio.store import checksums
 from folio.store.bm25_index import MANIFEST as BM25_MANIFEST
 from folio.store.bm25_index import TantivyIndex

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from folio.search.retriever import FusionSettings, Retriever
+from folio.search.fusion import FusionSettings
+from folio.search.retriever import Retriever
 from folio.store.bm25_index import MANIFEST
 from folio.store.indexes import LEXICAL, LIBRARY, Engine, open_indexes
 from folio.store.library import Library
