@@ -165,7 +165,7 @@ def test_every_figure_has_a_name_that_can_be_required() -> None:
     gains = dict.fromkeys(("chunk", "page", "paper"), (1.0,))
     ranks = {"last": dict.fromkeys(("chunk", "page", "paper"), (1,))}
     good = QuestionResult(
-        "q", "", True, False, gains, ranks, {}, AnswerResult(False, 1, 1, (RIGHT,), None, True, True, 9)
+        "q", "", True, False, gains, ranks, {}, AnswerResult(False, 1, 1, (RIGHT,), None, True, True, 9, 2)
     )
     assert set(figures([good, answered(False, AnswerResult(True))], "last")) == set(NAMES)
 
@@ -240,3 +240,10 @@ def test_difference_of_shares_counts_what_either_run_has() -> None:
     assert (gap.before, gap.after) == (0.5, 0.75)
     with pytest.raises(ValueError, match="without questions"):
         difference(before, Figure(np.zeros(3), np.zeros(3)))
+
+
+def test_grades_are_averaged_over_the_answerable_questions_that_have_one() -> None:
+    answers = [AnswerResult(False, grade=3), AnswerResult(True, grade=0), AnswerResult(False), AnswerResult(False)]
+    asked = [answered(place < 3, answer) for place, answer in enumerate(answers)]
+    found = figures(asked, "last")["grade"]
+    assert (found.value, found.questions) == (1.5, 2)
