@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from folio.app import App
     from folio.evaluate.answer_judge import Judge, JudgedAnswer
 
-NOT_RATED = "Rate answers: “Good answer” in the page, /good in the chat, or query.py --feedback good."
+NOT_RATED = "Rate answers: “Good answer” in the page, /good in the chat, or `python query.py --feedback good`."
 
 
 def make(app: App, path: Path) -> int:
@@ -35,9 +35,10 @@ def make(app: App, path: Path) -> int:
     shown = one_line(str(path))
     output().print(f"Questions written to {shown}: {len(made.questions)}.")
     if made.bad:
+        shows = with_commands("`python -m folio log show NUMBER`")
         output().print(
             f"Rated bad, and left out because nobody has said where the answer is: {len(made.bad)}"
-            f" ({_numbers(made.bad)}). folio log show NUMBER shows one; add it to the set by hand."
+            f" ({_numbers(made.bad)}). {shows} shows one; add it to the set by hand."
         )
     if made.without_gold:
         output().print(

@@ -96,7 +96,7 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
             found = [] if one is None else [(arguments.number, one)]
     if not found:
         which = "no question" if arguments.number is None else f"no question {arguments.number}"
-        raise UsageError(f"The log has {which}.", "folio log list shows the questions and their numbers.")
+        raise UsageError(f"The log has {which}.", "`python -m folio log list` shows the questions and their numbers.")
     if arguments.json:
         write_json(entry_json(*found[0]))
     else:
