@@ -166,3 +166,20 @@ def test_options_that_make_no_sense(ready: CliRunner, arguments: list[str], said
     ran = ready.evaluate(*arguments)
     assert ran.code == 2
     assert ran.err.startswith(said)
+
+
+def test_what_was_graded_before_the_model_failed_is_shown(filled: CliRunner) -> None:
+    filled.settings["LLM"] = "builtin"
+    for question in (HAIRS, GAUGE):
+        assert filled.query(question).code == 0
+        assert filled.query("--feedback", "good").code == 0
+
+    def once(messages: list[Json]) -> str:
+        server.faults.fails = 9
+        return grading(messages)
+
+    with OllamaStandIn(dimension=64, reply=once) as server:
+        filled.settings["OLLAMA_HOST"] = server.url
+        ran = filled.evaluate("--judge")
+    assert ran.code == 1
+    assert "Answers rated by people, by the model's grade: 1" in ran.out
