@@ -65,6 +65,8 @@ def _address(value: Any) -> Any:
     """An address as it is, if it is one of the web."""
     if not isinstance(value, str) or len(value) > _LONGEST_ADDRESS or not re.match(r"https?://[^\s]+\Z", value):
         return ""
+    if not value.isprintable():  # halves of characters, which cannot be stored, and what reorders a line
+        return ""
     return value
 
 

@@ -16,7 +16,7 @@ from folio.paper_metadata import bare_arxiv
 from folio.sources.answers import MOST, clean, person, unreadable
 from folio.sources.entries import find_doi, find_year
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, parse_identifier
+from folio.sources.identifiers import Identifier, parse_doi, parse_identifier
 from folio.sources.search_query import SearchQuery
 from folio.work import Work, WorkAuthor
 
@@ -74,8 +74,10 @@ def by_ids(client: HttpClient, identifiers: Sequence[str]) -> list[Work]:
 
 
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
-    """Works that match, the best or the newest first. Raises SourceError."""
-    words = re.findall(r"[\w.-]+", query.words)
+    """Works that match, the best or the newest first. Raises SourceError, UsageError."""
+    words = re.findall(r"[\w.-]*\w[\w.-]*", query.words)
+    if not words and query.words:
+        raise UsageError("The search has no words.", 'Name some: --search "dense retrieval".')
     asked = " AND ".join(f"all:{word}" for word in words)
     if query.since:
         asked += f" AND submittedDate:[{query.since}01010000 TO 210012312359]"
@@ -158,6 +160,7 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
         return None
     names = [_text(author, "a:name")[:500] for author in entry.findall("a:author", _ATOM)[:MOST]]
     terms = [category.get("term", "")[:100] for category in entry.findall("a:category", _ATOM)[:50]]
+    doi = parse_doi(find_doi(_text(entry, "x:doi")))
     pdf = client.addresses.arxiv_pdf(identifier) if client else f"https://arxiv.org/pdf/{identifier}"
     return Work(
         "arxiv",
@@ -165,7 +168,7 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
         authors=tuple(WorkAuthor(person(name)) for name in names if name),
         year=find_year(_text(entry, "a:published")),
         abstract=_text(entry, "a:summary"),
-        doi=find_doi(_text(entry, "x:doi")).casefold(),
+        doi=doi.value if doi and doi.kind == "doi" else "",
         arxiv=identifier,
         categories=tuple(dict.fromkeys(clean(term) for term in terms if term)),
         licence=_text(entry, "a:rights")[:200],

@@ -101,7 +101,8 @@ def _arxiv(text: str) -> Identifier | None:
 
 def parse_doi(text: str) -> Identifier | None:
     """A DOI; arXiv's own are arXiv ids. None for anything else."""
-    if not _DOI.fullmatch(text):
+    # What is longer, or has characters that cannot be shown or stored, nobody registered.
+    if len(text) > LONGEST or not text.isprintable() or not _DOI.fullmatch(text):
         return None
     arxiv = find_arxiv(text.casefold(), "")
     return Identifier("arxiv", arxiv) if arxiv else Identifier("doi", text.rstrip(".,;:").casefold())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -38,6 +39,7 @@ _PAGE = 100  # works in one answer
 BATCH = 50  # works that one request names
 _NOT_IN_A_FILTER = re.compile(r"[,|!\s]")
 _LONGEST_ABSTRACT = 20_000  # words
+_ID = re.compile(r"W\d{1,12}", re.ASCII)
 # OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
 _KINDS = {
     "journal-article": "article-journal", "proceedings-article": "paper-conference", "book": "book",
@@ -132,14 +134,14 @@ class OpenAlexWork(Part):
             publisher="" if is_repository else source.host_organization_name,
             doi=doi,
             arxiv=arxiv,
-            openalex=self.id.rpartition("/")[2],
+            openalex=_id(self.id),
             categories=tuple(topic.display_name for topic in self.topics[:20] if topic.display_name),
             licence=best.license,
             is_open=access.is_oa,
             pdfs=self._pdfs(access),
             cited=self.cited_by_count,
             reference_count=self.referenced_works_count,
-            references=tuple(each.rpartition("/")[2] for each in self.referenced_works),
+            references=tuple(filter(None, map(_id, self.referenced_works))),
             is_retracted=bool(self.is_retracted),
         )
 
@@ -267,11 +269,17 @@ def _filter_words(title: str) -> str:
     return " ".join("".join(char if char.isalnum() or char in "-'" else " " for char in title).split())
 
 
+def _id(link: str) -> str:
+    """The id in an address of OpenAlex's, "https://openalex.org/W7"; "" if there is none."""
+    last = link.rpartition("/")[2]
+    return last if _ID.fullmatch(last) else ""
+
+
 def _author(authorship: _Authorship) -> WorkAuthor:
     return WorkAuthor(person(authorship.author.display_name), orcid(authorship.author.orcid))
 
 
 def _abstract(places: dict[str, list[int]]) -> str:
     """The text of an inverted index: word -> where it stands."""
-    words = [(place, word) for word, found in places.items() for place in found if 0 <= place < _LONGEST_ABSTRACT]
-    return clean(" ".join(word for _, word in sorted(words)[:_LONGEST_ABSTRACT]), 50_000)
+    words = ((place, word) for word, found in places.items() for place in found if 0 <= place < _LONGEST_ABSTRACT)
+    return clean(" ".join(word for _, word in sorted(islice(words, _LONGEST_ABSTRACT))), 50_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +30,7 @@ from folio.work import Work, WorkAuthor
 
 NAME = "Semantic Scholar"
 _PAGE = 100  # works in one answer
+_ID = re.compile(r"[0-9a-f]{40}")
 _FIELDS = (
     "externalIds,title,authors,year,venue,abstract,journal,publicationTypes,citationCount,referenceCount,"
     "isOpenAccess,openAccessPdf,fieldsOfStudy"
@@ -95,7 +97,7 @@ class S2Work(Part):
             pages="" if is_preprint else journal.pages.replace(" ", "").replace("-", "–"),
             doi=known.value if known and known.kind == "doi" else "",
             arxiv=arxiv,
-            semanticscholar=self.paperId,
+            semanticscholar=self.paperId if _ID.fullmatch(self.paperId) else "",
             categories=tuple(filter(None, self.fieldsOfStudy[:20])),
             licence=pdf.license,
             is_open=self.isOpenAccess,

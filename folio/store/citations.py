@@ -18,8 +18,11 @@ _INSERT = "INSERT OR REPLACE INTO citations VALUES (:citing, :cited, :source, :s
 
 
 def add_citations(database: Database, citing: str, cited: Iterable[str], source: SourceName, said_at: str) -> None:
-    """Note which works one cites. cited: their marks (Work.identifiers). The caller has a transaction."""
-    found = [Citation(citing, mark, source, said_at) for mark in dict.fromkeys(cited)]
+    """Note which works one cites. cited: their marks (Work.identifiers); what is none is left out.
+
+    The caller has a transaction.
+    """
+    found = [Citation(citing, mark, source, said_at) for mark in dict.fromkeys(cited) if work_rows.is_mark(mark)]
     database.execute_many(_INSERT, map(work_rows.citation_row, found))
 
 

@@ -135,12 +135,17 @@ def work_row(kept: KeptWork) -> dict[str, object]:
     return _row("works", id=kept.id, version_of=kept.version_of, said=said)
 
 
+def is_mark(text: str) -> bool:
+    """Whether a work can be known by this in a citation."""
+    return bool(_MARK.fullmatch(text))
+
+
 def citation(*row: Any) -> Citation:
     """From CITATION_COLUMNS."""
     citing, cited, source, said_at, digest = row
     what = "the record of a citation"
     require_digest(digest, "citations", citing, cited, source, said_at, what=what)
-    if not _MARK.fullmatch(string(cited)):
+    if not is_mark(string(cited)):
         raise ValueError(f"{what} names no work")
     return Citation(string(citing), cited, _source(source, what), _time(said_at, what))
 

@@ -85,6 +85,15 @@ def test_a_notice_without_a_doi_has_no_link() -> None:
     assert found == WorkNotice("retraction")
 
 
+@pytest.mark.parametrize("odd", ["\u202egnp.exe", "x" * 900, "\u2028"], ids=["bidi", "long", "line"])
+def test_a_notice_with_an_odd_doi_can_be_kept(odd: str) -> None:
+    work = with_updates(
+        crossref_work("10.1234/a", "A"), "updated-by", crossref_update(f"10.1234/{odd}", "retraction", 2021)
+    )
+    ((notice,),) = [each.notices for each in read_registered(json.dumps(crossref_list(work)))]
+    assert (notice.kind, notice.dated, notice.link) == ("retraction", "2021", "")
+
+
 def test_what_publisher_and_retraction_watch_say_is_one_notice() -> None:
     twice = crossref_update("10.1234/n", "retraction", 2021, 3, 4)
     assert notices_of(twice, {**twice, "source": "retraction-watch", "updated": None}) == (

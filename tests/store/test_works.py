@@ -212,6 +212,13 @@ def test_what_is_no_work_is_refused(written: dict[str, Any]) -> None:
         from_json("openalex", written)
 
 
+def test_references_that_could_not_be_read_again_are_not_kept(library: Library) -> None:
+    odd = ("", "10.1234/" + "x" * 600, "10.1234/a\nb")
+    (id,) = put(library, work(openalex="W1", references=("W2", *odd)))
+    assert citations.references_of(library.database, id) == ["openalex W2"]
+    assert library.check() == []
+
+
 def test_references_are_known_by_their_form() -> None:
     assert list(map(reference_mark, ("W12", "10.1/X", "a" * 40, "2101.00001v2"))) == [
         "openalex W12", "doi 10.1/x", f"semanticscholar {'a' * 40}", "arxiv 2101.00001"
