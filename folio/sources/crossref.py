@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -40,6 +41,17 @@ _KINDS = {
     "standard": "standard",
 }  # fmt: skip
 _LONGEST_BIBTEX = 50_000  # characters
+_COMMAND = re.compile(r"\\([A-Za-z@]{2,})")
+# Letters, fonts and mathematics; not \input, \write, \csname and what else reads, writes or defines
+_HARMLESS = re.compile(
+    r"""text[a-z]+ | math[a-z]+ | emph | em | it | bf | rm | sc | tt | sl | ss | SS | a[ae] | A[AE] | o[e] | O[E]
+    | th | TH | dh | DH | dj | DJ | ng | NG | less | greater | times | cdot | [lcd]dots | ell | log | max | min | sqrt
+    | frac | left | right | le | leq | ge | geq | pm | sim | approx | infty | to | rightarrow | tilde | hat | bar | vec
+    | dot | ddot | (?:var)?(?:[Aa]lpha | [Bb]eta | [Gg]amma | [Dd]elta | [Ee]psilon | [Zz]eta | [Ee]ta | [Tt]heta
+    | [Ii]ota | [Kk]appa | [Ll]ambda | [Mm]u | [Nn]u | [Xx]i | [Pp]i | [Rr]ho | [Ss]igma | [Tt]au | [Uu]psilon | [Pp]hi
+    | [Cc]hi | [Pp]si | [Oo]mega)""",
+    re.X,
+)
 _TAKEN_BACK = ("retraction", "removal", "withdrawal")
 _NOTICES = 100  # of a work, or works of a notice
 _OPEN_LICENCE = "creativecommons.org/"
@@ -163,12 +175,17 @@ def bibtex(client: HttpClient, work: Work) -> str:
 
 
 def read_bibtex(text: str, work: Work) -> str:
-    """The entry of an answer, as it is; "" if it is not one entry, of this work, that Folio can read."""
+    """The entry of an answer, as it is; "" if it is not one entry, of this work, that Folio can read.
+
+    It goes into people's LaTeX: an entry with a command that does more than print letters or mathematics is not taken.
+    """
     written = text.strip()
     if len(written) > _LONGEST_BIBTEX or not all(char.isprintable() or char in "\n\t" for char in written):
         return ""
     entries, problems = parse_bibtex(written)
     if len(entries) != 1 or problems or not written.startswith("@") or not written.endswith("}"):
+        return ""
+    if any(not _HARMLESS.fullmatch(command) for command in _COMMAND.findall(written)) or "^^" in written:
         return ""
     is_it = entries[0].doi.casefold() == work.doi and fold(entries[0].title)[:20] == fold(work.title)[:20]
     return written if is_it else ""

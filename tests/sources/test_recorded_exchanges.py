@@ -71,6 +71,23 @@ def test_a_publishers_bibtex_is_read(path: Path) -> None:
     assert crossref.read_bibtex(text, replace(registered, title="Another work")) == ""
 
 
+@pytest.mark.parametrize(
+    ("title", "is_taken"),
+    [
+        (r"Otters {\textendash} {\'E}tude of \emph{$\alpha$-Lutra}", True),
+        (r"Otters \input{/etc/passwd}", False),
+        (r"Otters \immediate\write18{id}", False),
+        (r"Otters \csname @@input\endcsname", False),
+        (r"Otters ^^5cinput{x}", False),
+    ],
+)
+def test_a_publishers_bibtex_does_nothing_in_latex(title: str, is_taken: bool) -> None:
+    text = f"@article{{Byte_2021, title={{{title}}}, DOI={{10.1234/otters}}}}"
+    ((entry,), _) = bibtex.read(text)
+    registered = Work("crossref", title=entry.title, doi="10.1234/otters")
+    assert crossref.read_bibtex(text, registered) == (text if is_taken else "")
+
+
 @pytest.mark.parametrize("path", OF_WORKS, ids=lambda path: f"{path.parent.name}-{path.name[:40]}")
 def test_an_exchange_is_read(path: Path) -> None:
     recorded, text = body(path)
