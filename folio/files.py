@@ -154,3 +154,8 @@ def disk_full(folder: Path) -> DiskFull:
         f"There is no space left on the disk that holds {folder}.",
         "Free some space and run the same command again; what was indexed before is kept.",
     )
+
+
+def shortened(name: str, longest: int) -> str:
+    """The beginning of a file's name, no more than so many bytes."""
+    return name.encode(errors="replace")[:longest].decode(errors="ignore")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from folio.files import shortened
 from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
 from folio.sources.identifiers import Identifier, find_identifier
 from folio.sources.paper_match import paper_marks
@@ -17,6 +18,7 @@ from folio.work import Work, grouped, merged, to_metadata, version_keys
 
 _LONGEST_TITLE = 80  # characters of a file's name
 _LONGEST_ID = 60
+_LONGEST_NAME = 180  # bytes, without the suffix: file systems allow 255
 _NO_NAME = re.compile(r"[^\w.()-]+")
 
 
@@ -76,7 +78,7 @@ def pdf_name(work: Work, *, with_version: bool = False) -> str:
     words = " ".join(_NO_NAME.sub(" ", work.title).split())
     if len(words) > _LONGEST_TITLE:
         words = words[:_LONGEST_TITLE].rpartition(" ")[0] or words[:_LONGEST_TITLE]
-    return f"{start} {words}".rstrip(" .") + ".pdf"
+    return shortened(f"{start} {words}", _LONGEST_NAME).rstrip(" .") + ".pdf"
 
 
 def identifier_of(work: Work) -> Identifier | None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from folio.errors import SourceError
-from folio.files import no_space, sync
+from folio.files import no_space, shortened, sync
 from folio.sources.fetching import Candidate
 from folio.sources.http_client import HttpClient
 from folio.sources.lookup import Lookup
@@ -53,7 +53,7 @@ def download_pdf(
     """
     _delete_old(path.parent)
     # A name of its own: the page and a command may bring the same paper at once.
-    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    part = path.with_name(f".{shortened(path.name, 100)}.{secrets.token_hex(4)}.part")
     try:
         for link in links:
             try:

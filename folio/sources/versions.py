@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from folio.errors import PaperError
-from folio.files import REMOVED, no_space, sha256_file, sync
+from folio.files import REMOVED, no_space, sha256_file, shortened, sync
 from folio.paper_metadata import bare_arxiv, version_number
 from folio.sources.fetching import pdf_name
 from folio.sources.lookup import Lookup
@@ -23,6 +23,7 @@ from folio.sources.pdf_download import download_pdf
 from folio.types import Paper, SourceFile
 from folio.work import Work
 
+_LONGEST_STEM = 200  # bytes of an old file's name: file systems allow 255
 _INCOMING = ".incoming"  # whole files that have not taken their places yet; ingestion skips hidden folders
 
 
@@ -134,7 +135,7 @@ def _keep(path: Path, version: NewVersion) -> Path:
     own = version_number(version.paper.arxiv)
     folder = version.folder / REMOVED
     folder.mkdir(exist_ok=True)
-    stem = f"{path.stem} v{own}" if own else f"{path.stem} before v{version.number}"
+    stem = shortened(path.stem, _LONGEST_STEM) + (f" v{own}" if own else f" before v{version.number}")
     names = (f"{stem}{f' ({number})' if number > 1 else ''}.pdf" for number in count(1))
     target = next(folder / name for name in names if not (folder / name).exists() or _same(folder / name, path))
     with no_space(folder):
@@ -149,7 +150,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def _put(source: Path, target: Path) -> None:
     """Copy a file to a place, whole at once."""
-    part = target.with_name(f".{target.name[:100]}.part")
+    part = target.with_name(f".{shortened(target.name, 100)}.part")
     try:
         shutil.copyfile(source, part)
         sync(part)

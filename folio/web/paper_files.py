@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from folio.app import App
 from folio.errors import NotKnown, PaperError, StoreBusy
-from folio.files import REMOVED, no_space, sha256_file
+from folio.files import REMOVED, no_space, sha256_file, shortened
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
@@ -233,7 +233,7 @@ def _safe_name(name: str) -> str:
     last = PurePath(name.replace("\\", "/")).name
     kept = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", last))
     stem = re.sub(r"\.pdf$", "", re.sub(r'[<>:"|?*]', "_", kept), flags=re.I)
-    stem = " ".join(stem.split()).strip(". ").encode(errors="replace")[:_MAX_NAME_BYTES].decode(errors="ignore")
+    stem = shortened(" ".join(stem.split()).strip(". "), _MAX_NAME_BYTES)
     return f"{stem or 'paper'}.pdf"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,7 @@ def test_any_text_can_be_stored(text: str) -> None:
         (work("..", openalex="W1"), "W1.pdf"),
         (work("word " * 60, openalex="W1"), "W1 " + "word " * 15 + "word.pdf"),
         (work("\x00/\\CON\u202e", openalex="W1"), "W1 CON.pdf"),
+        (work("海" * 120, openalex="W1"), f"W1 {'海' * 59}.pdf"),  # names of files have at most 255 bytes
     ],
 )
 def test_files_are_named_by_identifier_and_title(named: Work, expected: str) -> None:
@@ -267,6 +269,55 @@ def test_one_bad_item_of_a_list_leaves_the_others() -> None:
     bad = [{"DOI": 7}, {"DOI": "10.1/y", "title": "text"}, None, [good]]
     assert titles(crossref_client.read_works(json.dumps(crossref_list(*bad, good)))) == ["Otters"]  # type: ignore[arg-type]
     assert openalex.read_works(json.dumps(openalex_list(openalex_work(1, "A"), {"title": [1]})))[0].title == "A"
+
+
+ODD = ("\ud800", "\u202egnp.exe", "\u2028", "x" * 2000)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["half", "bidi", "line", "long"])
+def test_identifiers_and_addresses_have_their_form_or_are_left_out(odd: str) -> None:
+    """Nothing comes out of an answer that cannot be stored, shown or read again."""
+    doi, link = f"10.1234/{odd}", f"https://arxiv.org/pdf/{odd}"
+    of_openalex = openalex_work(
+        7,
+        "A",
+        doi=doi,
+        referenced_works=["https://openalex.org/W8", odd, doi],
+        best_oa_location={"pdf_url": link},
+    )
+    of_s2 = s2_work(7, "A", DOI=doi, ArXiv=odd) | {"openAccessPdf": {"url": link}}
+    of_crossref = crossref_work(
+        doi, "A", ("B", "C"), reference=[{"DOI": doi}, {"DOI": "10.1234/x"}],
+        link=[{"URL": link, "content-type": "application/pdf"}], license=[{"URL": "https://creativecommons.org/by"}],
+    )  # fmt: skip
+    found = [
+        openalex.read_work(200, json.dumps(of_openalex)),
+        openalex.read_work(200, json.dumps({**of_openalex, "id": f"https://openalex.org/{odd}"})),
+        semantic_scholar.read_work(200, json.dumps(of_s2)),
+        semantic_scholar.read_work(200, json.dumps({**of_s2, "paperId": odd})),
+        crossref_client.read_work(200, json.dumps(crossref(of_crossref))),
+        *arxiv.read_feed(
+            arxiv_feed(arxiv_entry("2101.00001v1", "A", doi=doi.replace("\ud800", "\u202e"))).decode()
+        ).works,
+    ]
+    for each in found:
+        assert each is not None
+        texts = (each.doi, each.arxiv, each.openalex, each.semanticscholar, *each.pdfs, *each.references)
+        assert all(text.isprintable() and len(text) <= 500 for text in texts)
+        assert {mark.partition(" ")[2][:2] for mark in each.identifiers()} <= {"10", "21", "W7", "00"}
+    assert [each.references[-1:] for each in found if each and each.references] == [("W8",), ("W8",), ("10.1234/x",)]
+
+
+def test_an_abstract_of_millions_of_places_costs_little() -> None:
+    places = openalex_work(1, "A", abstract_inverted_index={"a": [0] * 2_000_000})
+    text = json.dumps(places)
+    tracemalloc.start()
+    try:
+        assert openalex.read_work(200, text) is not None
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 80 * 2**20
 
 
 def test_numbers_out_of_range_are_not_known() -> None:
