@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from folio.paper_metadata import Field, Metadata
 
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|^\[\]]+", re.I)
+# The part of older DOIs that has angle brackets: "<391::AID-ASI1>", "<0929:TNAOAO>" (ANSI/NISO Z39.56). Without what
+# follows, all articles of an issue would have one DOI.
+SICI = r"<[\w.]*:[\w:.-]*>"
+_DOI = re.compile(rf"10\.\d{{4,9}}/(?:[^\s\"<>{{}}|^\[\]]|{SICI})+", re.I)
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.I)
 _ARXIV_ID = r"(\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d{1,2})?)"
 _ARXIV_SAID = re.compile(rf"(?i:arxiv\s*:\s*|arxiv\.org/(?:abs|pdf)/|\bCoRR,?\s+(?:abs/)?){_ARXIV_ID}")

@@ -8,14 +8,14 @@ from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from folio.errors import UsageError
-from folio.sources.entries import find_arxiv
+from folio.sources.entries import SICI, find_arxiv
 
 Kind = Literal["arxiv", "doi", "openalex", "semanticscholar"]
 LONGEST = 500  # characters of an identifier or a link
 
 _NEW_ARXIV = re.compile(r"\d{2}(?:0[1-9]|1[0-2])\.\d{4,5}(?:v[1-9]\d?)?")
 _OLD_ARXIV = re.compile(r"[a-z][a-z-]*(?:\.[a-z]{2})?/\d{2}(?:0[1-9]|1[0-2])\d{3}(?:v[1-9]\d?)?", re.I)
-_DOI = re.compile(r"10\.\d{4,9}/[^\s<>\"{}|\\^`\x00-\x20\x7f]+")
+_DOI = re.compile(rf"10\.\d{{4,9}}/(?:[^\s<>\"{{}}|\\^`\x00-\x20\x7f]|{SICI})+")
 _OPENALEX = re.compile(r"w[1-9]\d{1,12}", re.I)
 _S2 = re.compile(r"[0-9a-f]{40}", re.I)
 _PAGES: dict[Kind, str] = {
@@ -101,11 +101,12 @@ def _arxiv(text: str) -> Identifier | None:
 
 def parse_doi(text: str) -> Identifier | None:
     """A DOI; arXiv's own are arXiv ids. None for anything else."""
+    written = text.casefold()
     # What is longer, or has characters that cannot be shown or stored, nobody registered.
-    if len(text) > LONGEST or not text.isprintable() or not _DOI.fullmatch(text):
+    if len(written) > LONGEST or not written.isprintable() or not _DOI.fullmatch(text):
         return None
-    arxiv = find_arxiv(text.casefold(), "")
-    return Identifier("arxiv", arxiv) if arxiv else Identifier("doi", text.rstrip(".,;:").casefold())
+    arxiv = find_arxiv(written, "")
+    return Identifier("arxiv", arxiv) if arxiv else Identifier("doi", written.rstrip(".,;:"))
 
 
 def _openalex(text: str) -> Identifier | None:

@@ -162,10 +162,10 @@ class PaperFetcher:
 
     def _fetched(self, id: str, paper: str, status: Status, notes: Sequence[str] = ()) -> FetchedEvent:
         with closing(self._app.open_library()) as library:
-            (found,) = library.papers_by_id([paper])
-            return FetchedEvent(
-                id=id, status=status, paper=paper_json(found, library.added()[paper]), notes=list(notes)
-            )
+            found, added = library.papers_by_id([paper]), library.added()
+        if not found or paper not in added:
+            raise PaperError("The paper was removed while it was added.", "Add it again if you want it.")
+        return FetchedEvent(id=id, status=status, paper=paper_json(found[0], added[paper]), notes=list(notes))
 
     def look_up_citations(self, paper: str, check_cancelled: Check) -> None:
         """Ask what a paper cites and what cites it, and keep that.

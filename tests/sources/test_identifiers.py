@@ -12,6 +12,9 @@ from folio.sources.identifiers import parse_identifier
 S2 = "204e3073870fae3d05bcbc2f6a8e263d9b72e776"
 
 
+OLD = "10.1002/(SICI)1097-4571(199009)41:6<391::AID-ASI1>3.0.CO;2-9"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
@@ -27,6 +30,9 @@ S2 = "204e3073870fae3d05bcbc2f6a8e263d9b72e776"
         ("doi: 10.1023/A:1007154515475.", "doi", "10.1023/a:1007154515475"),
         ("https://doi.org/10.1016%2Fj.addr.2015.01.008", "doi", "10.1016/j.addr.2015.01.008"),
         ("http://dx.doi.org/10.1002/(SICI)1097", "doi", "10.1002/(sici)1097"),
+        (OLD, "doi", OLD.casefold()),
+        (f"https://doi.org/{OLD}", "doi", OLD.casefold()),
+        ("10.1175/1520-0442(1994)007<0929:TNAOAO>2.0.CO;2", "doi", "10.1175/1520-0442(1994)007<0929:tnaoao>2.0.co;2"),
         ("https://openalex.org/W4389761608", "openalex", "W4389761608"),
         ("https://openalex.org/works/w4389761608", "openalex", "W4389761608"),
         ("w4389761608", "openalex", "W4389761608"),
@@ -43,7 +49,8 @@ def test_an_identifier_is_known(text: str, kind: str, value: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "dense retrieval", "2313.10997", "2312.1", "10.1/x", "W0", "W", "https://example.org/2312.10997", "12", "[]",
-     "https://arxiv.org/list/cs.CL", "https://[", "2312.10997,2401.1", "10.1145/x y", "a" * 600, "../../etc/passwd"],
+     "https://arxiv.org/list/cs.CL", "https://[", "2312.10997,2401.1", "10.1145/x y",
+     "10.1145/<b>x</b>", "10.1145/x\u202ey", "10.1145/" + "ß" * 300, "a" * 600, "../../etc/passwd"],
 )  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no identifier that Folio knows"):

@@ -264,6 +264,17 @@ def test_answers_of_other_types_are_refused(text: str) -> None:
             read(text)
 
 
+def test_dois_of_the_last_century_are_whole() -> None:
+    """They have angle brackets: cut there, all articles of an issue would be one work."""
+    doi = "10.1002/(sici)1097-4571(199009)41:6<391::aid-asi1>3.0.co;2-9"
+    found = [
+        openalex.read_work(200, json.dumps(openalex_work(7, "A", doi=doi))),
+        semantic_scholar.read_work(200, json.dumps(s2_work(7, "A", DOI=doi.upper()))),
+        crossref_client.read_work(200, json.dumps(crossref(crossref_work(doi, "A", ("B", "C"))))),
+    ]
+    assert [each.doi for each in found if each] == [doi] * 3
+
+
 def test_one_bad_item_of_a_list_leaves_the_others() -> None:
     good = crossref_work("10.1/x", "Otters", ("Ada", "Byte"))
     bad = [{"DOI": 7}, {"DOI": "10.1/y", "title": "text"}, None, [good]]
