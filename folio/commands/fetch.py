@@ -273,11 +273,14 @@ def _lines(text: str, name: str) -> list[str]:
 
 def _papers(app: App) -> tuple[list[Paper], dict[str, str]]:
     """The papers of the index, and what their works are recognised by; none before the first ingest."""
+    from folio.errors import StoreMissing
     from folio.store import works
 
-    if not app.library_path.exists():
+    try:
+        library = app.open_library()
+    except StoreMissing:  # or a first run was killed while it made the library
         return [], {}
-    with closing(app.open_library()) as library:
+    with closing(library):
         app.require_same_settings(library)  # before anything is downloaded
         papers = library.papers()
         return papers, works.marks_of_papers(library.database, [paper.id for paper in papers])

@@ -16,7 +16,7 @@ from time import time
 from typing import BinaryIO
 
 from folio.app import App
-from folio.errors import NotKnown, PaperError, StoreBusy
+from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing
 from folio.files import REMOVED, no_space, sha256_file, shortened
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
@@ -190,11 +190,10 @@ class PaperFiles:
 
     def _find_duplicate(self, file: SourceFile) -> SourceFile | None:
         """Another file with the same content, both in the index and on disk."""
-        if not self._app.library_path.exists():
-            return None
-        with closing(self._app.open_library()) as library:
+        with suppress(StoreMissing), closing(self._app.open_library()) as library:
             others = (other for other in library.files() if other.sha256 == file.sha256 and other.path != file.path)
             return next((other for other in others if Path(other.path).is_file()), None)
+        return None
 
     def _sha256(self, path: Path) -> str:
         stat = path.stat()

@@ -174,6 +174,7 @@ def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer)
         ("2101.00001", "--metadata"),
         ("otters",),
         ("--search", " "),
+        ("--search", "!?", "--source", "arxiv"),
         ("--since", "2020", "2101.00001"),
         ("--search", "x", "2101.00001"),
     ],
@@ -261,6 +262,16 @@ def test_ctrl_c_keeps_what_is_whole_and_the_next_run_goes_on(
 
 def interrupted(*_: object) -> tuple[str, ...]:
     raise KeyboardInterrupt
+
+
+def test_a_first_run_that_was_killed_while_it_made_the_library_costs_nothing(
+    online: CliRunner, offers: SourceServer
+) -> None:
+    online.store.mkdir()
+    (online.store / LIBRARY).touch()
+    ran = online.fetch("--yes", "2101.00001")
+    assert (ran.code, ran.err) == (0, "")
+    assert list(papers(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
 def test_a_download_that_is_cut_leaves_nothing(online: CliRunner, offers: SourceServer) -> None:
