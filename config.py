@@ -210,6 +210,14 @@ class Settings(BaseSettings):
     def _at_home(cls, path: Path) -> Path:
         return path.expanduser()
 
+    @field_validator("OPENALEX_API_KEY", "S2_API_KEY")
+    @classmethod
+    def _can_be_sent(cls, key: SecretStr) -> SecretStr:
+        bare = key.get_secret_value().strip()
+        if not bare.isascii() or not bare.isprintable() or " " in bare:
+            raise ValueError("must be a key as the service gave it: plain letters, digits and signs")
+        return SecretStr(bare)
+
     @field_validator("PDF_VIEWER")
     @classmethod
     def _opens_a_file(cls, viewer: str) -> str:

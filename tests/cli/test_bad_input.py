@@ -104,6 +104,7 @@ def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: CliRunner) -> Non
         ("LEXICAL", "lucene", "A setting is invalid: LEXICAL: "),
         ("DENSE_WEIGHT", "1.5", "A setting is invalid: DENSE_WEIGHT: "),
         ("OLLAMA_HOST", "http://me:secret@host", "OLLAMA_HOST is"),
+        ("S2_API_KEY", "clé", "A setting is invalid: S2_API_KEY: "),
         ("OLLAMA_TIMEOUT_S", "-1", "A setting is invalid: OLLAMA_TIMEOUT_S: "),
     ],
 )
