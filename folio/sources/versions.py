@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -20,6 +21,7 @@ from folio.paper_metadata import bare_arxiv, version_number
 from folio.sources.fetching import pdf_name
 from folio.sources.lookup import Lookup
 from folio.sources.pdf_download import download_pdf
+from folio.temporary import KEPT_S
 from folio.types import Paper, SourceFile
 from folio.work import Work
 
@@ -94,6 +96,9 @@ def download(version: NewVersion, lookup: Lookup, largest: int, on_failure: Call
     """Bring its file to `incoming`; whether it is there. Raises OSError, DiskFull."""
     if version.incoming.is_file():  # of a run that was stopped
         return True
+    for path in version.incoming.parent.glob("*.pdf"):  # of such runs that nobody went on with
+        if time.time() - path.lstat().st_mtime > KEPT_S:
+            path.unlink(missing_ok=True)
     links = [lookup.client.addresses.arxiv_pdf(version.work.arxiv)]
     return download_pdf(lookup.client, links, version.incoming, largest, on_failure)
 
@@ -101,11 +106,12 @@ def download(version: NewVersion, lookup: Lookup, largest: int, on_failure: Call
 def install(version: NewVersion) -> list[Path]:
     """Put its file into its places; returns where the old ones are kept. Each place has one or the other at any time.
 
-    Raises PaperError if an old file is not the one that was read or another file has the new one's place, OSError,
-    DiskFull.
+    A place that has the new one already stays as it is: a run that was killed left it so. Raises PaperError if an old
+    file is not the one that was read or another file has the new one's place, OSError, DiskFull.
     """
     for path in version.files:
-        if not path.is_file() or sha256_file(path) != version.paper.id:
+        is_new = _same(path, version.incoming) and _kept(path, version).exists()
+        if not is_new and not _has(path, version.paper.id):
             raise PaperError(
                 f"{path.name} is missing or has changed since it was read.",
                 "Run `python ingest.py`, then the same command again.",
@@ -130,22 +136,32 @@ def undo(version: NewVersion, kept: Sequence[Path]) -> None:
         old.unlink()
 
 
-def _keep(path: Path, version: NewVersion) -> Path:
-    """Copy an old file into .removed, under a name that is free there."""
+def _kept(path: Path, version: NewVersion) -> Path:
+    """Where an old file is kept in .removed, or a name that is free there."""
     own = version_number(version.paper.arxiv)
     folder = version.folder / REMOVED
-    folder.mkdir(exist_ok=True)
     stem = shortened(path.stem, _LONGEST_STEM) + (f" v{own}" if own else f" before v{version.number}")
     names = (f"{stem}{f' ({number})' if number > 1 else ''}.pdf" for number in count(1))
-    target = next(folder / name for name in names if not (folder / name).exists() or _same(folder / name, path))
-    with no_space(folder):
+    places = (folder / name for name in names)
+    return next(place for place in places if not place.exists() or _has(place, version.paper.id))
+
+
+def _keep(path: Path, version: NewVersion) -> Path:
+    """Copy an old file into .removed."""
+    target = _kept(path, version)
+    target.parent.mkdir(exist_ok=True)
+    with no_space(target.parent):
         if not target.exists():
             _put(path, target)
     return target
 
 
 def _same(one: Path, other: Path) -> bool:
-    return one.is_file() and sha256_file(one) == sha256_file(other)
+    return _has(one, sha256_file(other))
+
+
+def _has(path: Path, sha256: str) -> bool:
+    return path.is_file() and sha256_file(path) == sha256
 
 
 def _put(source: Path, target: Path) -> None:

@@ -416,6 +416,21 @@ def test_wherever_it_is_stopped_the_file_is_whole_and_the_next_run_goes_on(
     assert sorted(contents(first.papers)) == [".removed/2101.00001 Glaciers of the Alps v1.pdf", FILE]
 
 
+def test_a_run_that_was_killed_before_it_read_the_new_file_is_gone_on_with(
+    first: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(first.papers)[FILE]
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest_command, "run", interrupted)
+        assert first.fetch("--updates", "--yes").code == 130
+    assert contents(first.papers)[FILE] != before
+    ran = first.fetch("--updates", "--yes")
+    assert (ran.code, "missing or has changed" in ran.err) == (0, False)
+    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v2"]
+    assert sorted(contents(first.papers)) == [".removed/2101.00001 Glaciers of the Alps v1.pdf", FILE]
+    assert contents(first.papers)[".removed/2101.00001 Glaciers of the Alps v1.pdf"] == before
+
+
 def as_downloaded(content: Path) -> Callable[..., bool]:
     """A download of this file."""
 
