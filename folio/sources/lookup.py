@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -87,14 +87,15 @@ class Lookup:
                 self._on_failure(f"{error.happened} {NAMES[chosen[-1]]} is asked instead.")
         return grouped(ask[chosen[-1]](self.client, query))
 
-    def pdf_links(self, work: Work) -> list[str]:
-        """Where the PDF of a work may be: the open copies, arXiv, and what Unpaywall knows if that is nothing."""
+    def pdf_links(self, work: Work) -> Iterator[str]:
+        """Where the PDF of a work may be: the open copies, arXiv, then what Unpaywall knows, who is asked last."""
         links = list(work.pdfs)
         if work.arxiv:
             links.append(self.client.addresses.arxiv_pdf(work.arxiv))
-        if not links and work.doi and self.client.identity.contact_email:
-            links += self.attempt(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
-        return list(dict.fromkeys(links))
+        yield from dict.fromkeys(links)
+        if work.doi and self.client.identity.contact_email:
+            known = self.attempt(lambda: list(unpaywall.find_pdfs(self.client, work.doi)))
+            yield from (link for link in known if link not in links)
 
     def attempt(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
         """What a service says; nothing, and a line about it, if it fails. A reason is told once."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from folio.errors import SourceError
@@ -34,10 +35,12 @@ def download_work(wanted: Candidate, lookup: Lookup, largest: int, on_failure: C
     """Download a work's file unless it is there; whether it is there then. See download."""
     if wanted.path.is_file():
         return True
-    if links := lookup.pdf_links(wanted.work):
-        return download_pdf(lookup.client, links, wanted.path, largest, on_failure)
-    on_failure("no open PDF is known.")
-    return False
+    links = lookup.pdf_links(wanted.work)
+    first = next(links, None)
+    if first is None:
+        on_failure("no open PDF is known.")
+        return False
+    return download_pdf(lookup.client, chain([first], links), wanted.path, largest, on_failure)
 
 
 def _tell(on_failure: Callable[[str], None], title: str, why: str) -> None:

@@ -114,6 +114,18 @@ def test_each_failure_is_a_line_and_the_rest_comes(online: CliRunner, offers: So
     assert [path.name for path in online.papers.iterdir()] == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
+def test_where_the_open_copy_fails_unpaywall_is_asked_for_another(online: CliRunner, offers: SourceServer) -> None:
+    offers.add("/files/otters", Answer(b"gone", 410))
+    copies = [{"url_for_pdf": f"{offers.url}/files/{name}"} for name in ("otters", "copy")]
+    offers.add(f"/unpaywall/{OTTER_DOI}", json_answer({"doi": OTTER_DOI, "is_oa": True, "oa_locations": copies}))
+    offers.add("/files/copy", Answer(pdf(online.folder, OTTERS)))
+    online.settings["CONTACT_EMAIL"] = "me@example.org"
+    ran = online.fetch("--yes", OTTER_DOI)
+    assert (ran.code, ran.err) == (0, '"Otters at Sea": 127.0.0.1 answers 410 (it is gone).\n')
+    assert list(papers(online)) == ["10.1234_otters Otters at Sea.pdf"]
+    assert offers.paths().count("/files/otters") == 1
+
+
 def test_where_one_service_fails_the_next_is_asked(online: CliRunner, server: SourceServer) -> None:
     server.add("/openalex/works/doi:10.1000/x", Answer(b"{"))
     server.add("/semanticscholar/paper/DOI:10.1000/x", Answer(b'{"paperId": 7}'))
