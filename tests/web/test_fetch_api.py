@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from folio.app import App
+from folio.ingest.progress import Outcome
+from folio.web.paper_files import PaperFiles, Upload
 from tests.helpers import offline_guard
 from tests.helpers.citing_papers import stand_in_app
 from tests.helpers.cli_runner import CliRunner
@@ -249,6 +251,29 @@ def test_papers_are_fetched_one_after_the_other_and_each_failure_is_named(
     assert [each["file"] for each in listed["failures"]] == ["W23 Third Cells.pdf"]
     ((_, same), (_, done)) = again
     assert (same["status"], same["paper"]["id"], done["unchanged"]) == ("unchanged", paper["id"], 1)
+
+
+def test_a_paper_that_is_removed_while_it_is_added_costs_no_other(
+    app: App, server: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, title in ((21, "First Cells"), (22, "Second Cells")):
+        offered(server, tmp_path, number, title)
+    ingest = PaperFiles.ingest
+
+    def and_remove(files: PaperFiles, upload: Upload, *more: Any) -> Outcome:
+        outcome = ingest(files, upload, *more)
+        if "First" in upload.file.name:
+            files.remove(upload.file.sha256)
+        return outcome
+
+    monkeypatch.setattr(PaperFiles, "ingest", and_remove)
+    with Live(app, is_online=True) as live, live.client() as client:
+        sent = fetch(client, "W21", "W22")
+    assert [(kind, each["id"]) for kind, each in sent if kind in ("added", "failed")] == [
+        ("failed", "W21"),
+        ("added", "W22"),
+    ]
+    assert sent[-1] == ("done", {"added": 1, "unchanged": 0, "failed": 1})
 
 
 def test_a_client_that_leaves_ends_the_downloads_and_what_is_whole_stays(
