@@ -143,7 +143,8 @@ def _put(database: Database, work: Work) -> str:
     _write(database, kept)
     for other in same[1:]:
         _absorb(database, kept.id, other)
-    add_citations(database, kept.id, map(reference_mark, work.references), work.source, now())
+    cited = (mark for mark in map(reference_mark, work.references) if mark not in kept.identifiers())
+    add_citations(database, kept.id, cited, work.source, now())
     flag = Notice(kept.id, "retraction", "", "", work.source, now())
     (notices.add if work.is_retracted else notices.drop)(database, flag)
     for version in _versions_of(database, kept):

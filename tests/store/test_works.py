@@ -219,6 +219,14 @@ def test_references_that_could_not_be_read_again_are_not_kept(library: Library) 
     assert library.check() == []
 
 
+def test_no_work_cites_itself_and_circles_end(library: Library) -> None:
+    one = work(openalex="W1", doi="10.1234/one", references=("W1", "10.1234/ONE", "W2"))
+    other = work(title="Sleeping Otters", openalex="W2", references=("W2", "W1"))
+    ids = put(library, one, other)
+    assert [citations.references_of(library.database, id) for id in ids] == [["openalex W2"], ["openalex W1"]]
+    assert [citations.citing(library.database, id) for id in ids] == [[ids[1]], [ids[0]]]
+
+
 def test_references_are_known_by_their_form() -> None:
     assert list(map(reference_mark, ("W12", "10.1/X", "a" * 40, "2101.00001v2"))) == [
         "openalex W12", "doi 10.1/x", f"semanticscholar {'a' * 40}", "arxiv 2101.00001"
