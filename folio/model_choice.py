@@ -298,11 +298,20 @@ class ModelChoice:
             mine.DEEP_CALLS,
             mine.DEEP_SECONDS,
         )
-        return DeepSearch(chat.retriever, self._assessor(chat.retriever), limits, chat.selection, check_cancelled)
+        assessor = self._assessor(chat.retriever, check_cancelled)
+        return DeepSearch(chat.retriever, assessor, limits, chat.selection, check_cancelled)
 
-    def _assessor(self, retriever: Retriever) -> Assessor:
+    def _assessor(self, retriever: Retriever, check_cancelled: Callable[[], None]) -> Assessor:
         from folio.agent.builtin_assessor import BuiltinAssessor
 
+        mine = self.settings
+        if mine.LLM == "ollama" or self._ollama_answers(None):
+            from folio.answer.llm_assessor import LlmAssessor
+
+            tokens = mine.CONTEXT_TOKENS + mine.ANSWER_TOKENS
+            return LlmAssessor(
+                self.server, mine.LLM_MODEL, parallel=mine.PARALLEL, tokens=tokens, check_cancelled=check_cancelled
+            )
         return BuiltinAssessor(self.meaning, retriever.term_weights)
 
     # Verifying

@@ -32,7 +32,9 @@ class BuiltinAssessor:
             return
         found = matches(self._embedder, question, [(hit.paper.title, hit.text) for hit in hits], weights)
         for piece, match in zip(evidence, found, strict=True):
-            yield Assessment(relevance_of(confidence(question, [piece], [match], weights)))
+            # A sentence with the number may be split, or a table's row: the passage is what is scored here.
+            sure = confidence(question, [piece], [match], weights, needs_number=False)
+            yield Assessment(relevance_of(sure))
 
     def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
         """See deep_types.Assessor."""

@@ -136,8 +136,8 @@ class Chat:
 
         on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
         raise ends the answer. on_checking is called with the number of statements that wait for their verifier, each
-        time that it changes. find: searches in place of the chat's own search. Raises UsageError for an empty question, and ModelError. After an error the conversation
-        is as it was before.
+        time that it changes. find: searches in place of the chat's own search. Raises UsageError for an empty question,
+        and ModelError. After an error the conversation is as it was before.
         """
         question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not question:
