@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from folio.agent import nodes
 from folio.agent.state import DeepState, Tools
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 
 # Steps of one round, at most: a search, a gathering, a decision, and three ways to look again
@@ -20,7 +21,7 @@ def compiled(tools: Tools | None) -> CompiledStateGraph[DeepState, None, DeepSta
     """The graph over these tools; without tools, to be drawn."""
     from langgraph.graph import END, START, StateGraph
 
-    graph = StateGraph(DeepState)
+    graph, given = StateGraph(DeepState), cast(Tools, tools)
     for node in (
         nodes.plan,
         nodes.search_papers,
@@ -31,7 +32,7 @@ def compiled(tools: Tools | None) -> CompiledStateGraph[DeepState, None, DeepSta
         nodes.offset,
         nodes.answer,
     ):
-        step: Callable[..., Any] = partial(node, tools=tools)
+        step: Callable[..., Any] = partial(node, tools=given)
         graph.add_node(node.__name__, step)
     graph.add_edge(START, "plan")
     graph.add_edge("plan", "search_papers")
@@ -47,7 +48,7 @@ def compiled(tools: Tools | None) -> CompiledStateGraph[DeepState, None, DeepSta
 
 def states(question: str, tools: Tools) -> Iterator[DeepState]:
     """The state after each step; the last one has the evidence."""
-    limit = {"recursion_limit": STEPS_OF_ROUND * tools.limits.rounds + 2}
+    limit: RunnableConfig = {"recursion_limit": STEPS_OF_ROUND * tools.limits.rounds + 4}
     for values in compiled(tools).stream(DeepState(question), limit, stream_mode="values"):
         yield DeepState(**values)
 

@@ -101,7 +101,7 @@ class ChatSession:
                 before = sentence
 
             search = self._deep_search() if deep or self._deep else None
-            find = search and partial(search.find, on_event=self._show_event)
+            find = partial(search.find, on_event=self._show_event) if search else None
             reply = self._chat.ask(question, on_sentence, on_checking=waiting.checking, find=find)
         if self._as_json:
             from folio.schema import answer_json
