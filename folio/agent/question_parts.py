@@ -23,6 +23,7 @@ _NEXT_QUESTION = re.compile(
 # "which X do A and B use": two names that are joined
 _NAME = r"(?:(?:the|an?)\s+)?[A-Z0-9][\w.+/-]*(?:\s+[A-Z0-9][\w.+/-]*){0,5}"
 _JOINED = re.compile(rf"\b(?:both\s+)?(?P<one>{_NAME})\s+and\s+(?P<two>{_NAME})")
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those)\b", re.I)
 _QUESTION_WORD = re.compile(r"(?:how|what|when|where|which|who|whom|whose|why)\b", re.I)
 
 
@@ -40,9 +41,10 @@ def question_parts(question: str) -> tuple[str, ...]:
 
 
 def _questions(question: str) -> list[str]:
-    """Questions one after the other, each with words of its own."""
+    """Questions one after the other, if each stands alone: with words of its own, and without "it"."""
     parts = [part.strip(" ,.;?!") for part in _NEXT_QUESTION.split(question)]
-    return parts if len(parts) > 1 and all(len(tokenize(part)) > 1 for part in parts) else []
+    alone = all(len(tokenize(part)) > 1 and not _PRONOUN.search(part) for part in parts)
+    return parts if len(parts) > 1 and alone else []
 
 
 def _compared(question: str) -> list[str]:
