@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from folio.deep_types import DeepEvent, DeepTrace, EvidenceScored, PapersFound, SearchAgain
-from folio.schema import AnswerJson, Count, PageRange, Sha256, Strict
+from folio.schema import AnswerJson
+from folio.schema_parts import Count, PageRange, Sha256, Strict
 
 
 class PaperFoundJson(Strict):

@@ -18,7 +18,6 @@ from folio.cli import render
 from folio.cli.render_deep import event_line
 from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, errors, output, say
-from folio.deep_schema import deep_answer_json
 from folio.errors import FolioError
 from folio.shown_text import name_line, one_line
 from folio.store.conversations import Conversations
@@ -104,6 +103,7 @@ class ChatSession:
             find = partial(search.find, on_event=self._show_event) if search else None
             reply = self._chat.ask(question, on_sentence, on_checking=waiting.checking, find=find)
         if self._as_json:
+            from folio.deep_schema import deep_answer_json
             from folio.schema import answer_json
 
             shown = answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from folio.schema import json_schema
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.ollama_models import Json, answer_from_evidence
 from tests.helpers.ollama_server import OllamaStandIn
@@ -28,6 +30,7 @@ def test_the_trace_is_in_the_json_and_every_quote_stands_on_its_page(filled: Cli
     printed = filled.query("--deep", "--json", BOTH)
     assert "Papers for" not in printed.err
     answer = printed.object
+    Draft202012Validator(json_schema()).validate(answer)
     trace = answer["trace"]
     assert (trace["assessor"], trace["calls"]) == ("built in", 0)
     assert trace["events"][0]["event"] == "papers"
