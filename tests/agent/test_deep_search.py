@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,10 @@ from folio.deep_types import (
 )
 from folio.search.paper_filter import EVERYTHING, PaperFilter
 from folio.search.retriever import Retriever
+from folio.store import works
 from folio.store.library import Library
 from folio.types import Hit
+from folio.work import Work
 from tests.helpers.factories import shelf
 
 LIMITS = DeepLimits(papers=1, evidence=2, least=1, rounds=3, mmr_lambda=0.9, calls=100, seconds=60)
@@ -107,6 +110,22 @@ def test_other_words_come_first_and_then_the_next_papers(retriever: Retriever) -
     found = [event.papers[0].file for event in events if isinstance(event, PapersFound)]
     assert found == ["otters.pdf", "otters.pdf", "glaciers.pdf"]
     assert hits[0].paper.file == "glaciers.pdf"
+
+
+def test_what_the_best_papers_cite_is_read_before_the_next_papers(retriever: Retriever, app: App) -> None:
+    with closing(app.open_library()) as library, library.database.transaction():
+        otters = Work("openalex", title="On Sea Otters", openalex="W1", references=("W2",))
+        ice = Work("openalex", title="Ice of the Alps", openalex="W2")
+        for paper, id in zip(("otters.pdf", "glaciers.pdf"), works.put(library.database, [otters, ice]), strict=True):
+            works.link_paper(library.database, paper, id, "openalex", 1.0)
+    assessor = ScriptedAssessor(lambda text: 6 if "urchins" in text else 2, asks=True)
+    _, hits, events = run(retriever, assessor, limits=replace(LIMITS, least=5))
+    again = [event for event in events if isinstance(event, SearchAgain)]
+    assert [event.how for event in again] == ["reformulate", "expand"]
+    assert again[1].queries == ("Ice of the Alps",)
+    read = [event.hit.paper.file for event in events if isinstance(event, EvidenceScored)]
+    assert read[-1] == "glaciers.pdf"
+    assert hits[0].paper.file == "otters.pdf"
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7])

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -11,6 +15,7 @@ from folio.schema import json_schema
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.ollama_models import Json, answer_from_evidence
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 
 BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
 
@@ -84,6 +89,26 @@ def test_a_model_scores_passages_and_answers_from_those_above_zero(with_model: C
     assert {evidence["file"] for evidence in answer["evidence"]} == {"alps/glaciers.pdf"}
     assert not answer["refused"]
     assert "It says so" not in answer["answer"]
+
+
+def test_ctrl_c_ends_it_at_once_while_the_model_is_silent(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ollama_server.faults.first_byte_s = 60
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "query.py"), "--deep", BOTH],
+        env=with_model.environment(),
+        cwd=with_model.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not ollama_server.bodies("/api/chat"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert len(ollama_server.bodies("/api/chat")) <= 4
 
 
 def test_a_model_that_is_gone_is_an_error_of_two_lines(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
