@@ -99,7 +99,8 @@ def is_enough(state: DeepState, tools: Tools) -> Update:
     """Decide whether the evidence is enough; if not, how to look again."""
     missing = _missing(state, tools)
     if not missing:
-        return _answering(tools, f"{state.relevant} relevant passages, and some for each part of the question")
+        each = ", and some for each part of the question" if len(state.parts) > 1 else ""
+        return _answering(tools, f"{state.relevant} relevant passages{each}")
     if state.round >= tools.limits.rounds:
         return _answering(tools, f"{missing}; all {tools.limits.rounds} rounds are used")
     if tools.budget.out_of_time or (tools.assessor.uses_model and tools.budget.spent):
