@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from folio.agent.diversity import mmr
-from folio.agent.question_parts import question_parts
 from folio.agent.rephrasing import acronyms_in, near_words, spelled_out
 from folio.agent.state import Context, DeepState, Query, Tools
+from folio.answer.question_parts import question_parts
 from folio.deep_types import MOST_RELEVANCE, RELEVANT, EvidenceScored, PapersFound, SearchAgain, SearchEnded
 from folio.text import plain_words
 from folio.types import Hit, Paper

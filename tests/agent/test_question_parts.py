@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from folio.agent.diversity import mmr
-from folio.agent.question_parts import MOST_PARTS, question_parts
 from folio.agent.rephrasing import near_words, spelled_out
+from folio.answer.question_parts import MOST_PARTS, question_parts
 from tests.helpers.factories import even_weights
 from tests.helpers.fakes import HashingEmbedder
 

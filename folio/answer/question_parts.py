@@ -23,7 +23,7 @@ _NEXT_QUESTION = re.compile(
 # "which X do A and B use": two names that are joined
 _NAME = r"(?:(?:the|an?)\s+)?[A-Z0-9][\w.+/-]*(?:\s+[A-Z0-9][\w.+/-]*){0,5}"
 _JOINED = re.compile(rf"\b(?:both\s+)?(?P<one>{_NAME})\s+and\s+(?P<two>{_NAME})")
-_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those)\b", re.I)
+_PRONOUN = re.compile(r"\b(?:which ones?|it|its|they|them|their|he|him|his|she|her|this|these|those)\b", re.I)
 _QUESTION_WORD = re.compile(r"(?:how|what|when|where|which|who|whom|whose|why)\b", re.I)
 
 
@@ -36,15 +36,19 @@ def question_parts(question: str) -> tuple[str, ...]:
     ('Raft in leader election', 'Paxos in leader election')
     """
     plain = " ".join(question.split())
-    parts = _questions(plain) or _compared(plain) or _joined(plain)
-    return tuple(dict.fromkeys(parts))[:MOST_PARTS] if len(set(parts)) > 1 else ()
+    return questions_in(plain) or _several(_compared(plain)) or _several(_joined(plain))
 
 
-def _questions(question: str) -> list[str]:
-    """Questions one after the other, if each stands alone: with words of its own, and without "it"."""
-    parts = [part.strip(" ,.;?!") for part in _NEXT_QUESTION.split(question)]
+def questions_in(question: str) -> tuple[str, ...]:
+    """The questions that one asks one after the other, if each stands alone; () if it asks only one."""
+    parts = [part.strip(" ,.;?!") for part in _NEXT_QUESTION.split(" ".join(question.split()))]
     alone = all(len(tokenize(part)) > 1 and not _PRONOUN.search(part) for part in parts)
-    return parts if len(parts) > 1 and alone else []
+    return _several(parts) if alone else ()
+
+
+def _several(parts: list[str]) -> tuple[str, ...]:
+    different = tuple(dict.fromkeys(parts))
+    return different[:MOST_PARTS] if len(different) > 1 else ()
 
 
 def _compared(question: str) -> list[str]:
