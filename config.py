@@ -167,8 +167,9 @@ class Settings(BaseSettings):
     """Passages of relevance 5 or more that are enough; a question with several parts needs one for each part, too."""
     ROUNDS: Count = 3
     """Searches of a deep answer, at most."""
-    MMR_LAMBDA: Annotated[float, Field(ge=0, le=1)] = 0.9
-    """How passages are chosen to be scored: `1` takes the best, less takes passages that say different things."""
+    DEEP_MMR_LAMBDA: Weight = 0.9
+    """How a deep answer chooses the passages that it scores: `1` takes the best, less takes passages that say
+    different things."""
     PARALLEL: Annotated[int, Field(ge=1, le=32)] = 4
     """Passages that a model on Ollama scores at once. The server may take fewer: OLLAMA_NUM_PARALLEL."""
     DEEP_CALLS: Count = 60

@@ -294,7 +294,7 @@ class ModelChoice:
             evidence or mine.EVIDENCE_K,
             mine.MIN_CONTEXTS,
             mine.ROUNDS,
-            mine.MMR_LAMBDA,
+            mine.DEEP_MMR_LAMBDA,
             mine.DEEP_CALLS,
             mine.DEEP_SECONDS,
         )

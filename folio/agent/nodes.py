@@ -10,13 +10,11 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
-from folio.agent.diversity import mmr
 from folio.agent.rephrasing import acronyms_in, near_words, spelled_out
 from folio.agent.state import Context, DeepState, Query, Tools
 from folio.answer.question_parts import question_parts
 from folio.deep_types import MOST_RELEVANCE, RELEVANT, EvidenceScored, PapersFound, SearchAgain, SearchEnded
+from folio.search.mmr import mmr
 from folio.text import plain_words
 from folio.types import Hit, Paper
 
@@ -91,8 +89,9 @@ def _different(hits: Sequence[Hit], count: int, tools: Tools) -> list[Hit]:
     if len(hits) <= count:
         return list(hits)
     vectors = tools.retriever.vectors_of([hit.chunk.id for hit in hits])
-    scores = np.array([hit.score for hit in hits], np.float32)
-    return [hits[place] for place in mmr(scores, vectors, count, tools.limits.mmr_lambda)]
+    largest = max(1e-9, *(hit.score for hit in hits))
+    relevance = [hit.score / largest for hit in hits]
+    return [hits[place] for place in mmr(relevance, vectors, tools.limits.mmr_lambda, count)]
 
 
 def is_enough(state: DeepState, tools: Tools) -> Update:

@@ -1,11 +1,9 @@
-"""Sub-questions, acronyms spelled out, near words, and passages that say different things."""
+"""Sub-questions, acronyms spelled out, and near words."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from folio.agent.diversity import mmr
 from folio.agent.rephrasing import near_words, spelled_out
 from folio.answer.question_parts import MOST_PARTS, question_parts
 from tests.helpers.factories import even_weights
@@ -50,12 +48,3 @@ def test_near_words_are_of_the_passages_and_not_of_the_question() -> None:
     found = near_words("otter diet", ["The diet of otters: urchins, clams. Urchins again."], embedder, even_weights)
     assert set(found) == {"urchins", "clams", "again"}
     assert near_words("otter diet", [], embedder, even_weights) == ()
-
-
-def test_mmr_takes_the_best_and_then_what_differs_from_it() -> None:
-    vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
-    scores = np.array([1.0, 0.9, 0.5], np.float32)
-    assert mmr(scores, vectors, 2, 0.5) == [0, 2]
-    assert mmr(scores, vectors, 2, 1.0) == [0, 1]
-    assert mmr(scores, vectors, 9, 0.5) == [0, 2, 1]
-    assert mmr(np.zeros(0, np.float32), np.zeros((0, 2), np.float32), 3, 0.5) == []
