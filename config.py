@@ -158,6 +158,25 @@ class Settings(BaseSettings):
     """How much a passage's relevance counts against its likeness to better passages (maximal marginal relevance): 1
     leaves the order as it is, less spreads the evidence over more that differs."""
 
+    # Deep answers (`--deep`)
+    SEARCH_PAPERS: Count = 8
+    """Papers that one search of a deep answer finds; a later search may take the next ones."""
+    EVIDENCE_K: Count = 10
+    """Passages that a deep answer scores in a round, and the most that it is made from."""
+    MIN_CONTEXTS: Count = 3
+    """Passages of relevance 5 or more that are enough; a question with several parts needs one for each part, too."""
+    ROUNDS: Count = 3
+    """Searches of a deep answer, at most."""
+    DEEP_MMR_LAMBDA: Weight = 0.9
+    """How a deep answer chooses the passages that it scores: `1` takes the best, less takes passages that say
+    different things."""
+    PARALLEL: Annotated[int, Field(ge=1, le=32)] = 4
+    """Passages that a model on Ollama scores at once. The server may take fewer: OLLAMA_NUM_PARALLEL."""
+    DEEP_CALLS: Count = 60
+    """Calls of a model that a deep answer may take to search, at most; the answer itself is not counted."""
+    DEEP_SECONDS: Seconds = 600
+    """Seconds that a deep answer may search, at most; then it is made from what was found."""
+
     # Citations
     CITATION_STYLE: Literal["author-year", "arxiv", "file"] = "author-year"
     """What citations name a paper by. `author-year`: `[Ongaro & Ousterhout 2014, p. 6]`, or a short title where no

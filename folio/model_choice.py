@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from folio.deep_types import Assessor, DeepLimits
 from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
 from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.model_files import find_model
@@ -26,6 +27,8 @@ from folio.types import Notice
 
 if TYPE_CHECKING:
     from config import Settings
+    from folio.agent.deep_search import DeepSearch
+    from folio.answer.chat import Chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +276,43 @@ class ModelChoice:
             strict=settings.STRICT,
             check_cancelled=check_cancelled,
         )
+
+    # Searching in rounds
+
+    def deep_search(
+        self, chat: Chat, *, evidence: int | None = None, check_cancelled: Callable[[], None] = lambda: None
+    ) -> DeepSearch:
+        """A search in rounds over what a chat asks, for its `ask`. evidence: passages to answer from.
+
+        Raises ModelError as `answerer` does.
+        """
+        from folio.agent.deep_search import DeepSearch
+
+        mine = self.settings
+        limits = DeepLimits(
+            mine.SEARCH_PAPERS,
+            evidence or mine.EVIDENCE_K,
+            mine.MIN_CONTEXTS,
+            mine.ROUNDS,
+            mine.DEEP_MMR_LAMBDA,
+            mine.DEEP_CALLS,
+            mine.DEEP_SECONDS,
+        )
+        assessor = self._assessor(chat.retriever, check_cancelled)
+        return DeepSearch(chat.retriever, assessor, limits, chat.selection, check_cancelled)
+
+    def _assessor(self, retriever: Retriever, check_cancelled: Callable[[], None]) -> Assessor:
+        from folio.agent.builtin_assessor import BuiltinAssessor
+
+        mine = self.settings
+        if mine.LLM == "ollama" or self._ollama_answers(None):
+            from folio.answer.llm_assessor import LlmAssessor
+
+            tokens = mine.CONTEXT_TOKENS + mine.ANSWER_TOKENS
+            return LlmAssessor(
+                self.server, mine.LLM_MODEL, parallel=mine.PARALLEL, tokens=tokens, check_cancelled=check_cancelled
+            )
+        return BuiltinAssessor(self.meaning, retriever.term_weights)
 
     # Verifying
 

@@ -361,7 +361,10 @@ class _Schema(GenerateJsonSchema):
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of whatever `query.py --json` prints on a line."""
-    lines: TypeAdapter[Any] = TypeAdapter(AnswerJson | PassagesJson | ErrorJson | StatsJson | PaperCountsJson)
+    from folio.deep_schema import DeepAnswerJson  # which has this module's AnswerJson
+
+    printed = DeepAnswerJson | AnswerJson | PassagesJson | ErrorJson | StatsJson | PaperCountsJson
+    lines: TypeAdapter[Any] = TypeAdapter(printed)
     made: JsonSchemaValue = lines.json_schema(mode="serialization", schema_generator=_Schema)
     return {
         "$schema": GenerateJsonSchema.schema_dialect,

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
+from folio.agent.graph import drawn
 from folio.commands import ask, evaluate, fetch, ingest, log, papers, serve
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,6 +169,7 @@ def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "modules": ("docs/architecture.md", modules),
     "imports": ("docs/architecture.md", imports),
+    "graph": ("docs/architecture.md", drawn),
     "settings": ("docs/settings.md", settings),
     **{name: ("docs/commands.md", partial(options, name)) for name in PARSERS},
 }

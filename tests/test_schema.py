@@ -218,6 +218,8 @@ def test_the_schema_in_docs_is_what_the_models_say() -> None:
     assert found["$defs"].keys() == {
         *("AnswerJson", "PassagesJson", "ErrorJson", "StatsJson", "PaperCountsJson", "PaperCountJson"),
         *("CitationJson", "SentenceJson", "LeftOutJson", "EvidenceJson", "HitJson", "NoticeJson"),
+        *("DeepAnswerJson", "TraceJson", "PaperFoundJson", "PapersEventJson", "EvidenceEventJson"),
+        *("SearchAgainEventJson", "SearchEndedEventJson"),
     }
     for name, kind in found["$defs"].items():
         assert kind["additionalProperties"] is False, name

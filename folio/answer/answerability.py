@@ -28,12 +28,20 @@ LONG_QUESTION = 14
 _NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w-]*|\w*\d[\w-]*)")
 
 
-def confidence(question: str, evidence: Sequence[Evidence], found: Sequence[Matches], weights: TermWeights) -> float:
+def confidence(
+    question: str,
+    evidence: Sequence[Evidence],
+    found: Sequence[Matches],
+    weights: TermWeights,
+    *,
+    needs_number: bool = True,
+) -> float:
     """How sure it is that this evidence answers the question, 0 to 1.
 
-    found: the question's matches in each piece of evidence. weights: the IDF of the question's terms.
+    found: the question's matches in each piece of evidence. weights: the IDF of the question's terms. needs_number:
+    whether a numeric question is answered by sentences with a number alone.
     """
-    covered = _covered(question, evidence, found)
+    covered = _covered(question, evidence, found) if needs_number else evidence_coverage(found)
     if not covered:
         return 0.0
     names = _names_share(question, evidence, weights)

@@ -19,6 +19,7 @@ from folio.background import SharedResult, run_in_background
 from folio.errors import UsageError
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
+from folio.search.paper_filter import Selection
 from folio.search.paper_names import papers_called, papers_meant
 from folio.search.retriever import Retriever, SearchResult, Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
 OnChecking = Callable[[int], None]
+# A standalone question -> the passages to answer it from, best first
+Find = Callable[[str], SearchResult]
 
 # What is said to a greeting and to thanks, which no paper answers
 REMARKS: dict[QuestionKind, str] = {
@@ -99,6 +102,7 @@ class Chat:
         self._rerank = rerank
         self._turns = list(turns)
         self._on_hits: OnHits = _ignore
+        self._find: Find = self._by_kind
         self._typed = self._spelt = ""  # a question as it was typed, if it was misspelt, and as it is searched
         self._found = SearchResult((), {}, {})
         self._prefetched: str | None = None  # the question whose hits _found has before the chain searches
@@ -111,24 +115,34 @@ class Chat:
         """The embedder, the reranker and the answerer, by the names that people see."""
         return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
+    @property
+    def retriever(self) -> Retriever:
+        return self._retriever
+
+    @property
+    def selection(self) -> Selection:
+        """The papers and sections that it asks."""
+        return Selection(None if self._papers is None else list(self._papers), self._sections)
+
     def ask(
         self,
         question: str,
         on_sentence: OnSentence = _ignore,
         on_hits: OnHits = _ignore,
         on_checking: OnChecking = _ignore,
+        find: Find | None = None,
     ) -> Reply:
         """Answer a question from the papers.
 
         on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
         raise ends the answer. on_checking is called with the number of statements that wait for their verifier, each
-        time that it changes. Raises UsageError for an empty question, and ModelError. After an error the conversation
-        is as it was before.
+        time that it changes. find: searches in place of the chat's own search. Raises UsageError for an empty question,
+        and ModelError. After an error the conversation is as it was before.
         """
         question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
-        self._clock, self._on_hits = Stopwatch(), on_hits
+        self._clock, self._on_hits, self._find = Stopwatch(), on_hits, find or self._by_kind
         self._found = SearchResult((), {}, {})
         if remark := REMARKS.get(question_type(question).kind):
             return self._reply(Answer(question, question, (), remark=remark, style=self._style))
@@ -210,7 +224,7 @@ class Chat:
         prefetched, self._prefetched = self._prefetched, None
         if question == prefetched:
             return self._found.hits
-        self._found = self._by_kind(question)
+        self._found = self._find(question)
         self._clock.lap("retrieve")
         self._on_hits(self._found.hits)
         return self._found.hits

@@ -9,6 +9,7 @@ from folio.answer import followup
 from folio.answer.answerability import LEAST_CONFIDENCE, confidence
 from folio.answer.excerpt_ranking import DETAIL_WORD_COST, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
 from folio.answer.excerpts import Span
+from folio.answer.question_parts import questions_in
 from folio.answer.question_type import ASKING, QuestionType, question_type
 from folio.answer.short_answer import short_answer
 from folio.answer_types import CLOSEST, SUMMARY, Answer, Evidence, Section, Sentence, Style
@@ -44,9 +45,10 @@ class ExtractiveAnswerer:
 
     def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """See protocols.Answerer."""
+        of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
         scored = self._score(question, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
-            yield from _best(scored, question, evidence, style)
+            yield from of_parts or _best(scored, question, evidence, style)
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
@@ -60,6 +62,20 @@ class ExtractiveAnswerer:
             return None
         alone = replace(scored[0], block=replace(scored[0].block, head=None), first=scored[0].core, last=scored[0].core)
         return replace(excerpt_sentence(alone, question, number_sentences(evidence), Section()), marks=())
+
+    def _best_of_parts(self, question: str, evidence: Sequence[Evidence]) -> list[Sentence]:
+        """The best excerpt for each question that this one asks; [] if it asks one, or not all have an answer apart."""
+        found: list[tuple[str, Excerpt]] = []
+        for part in questions_in(question):
+            scored = self._score(part, evidence)
+            if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
+                return []
+            best = chosen(scored)[0]
+            if any(best.overlaps(other) for _, other in found):
+                return []
+            found.append((part, best))
+        sentences = number_sentences(evidence)
+        return [excerpt_sentence(excerpt, part, sentences, CLOSEST) for part, excerpt in found]
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
 from folio.answer_types import warnings
 from folio.cli import render
+from folio.cli.render_deep import event_line
 from folio.cli.waiting_status import WaitingStatus
-from folio.console import complain, output, say
+from folio.console import complain, errors, output, say
 from folio.errors import FolioError
 from folio.shown_text import name_line, one_line
 from folio.store.conversations import Conversations
@@ -24,15 +26,17 @@ from folio.store.query_log import Feedback, QueryLog
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from folio.agent.deep_search import DeepSearch
     from folio.answer.chat import Chat, Reply
     from folio.answer_types import Sentence
     from folio.app import App
+    from folio.deep_types import DeepEvent
     from folio.store.library import Library
 
 HELP = (
     "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"
     " that were left out of it, /verify 2 opens its second source; /good and /bad rate it; /new starts a new"
-    " conversation, /quit ends the chat. Ctrl-C stops an answer."
+    " conversation, /quit ends the chat. /deep and a question searches for it in rounds. Ctrl-C stops an answer."
 )
 
 
@@ -45,9 +49,22 @@ class ChatSession:
     """Puts questions to a chat, shows and logs the answers, and opens the pages they cite."""
 
     def __init__(
-        self, app: App, library: Library, chat: Chat, *, as_json: bool, evidence: bool, dropped: bool, logged: bool
+        self,
+        app: App,
+        library: Library,
+        chat: Chat,
+        *,
+        as_json: bool,
+        evidence: bool,
+        dropped: bool,
+        logged: bool,
+        deep: bool = False,
+        deep_evidence: int | None = None,
     ) -> None:
-        """evidence, dropped: show it, and what was left out, with every answer. logged: write questions to the log."""
+        """evidence, dropped: show it, and what was left out, with every answer. logged: write questions to the log.
+
+        deep: search for every question in rounds. deep_evidence: passages that such an answer is made from.
+        """
         self._app = app
         self._library = library
         self._chat = chat
@@ -56,9 +73,15 @@ class ChatSession:
         self._dropped = dropped
         self._logged = logged
         self._log: QueryLog | None = None
+        self._deep = deep
+        self._deep_evidence = deep_evidence
+        self._search: DeepSearch | None = None
 
-    def ask(self, question: str, *, in_chat: bool = False) -> Reply:
-        """Answer one question: show sentences as they are verified, then the sources. Raises ModelError."""
+    def ask(self, question: str, *, in_chat: bool = False, deep: bool = False) -> Reply:
+        """Answer one question: show sentences as they are verified, then the sources. Raises ModelError.
+
+        deep: search for it in rounds, and show what is found.
+        """
         asked = datetime.now(UTC).isoformat(timespec="seconds")
         before: Sentence | None = None
         warned: set[str] = set()
@@ -76,16 +99,30 @@ class ChatSession:
                         render.show_sentence(output(), sentence, before)
                 before = sentence
 
-            reply = self._chat.ask(question, on_sentence, on_checking=waiting.checking)
+            search = self._deep_search() if deep or self._deep else None
+            find = partial(search.find, on_event=self._show_event) if search else None
+            reply = self._chat.ask(question, on_sentence, on_checking=waiting.checking, find=find)
         if self._as_json:
+            from folio.deep_schema import deep_answer_json
             from folio.schema import answer_json
 
-            write_json(answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms))
+            shown = answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms)
+            write_json(deep_answer_json(shown, search.trace) if search and search.trace else shown)
         else:
             self._show_sources(reply, in_chat)
         if self._logged:
             self._log_reply(reply, asked)
         return reply
+
+    def _deep_search(self) -> DeepSearch:
+        if self._search is None:
+            self._search = self._app.models.deep_search(self._chat, evidence=self._deep_evidence)
+        self._search.trace = None
+        return self._search
+
+    def _show_event(self, event: DeepEvent) -> None:
+        if not self._as_json:
+            errors().print(event_line(event), style="dim")
 
     def _show_sources(self, reply: Reply, in_chat: bool) -> None:
         answer = reply.answer
@@ -161,6 +198,8 @@ class ChatSession:
                         self._chat.reset()
                         last = None
                         say("New conversation.")
+                    case ["/deep", _, *_]:
+                        last = self.ask(line.split(maxsplit=1)[1].strip(), in_chat=True, deep=True)
                     case [command, *more] if command.startswith("/"):
                         self._run_command(command, more, last)
                     case _:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from folio.store.library import Library
 
 BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
+# What says how an answer is made and shown
+_ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log")
 # Option -> the options that it can be combined with. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
@@ -25,8 +27,9 @@ COMBINES_WITH = {
     "stats": ("by", "json"),
     "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
     "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
-    "verify": ("question", "style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log"),
-    "batch": ("style", "show_evidence", "show_dropped", "sources", "papers", "top_k", *FILTERS, "json", "no_log"),
+    "deep": ("question", "batch", "verify", "json", *_ANSWERING),
+    "verify": ("question", "deep", *_ANSWERING),
+    "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
 }
 
 
@@ -37,6 +40,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
     found.add_argument("question", nargs="*", help="what you want to know; it needs no quotes")
+    found.add_argument(
+        "--deep",
+        action="store_true",
+        help="search in rounds: papers first, then passages, again if too little is found",
+    )
     found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
     found.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
     found.add_argument(
@@ -181,6 +189,8 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
         evidence=arguments.show_evidence,
         dropped=arguments.show_dropped,
         logged=app.logs_questions and not arguments.no_log,
+        deep=arguments.deep,
+        deep_evidence=arguments.top_k,
     )
     if questions is None:
         app.check_indexes_in_background()

@@ -334,6 +334,18 @@ class Retriever:
             self._library.papers(), self._library.files(), partial(cited_papers, self._library.database)
         )
 
+    def vectors_of(self, chunks: Sequence[int]) -> Vectors:
+        """The vectors of these passages, in order: shape (n, dimension), rows of unit length. Raises StoreDamaged."""
+        return self._library.vectors_of(chunks)
+
+    def cited_papers(self, paper: str) -> set[str]:
+        """The ids of the papers that one of them cites, as far as its references are known. Raises StoreDamaged."""
+        return cited_papers(self._library.database, paper) or set()
+
+    def papers_by_id(self, ids: Sequence[str]) -> list[Paper]:
+        """These papers, without those that are gone. Raises StoreDamaged."""
+        return self._library.papers_by_id(ids)
+
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         return self._library.papers()

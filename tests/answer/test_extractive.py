@@ -46,6 +46,16 @@ def texts(sentences: Sequence[Sentence]) -> list[str]:
 # Quotes
 
 
+def test_several_questions_in_one_have_an_excerpt_each_if_both_are_answered() -> None:
+    thick, diet = "How thick is the ice at the Konkordiaplatz", "what is the diet of the sea otter"
+    first, second = asked(f"{thick}, and {diet}?", papers())
+    assert IS_THICK in first.text
+    assert "urchins, clams and crabs" in second.text
+    assert [{c.paper.file for c in found.citations} for found in (first, second)] == [{"glaciers.pdf"}, {"otters.pdf"}]
+    same = f"{thick}, and what thickness has the ice at the Konkordiaplatz?"
+    assert sum(IS_THICK in text for text in texts(asked(same, papers()))) == 1
+
+
 def test_sentences_are_quoted_word_for_word_from_their_page() -> None:
     answerer: Answerer = extractive()
     assert (answerer.name, answerer.notice, answerer.evidence_tokens) == ("extractive (built in)", WITHOUT_MODEL, 6000)

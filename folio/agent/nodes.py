@@ -1,0 +1,210 @@
+"""The steps of a deep search: each a plain function of the state and the tools, to the fields of the state that change.
+
+Too little found leads to `reformulate`, then `expand`, then `offset`; each leads to the next if it has nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from folio.agent.rephrasing import acronyms_in, near_words, spelled_out
+from folio.agent.state import Context, DeepState, Query, Tools
+from folio.answer.question_parts import question_parts
+from folio.deep_types import MOST_RELEVANCE, RELEVANT, EvidenceScored, PapersFound, SearchAgain, SearchEnded
+from folio.search.mmr import mmr
+from folio.text import plain_words
+from folio.types import Hit, Paper
+
+Update = dict[str, Any]  # fields of DeepState
+
+# Queries of a later round, and characters of one
+MOST_QUERIES, LONGEST_QUERY = 4, 300
+# Passages looked through for what an acronym stands for
+ACRONYM_PASSAGES = 10
+# Of a passage that could not be scored: behind the relevant ones, before the others
+_UNSCORED = RELEVANT - 0.5
+
+
+def plan(state: DeepState, tools: Tools) -> Update:
+    """Find the question's parts; each is searched, and so is the whole question."""
+    parts = (state.question, *question_parts(state.question))
+    return _asking(state, [Query(part, place) for place, part in enumerate(parts)]) | {"parts": parts}
+
+
+def search_papers(state: DeepState, tools: Tools) -> Update:
+    """The best papers for each query, from the offset on."""
+    found: list[tuple[Query, tuple[Paper, ...]]] = []
+    for query in state.queries:
+        tools.check_cancelled()
+        hits = tools.retriever.search_papers(
+            query.text,
+            tools.limits.papers,
+            state.offset,
+            tools.selection.papers,
+            sections=tools.selection.sections,
+        )
+        papers = tuple(hit.paper for hit in hits)
+        found.append((query, papers))
+        tools.on_event(PapersFound(query.text, papers))
+    return {
+        "found": tuple(found),
+        "has_more": any(len(papers) == tools.limits.papers for _, papers in found),
+        "known": state.known.union(paper.id for _, papers in found for paper in papers),
+    }
+
+
+def gather_evidence(state: DeepState, tools: Tools) -> Update:
+    """Passages of these papers that were not read yet, as different as they can be, each assessed.
+
+    A round assesses `limits.evidence` of them, as many for each query.
+    """
+    share = max(1, tools.limits.evidence // max(1, len(state.found)))
+    left = tools.limits.evidence
+    assessed, contexts = set(state.assessed), list(state.contexts)
+    for query, papers in state.found:
+        tools.check_cancelled()
+        hits = [hit for hit in _passages(query, papers, tools) if hit.chunk.id not in assessed]
+        hits = _different(hits, min(share, left), tools)
+        left -= len(hits)
+        assessed.update(hit.chunk.id for hit in hits)
+        part = state.parts[query.part]
+        for hit, assessment in zip(hits, tools.assessor.assess(part, hits, tools.budget), strict=True):
+            tools.on_event(EvidenceScored(part, hit, assessment))
+            if assessment.relevance != 0:
+                contexts.append(Context(hit, query.part, assessment))
+    return {"assessed": frozenset(assessed), "contexts": tuple(contexts)}
+
+
+def _passages(query: Query, papers: Sequence[Paper], tools: Tools) -> Sequence[Hit]:
+    if not papers:
+        return ()
+    most = 2 * tools.limits.evidence
+    return tools.retriever.search(query.text, most, papers, sections=tools.selection.sections).hits
+
+
+def _different(hits: Sequence[Hit], count: int, tools: Tools) -> list[Hit]:
+    if len(hits) <= count:
+        return list(hits)
+    vectors = tools.retriever.vectors_of([hit.chunk.id for hit in hits])
+    largest = max(1e-9, *(hit.score for hit in hits))
+    relevance = [hit.score / largest for hit in hits]
+    return [hits[place] for place in mmr(relevance, vectors, tools.limits.mmr_lambda, count)]
+
+
+def is_enough(state: DeepState, tools: Tools) -> Update:
+    """Decide whether the evidence is enough; if not, how to look again."""
+    missing = _missing(state, tools)
+    if not missing:
+        each = ", and some for each part of the question" if len(state.parts) > 1 else ""
+        return _answering(tools, f"{state.relevant} relevant passages{each}")
+    if state.round >= tools.limits.rounds:
+        return _answering(tools, f"{missing}; all {tools.limits.rounds} rounds are used")
+    if tools.budget.out_of_time or (tools.assessor.uses_model and tools.budget.spent):
+        return _answering(tools, f"{missing}; the budget is spent")
+    return {"decision": "reformulate" if state.round % 2 else "expand", "why": missing}
+
+
+def _answering(tools: Tools, why: str) -> Update:
+    tools.on_event(SearchEnded(why))
+    return {"decision": "answer", "why": why}
+
+
+def _missing(state: DeepState, tools: Tools) -> str:
+    """What the evidence lacks, in words; "" if nothing."""
+    if len(state.parts) > 1 and state.uncovered:
+        return "nothing relevant for " + ", ".join(f"“{state.parts[part]}”" for part in state.uncovered)
+    if state.relevant < tools.limits.least:
+        return f"{state.relevant} relevant passages of at least {tools.limits.least}"
+    return ""
+
+
+def reformulate(state: DeepState, tools: Tools) -> Update:
+    """Ask for what is missing in other words: a model's, or by the rules of rephrasing.py."""
+    queries: list[Query] = []
+    for place in state.uncovered or state.to_cover:
+        part = state.parts[place]
+        texts = [context.hit.text for context in state.contexts if context.part == place]
+        words = tools.assessor.rephrase(part, state.asked, tools.budget) or _by_rules(part, texts, tools)
+        queries += [Query(text[:LONGEST_QUERY], place) for text in words]
+    return _again(state, tools, "reformulate", _new(queries, state.asked))
+
+
+def _by_rules(part: str, texts: Sequence[str], tools: Tools) -> list[str]:
+    search = tools.retriever.search
+    about = [
+        hit.text
+        for acronym in acronyms_in(part)[:2]
+        for hit in search(acronym, ACRONYM_PASSAGES, tools.selection.papers, rerank=False).hits
+    ]
+    words = near_words(part, texts, tools.retriever.embedder, tools.retriever.term_weights)
+    near = f"{part.rstrip(' ?')} {' '.join(words)}" if words else ""
+    return [text for text in (spelled_out(part, [*about, *texts]), near) if text]
+
+
+def _new(queries: Iterable[Query], asked: Sequence[str]) -> list[Query]:
+    """The queries that were not asked yet, at most MOST_QUERIES."""
+    known = {tuple(plain_words(text)) for text in asked}
+    new: list[Query] = []
+    for query in queries:
+        words = tuple(plain_words(query.text))
+        if words and words not in known:
+            known.add(words)
+            new.append(query)
+    return new[:MOST_QUERIES]
+
+
+def expand(state: DeepState, tools: Tools) -> Update:
+    """Read the papers of the library that those with relevant passages cite, as far as references are known."""
+    allowed = None if tools.selection.papers is None else {paper.id for paper in tools.selection.papers}
+    best = dict.fromkeys(context.hit.paper.id for context in state.contexts if context.is_relevant)
+    cited = dict.fromkeys(id for paper in best for id in sorted(tools.retriever.cited_papers(paper)))
+    new = [id for id in cited if id not in state.known and (allowed is None or id in allowed)][: tools.limits.papers]
+    if not new:
+        return {"found": ()}
+    papers = tuple(tools.retriever.papers_by_id(new))
+    tools.on_event(SearchAgain("expand", state.why, tuple(paper.title or paper.file for paper in papers)))
+    found = tuple((Query(state.parts[place], place), papers) for place in state.uncovered or state.to_cover)
+    return {"found": found, "known": state.known.union(new), "round": state.round + 1}
+
+
+def offset(state: DeepState, tools: Tools) -> Update:
+    """Ask for what is missing again, of the papers that come next."""
+    if not state.has_more:
+        tools.on_event(SearchEnded(f"{state.why}; there is nothing more to search"))
+        return {"queries": ()}
+    places = state.uncovered or state.to_cover
+    queries = [Query(state.parts[place], place) for place in places]
+    return _again(state, tools, "offset", queries) | {"offset": state.offset + tools.limits.papers}
+
+
+def _again(state: DeepState, tools: Tools, how: Any, queries: Sequence[Query]) -> Update:
+    if not queries:
+        return {"queries": ()}
+    tools.on_event(SearchAgain(how, state.why, tuple(query.text for query in queries)))
+    return _asking(state, queries)
+
+
+def _asking(state: DeepState, queries: Sequence[Query]) -> Update:
+    return {
+        "queries": tuple(queries),
+        "asked": tuple(dict.fromkeys((*state.asked, *(query.text for query in queries)))),
+        "round": state.round + 1,
+        "offset": 0,
+    }
+
+
+def answer(state: DeepState, tools: Tools) -> Update:
+    """Choose the evidence: the best passage of each part in turn, then the second best, `limits.evidence` in all."""
+    parts = dict.fromkeys((*state.to_cover, *range(len(state.parts))))
+    lists = [sorted((c for c in state.contexts if c.part == part), key=lambda c: -_value(c)) for part in parts]
+    in_turn = [context for row in zip_longest(*lists) for context in row if context is not None]
+    best = sorted(in_turn, key=lambda context: not context.is_relevant)[: tools.limits.evidence]
+    return {"chosen": tuple(replace(context.hit, score=_value(context) / MOST_RELEVANCE) for context in best)}
+
+
+def _value(context: Context) -> float:
+    relevance = context.assessment.relevance
+    return _UNSCORED if relevance is None else relevance

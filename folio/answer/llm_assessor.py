@@ -1,0 +1,180 @@
+"""A chat model scores passages, several at once: a summary in the question's light and a relevance, as JSON.
+
+What it says chooses and orders the evidence, and nothing else: answers are checked against the pages as always.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+from folio.answer import prompts
+from folio.answer.fencing import passage_block
+from folio.answer.generative import CONTEXT_SIZES, TEMPLATE_TOKENS
+from folio.answer.markup import printable, simplified
+from folio.deep_types import MOST_RELEVANCE, Assessment, Budget
+from folio.errors import ModelError
+from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import ChatModel
+from folio.text import estimate_tokens, tokenize
+from folio.types import Hit
+
+TRIES = 2  # of a reply that is not as asked for
+LONGEST_SUMMARY, LONGEST_QUERY = 600, 200  # characters
+MOST_QUERIES = 3
+REPLY_TOKENS = 256
+_POLL_S = 0.1  # between two calls of check_cancelled while waiting for the threads
+
+_ASSESSMENT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "summary": {"type": "string", "maxLength": LONGEST_SUMMARY},
+        "relevance": {"type": "integer", "minimum": 0, "maximum": MOST_RELEVANCE},
+    },
+    "required": ["summary", "relevance"],
+}
+_QUERIES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "queries": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": LONGEST_QUERY},
+            "minItems": 1,
+            "maxItems": MOST_QUERIES,
+        }
+    },
+    "required": ["queries"],
+}
+
+
+class _Stopped(Exception):
+    """A call is given up: the search was stopped, or its time is over."""
+
+
+class LlmAssessor:
+    """See deep_types.Assessor. A passage that the model fails on, or whose reply is no score twice, is not scored."""
+
+    uses_model = True
+
+    def __init__(
+        self,
+        server: OllamaServer,
+        model: str,
+        *,
+        parallel: int,
+        tokens: int,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Asks the server about the model. Raises as OllamaServer.require_local does.
+
+        parallel: calls at once. tokens: of the longest prompt of an answer and its reply; the model is loaded with the
+        same context for both, where it can be. check_cancelled: called often; what it raises ends the work.
+        """
+        info = server.require_local(model, "completion")
+        self._model = ChatModel(server, info.name)
+        largest = info.context_length or CONTEXT_SIZES[0]
+        self._context = min(largest, next((size for size in CONTEXT_SIZES if size >= tokens), largest))
+        self._parallel = parallel
+        self._check_cancelled = check_cancelled
+        self.name = f"{info.name} (Ollama)"
+
+    def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
+        """See deep_types.Assessor."""
+        stop = Event()
+        pool = ThreadPoolExecutor(self._parallel, thread_name_prefix="assess")
+        try:
+            for future in [pool.submit(self._assess, question, hit, budget, stop) for hit in hits]:
+                yield self._wait(future)
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+    def _wait(self, future: Future[Assessment]) -> Assessment:
+        while True:
+            self._check_cancelled()
+            try:
+                return future.result(_POLL_S)
+            except TimeoutError:
+                continue
+
+    def _assess(self, question: str, hit: Hit, budget: Budget, stop: Event) -> Assessment:
+        prompt = prompts.ASSESS.format(evidence=passage_block(1, hit.paper, hit.where, hit.text), question=question)
+        return self._asked(prompt, _ASSESSMENT, _assessment, budget, stop) or Assessment(None)
+
+    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+        """See deep_types.Assessor."""
+        prompt = prompts.REPHRASE.format(question=question, asked="\n".join(f"- {text}" for text in asked))
+        with ThreadPoolExecutor(1) as pool:
+            stop = Event()
+            future = pool.submit(self._asked, prompt, _QUERIES, _queries, budget, stop)
+            try:
+                while not future.done():
+                    self._check_cancelled()
+                    stop.wait(_POLL_S / 2)
+                return future.result() or []
+            finally:
+                stop.set()
+
+    def _asked(
+        self, prompt: str, shape: dict[str, Any], read: Callable[[Any], Any], budget: Budget, stop: Event
+    ) -> Any:
+        """What `read` makes of the model's reply; None if it made nothing of TRIES replies, or there was none."""
+        prompt = prompt.encode("utf-8", "replace").decode()
+        if estimate_tokens(prompts.RULES) + estimate_tokens(prompt) + TEMPLATE_TOKENS + REPLY_TOKENS > self._context:
+            return None
+        for _ in range(TRIES):
+            if stop.is_set() or not budget.take_call():
+                return None
+            try:
+                found = read(_object(self._reply(prompt, shape, budget, stop)))
+            except _Stopped:
+                return None
+            except ModelError:  # the answerer says what to do about it
+                stop.set()
+                return None
+            if found is not None:
+                return found
+        return None
+
+    def _reply(self, prompt: str, shape: dict[str, Any], budget: Budget, stop: Event) -> str:
+        def check() -> None:
+            if stop.is_set() or budget.out_of_time:
+                raise _Stopped
+
+        pieces = self._model.stream(
+            prompts.RULES, prompt, context=self._context, longest=REPLY_TOKENS, shape=shape, check_cancelled=check
+        )
+        text = ""
+        for piece in pieces:
+            text += str(piece.content)
+            if len(text) > 8 * REPLY_TOKENS:  # the server ignores the limit
+                break
+        return text
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _assessment(found: Any) -> Assessment | None:
+    """None for anything but a whole number from 0 to 10 and a text."""
+    if not isinstance(found, dict):
+        return None
+    relevance, summary = found.get("relevance"), found.get("summary")
+    if type(relevance) is not int or not 0 <= relevance <= MOST_RELEVANCE or not isinstance(summary, str):
+        return None
+    return Assessment(relevance, " ".join(simplified(printable(summary)).split())[:LONGEST_SUMMARY])
+
+
+def _queries(found: Any) -> list[str] | None:
+    queries = found.get("queries") if isinstance(found, dict) else None
+    if not isinstance(queries, list):
+        return None
+    lines = [" ".join(printable(text).split())[:LONGEST_QUERY] for text in queries if isinstance(text, str)]
+    return [line for line in lines if tokenize(line)][:MOST_QUERIES] or None

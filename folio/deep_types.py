@@ -1,0 +1,136 @@
+"""What a deep search passes on: assessments of passages, its budget, and the events that people see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from time import monotonic
+from typing import Literal, Protocol
+
+from folio.types import Hit, Paper, require
+
+# A passage of this relevance or more counts as evidence, of 10.
+RELEVANT = 5
+MOST_RELEVANCE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DeepLimits:
+    """How far a deep search goes; each field is a setting of config.py."""
+
+    papers: int  # that one search of papers finds
+    evidence: int  # passages that are assessed in a round, and that the answer is made from
+    least: int  # relevant passages that are enough
+    rounds: int
+    mmr_lambda: float  # 1: the best passages; less: passages that say different things
+    calls: int  # of a model, before the answer
+    seconds: float  # before the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a passage has for a question. relevance: 0 to MOST_RELEVANCE; None if it could not be scored."""
+
+    relevance: int | None
+    summary: str = ""  # in the question's light, by a model; never shown as an answer
+
+    def __post_init__(self) -> None:
+        require(self.relevance is None or 0 <= self.relevance <= MOST_RELEVANCE, "relevance is from 0 to 10")
+
+
+class Budget:
+    """Model calls and seconds that a deep search may take. Several threads may ask it."""
+
+    def __init__(self, calls: int, seconds: float) -> None:
+        self._most_calls, self._most_seconds = calls, seconds
+        self._began = monotonic()
+        self._lock = Lock()
+        self.calls = 0  # taken so far
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return monotonic() - self._began
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.seconds >= self._most_seconds
+
+    @property
+    def spent(self) -> bool:
+        return self.out_of_time or self.calls >= self._most_calls
+
+    def take_call(self) -> bool:
+        """Take one model call; False if none is left."""
+        with self._lock:
+            if self.spent:
+                return False
+            self.calls += 1
+            return True
+
+
+class Assessor(Protocol):
+    """Scores passages for a question, and asks it in other words."""
+
+    name: str
+    uses_model: bool  # whether it takes calls from the budget
+
+    def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
+        """One for each hit, in order. Without budget the rest are not scored. Raises ModelError."""
+        ...
+
+    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+        """The question in other words that were not asked yet; [] for none. Raises ModelError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PapersFound:
+    """A search for papers. papers: best first."""
+
+    query: str
+    papers: tuple[Paper, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceScored:
+    """A passage was read for a part of the question."""
+
+    part: str
+    hit: Hit
+    assessment: Assessment
+
+
+Again = Literal["reformulate", "expand", "offset"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAgain:
+    """Too little was found. queries: what is asked next; with `expand`, titles of papers that are read."""
+
+    how: Again
+    why: str
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEnded:
+    """No more is searched, and why."""
+
+    why: str
+
+
+DeepEvent = PapersFound | EvidenceScored | SearchAgain | SearchEnded
+OnEvent = Callable[[DeepEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DeepTrace:
+    """All events of one deep search, in order, and what it took."""
+
+    events: tuple[DeepEvent, ...]
+    assessor: str
+    rounds: int
+    calls: int
+    seconds: float

@@ -1,0 +1,236 @@
+"""Rounds of a deep search over a small library, with a scripted assessor: what leads to what, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from folio.agent import graph
+from folio.agent.builtin_assessor import BuiltinAssessor, relevance_of
+from folio.agent.deep_search import DeepSearch
+from folio.answer.answerability import LEAST_CONFIDENCE
+from folio.app import App
+from folio.deep_types import (
+    Assessment,
+    Budget,
+    DeepEvent,
+    DeepLimits,
+    EvidenceScored,
+    PapersFound,
+    SearchAgain,
+    SearchEnded,
+)
+from folio.search.paper_filter import EVERYTHING, PaperFilter
+from folio.search.retriever import Retriever
+from folio.store import works
+from folio.store.library import Library
+from folio.types import Hit
+from folio.work import Work
+from tests.helpers.factories import shelf
+
+LIMITS = DeepLimits(papers=1, evidence=2, least=1, rounds=3, mmr_lambda=0.9, calls=100, seconds=60)
+DIET = "What is the diet of the sea otter?"
+BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
+
+
+class ScriptedAssessor:
+    """Scores each passage by a function of its text, and always knows other words if it is to."""
+
+    name = "scripted"
+
+    def __init__(self, score: Callable[[str], int | None], *, asks: bool = False, uses_model: bool = False) -> None:
+        self._score, self._asks, self.uses_model = score, asks, uses_model
+        self.read: list[str] = []
+
+    def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
+        for hit in hits:
+            self.read.append(hit.text)
+            yield Assessment(self._score(hit.text) if not self.uses_model or budget.take_call() else None)
+
+    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+        return [f"{question} in other words {len(asked)}"] if self._asks else []
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    return shelf(tmp_path)
+
+
+@pytest.fixture
+def retriever(app: App) -> Iterator[Retriever]:
+    library: Library = app.open_library()
+    yield app.retriever(library)
+    library.close()
+
+
+def run(
+    retriever: Retriever,
+    assessor: ScriptedAssessor | BuiltinAssessor,
+    question: str = DIET,
+    limits: DeepLimits = LIMITS,
+) -> tuple[DeepSearch, tuple[Hit, ...], list[DeepEvent]]:
+    search = DeepSearch(retriever, assessor, limits)
+    told: list[DeepEvent] = []
+    hits = search.find(question, told.append).hits
+    assert search.trace is not None
+    assert list(search.trace.events) == told
+    return search, hits, told
+
+
+def kinds(events: Sequence[DeepEvent]) -> list[str]:
+    names = {PapersFound: "papers", EvidenceScored: "evidence", SearchEnded: "end"}
+    return [event.how if isinstance(event, SearchAgain) else names[type(event)] for event in events]
+
+
+def test_enough_at_once_takes_one_round(retriever: Retriever) -> None:
+    search, hits, events = run(retriever, ScriptedAssessor(lambda text: 8))
+    assert kinds(events) == ["papers", "evidence", "evidence", "end"]
+    assert [hit.score for hit in hits] == [0.8, 0.8]
+    assert {hit.paper.file for hit in hits} == {"otters.pdf"}
+    assert search.trace is not None
+    assert (search.trace.rounds, search.trace.calls) == (1, 0)
+
+
+def test_what_is_irrelevant_is_dropped_and_not_read_again(retriever: Retriever) -> None:
+    assessor = ScriptedAssessor(lambda text: 0)
+    _, hits, events = run(retriever, assessor)
+    assert hits == ()
+    assert len(assessor.read) == len(set(assessor.read))
+    assert isinstance(events[-1], SearchEnded)
+
+
+def test_other_words_come_first_and_then_the_next_papers(retriever: Retriever) -> None:
+    _, hits, events = run(retriever, ScriptedAssessor(lambda text: 9 if "glacier" in text else 1, asks=True))
+    order = [kind for kind in kinds(events) if kind != "evidence"]
+    assert order == ["papers", "reformulate", "papers", "offset", "papers", "end"]
+    found = [event.papers[0].file for event in events if isinstance(event, PapersFound)]
+    assert found == ["otters.pdf", "otters.pdf", "glaciers.pdf"]
+    assert hits[0].paper.file == "glaciers.pdf"
+
+
+def test_what_the_best_papers_cite_is_read_before_the_next_papers(retriever: Retriever, app: App) -> None:
+    with closing(app.open_library()) as library, library.database.transaction():
+        otters = Work("openalex", title="On Sea Otters", openalex="W1", references=("W2",))
+        ice = Work("openalex", title="Ice of the Alps", openalex="W2")
+        for paper, id in zip(("otters.pdf", "glaciers.pdf"), works.put(library.database, [otters, ice]), strict=True):
+            works.link_paper(library.database, paper, id, "openalex", 1.0)
+    assessor = ScriptedAssessor(lambda text: 6 if "urchins" in text else 2, asks=True)
+    _, hits, events = run(retriever, assessor, limits=replace(LIMITS, least=5))
+    again = [event for event in events if isinstance(event, SearchAgain)]
+    assert [event.how for event in again] == ["reformulate", "expand"]
+    assert again[1].queries == ("Ice of the Alps",)
+    read = [event.hit.paper.file for event in events if isinstance(event, EvidenceScored)]
+    assert read[-1] == "glaciers.pdf"
+    assert hits[0].paper.file == "otters.pdf"
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 7])
+def test_a_model_that_always_asks_again_ends_with_the_rounds(retriever: Retriever, rounds: int) -> None:
+    search, _, events = run(
+        retriever, ScriptedAssessor(lambda text: 1, asks=True), limits=replace(LIMITS, rounds=rounds)
+    )
+    assert search.trace is not None
+    assert search.trace.rounds <= rounds
+    assert kinds(events)[-1] == "end"
+
+
+def test_the_budget_of_calls_is_kept(retriever: Retriever) -> None:
+    assessor = ScriptedAssessor(lambda text: 1, asks=True, uses_model=True)
+    search, hits, events = run(retriever, assessor, limits=replace(LIMITS, calls=1))
+    assert search.trace is not None
+    assert search.trace.calls == 1
+    assert isinstance(events[-1], SearchEnded)
+    assert "the budget is spent" in events[-1].why
+    assert hits  # what could not be scored is kept
+
+
+def test_time_that_is_over_ends_the_search(retriever: Retriever) -> None:
+    search, _, events = run(
+        retriever, ScriptedAssessor(lambda text: 1, asks=True), limits=replace(LIMITS, seconds=1e-9, rounds=50)
+    )
+    assert search.trace is not None
+    assert search.trace.rounds == 1
+    assert isinstance(events[-1], SearchEnded)
+    assert "budget" in events[-1].why
+
+
+def test_each_part_gets_evidence_of_its_own(retriever: Retriever) -> None:
+    _, hits, events = run(
+        retriever, ScriptedAssessor(lambda text: 8), BOTH, replace(LIMITS, evidence=4, papers=1, least=2)
+    )
+    assert {hit.paper.file for hit in hits[:2]} == {"otters.pdf", "glaciers.pdf"}
+    queries = [event.query for event in events if isinstance(event, PapersFound)]
+    assert queries == [BOTH, "How long is the Aletsch glacier", "what is the diet of the sea otter"]
+
+
+def test_the_better_passage_comes_first_and_unscored_ones_after_relevant_ones(retriever: Retriever) -> None:
+    def score(text: str) -> int | None:
+        return 9 if "urchins" in text else None if "fur" in text else 3
+
+    _, hits, _ = run(retriever, ScriptedAssessor(score), limits=replace(LIMITS, papers=2, evidence=8))
+    assert "urchins" in hits[0].text
+    values = [hit.score for hit in hits]
+    assert values == sorted(values, reverse=True)
+
+
+def test_the_same_question_gives_the_same_passages(retriever: Retriever, app: App) -> None:
+    assessor = BuiltinAssessor(app.models.meaning, retriever.term_weights)
+    first, again = (run(retriever, assessor, BOTH)[1] for _ in range(2))
+    assert first == again
+    assert first
+
+
+def test_only_chosen_papers_are_searched(retriever: Retriever) -> None:
+    chosen = retriever.select(PaperFilter.parse(["glaciers"]))
+    search = DeepSearch(retriever, ScriptedAssessor(lambda text: 1, asks=True), LIMITS, chosen)
+    assert {hit.paper.file for hit in search.find(DIET).hits} == {"glaciers.pdf"}
+
+
+def test_an_interrupt_gives_what_was_found_and_nothing_found_is_an_interrupt(retriever: Retriever) -> None:
+    def interrupt(event: DeepEvent) -> None:
+        if isinstance(event, SearchAgain):
+            raise KeyboardInterrupt
+
+    search = DeepSearch(retriever, ScriptedAssessor(lambda text: 1, asks=True), LIMITS)
+    assert search.find(DIET, interrupt).hits
+    assert search.trace is not None
+    assert search.trace.events[-1] == SearchEnded("stopped")
+    nothing = DeepSearch(retriever, ScriptedAssessor(lambda text: 0, asks=True), LIMITS)
+    with pytest.raises(KeyboardInterrupt):
+        nothing.find(DIET, interrupt)
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_a_cancellation_ends_it_at_every_node_that_searches(retriever: Retriever, at: int) -> None:
+    class LeftError(Exception):
+        pass
+
+    calls = 0
+
+    def check() -> None:
+        nonlocal calls
+        calls += 1
+        if calls > at:
+            raise LeftError
+
+    search = DeepSearch(retriever, ScriptedAssessor(lambda text: 1, asks=True), LIMITS, EVERYTHING, check)
+    with pytest.raises(LeftError):
+        search.find(DIET)
+    assert calls == at + 1
+
+
+@pytest.mark.parametrize(
+    ("sure", "relevance"), [(0.0, 0), (LEAST_CONFIDENCE - 1e-6, 4), (LEAST_CONFIDENCE, 5), (1, 10)]
+)
+def test_relevance_without_a_model_is_five_where_the_answerer_stops_refusing(sure: float, relevance: int) -> None:
+    assert relevance_of(sure) == relevance
+
+
+def test_the_drawn_graph_has_every_step() -> None:
+    drawn = graph.drawn()
+    for edge in ("plan --> search_papers", "is_enough -.-> answer", "expand -.-> offset", "offset -.-> answer"):
+        assert edge in drawn

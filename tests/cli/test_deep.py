@@ -1,0 +1,118 @@
+"""query.py --deep and /deep in the chat, over two papers, with and without a model."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from folio.schema import json_schema
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.ollama_models import Json, answer_from_evidence
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
+
+BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
+
+
+def test_without_a_model_both_papers_are_quoted_and_each_step_is_a_line(filled: CliRunner) -> None:
+    asked = filled.query("--deep", BOTH)
+    assert asked.code == 0
+    assert "23 kilometres" in asked.out
+    assert "urchins, clams and crabs" in asked.out
+    lines = asked.err.splitlines()
+    assert sum(line.startswith("Papers for “") for line in lines) >= 3
+    assert any(line.startswith("Evidence ") and "otters.pdf, p" in line for line in lines)
+    assert any(line.startswith("Search ended: ") for line in lines)
+
+
+def test_the_trace_is_in_the_json_and_every_quote_stands_on_its_page(filled: CliRunner) -> None:
+    printed = filled.query("--deep", "--json", BOTH)
+    assert "Papers for" not in printed.err
+    answer = printed.object
+    Draft202012Validator(json_schema()).validate(answer)
+    trace = answer["trace"]
+    assert (trace["assessor"], trace["calls"]) == ("built in", 0)
+    assert trace["events"][0]["event"] == "papers"
+    assert trace["events"][-1]["event"] == "search_ended"
+    assert {citation["file"] for citation in answer["citations"]} == {"otters.pdf", "alps/glaciers.pdf"}
+    texts = {evidence["number"]: evidence["text"] for evidence in answer["evidence"]}
+    assert all(citation["quote"] in texts[citation["evidence"]] for citation in answer["citations"])
+    again = filled.query("--deep", "--json", BOTH).object
+    assert (again["answer"], again["evidence"]) == (answer["answer"], answer["evidence"])
+    assert "trace" not in filled.query("--json", BOTH).object
+
+
+def test_in_a_chat_deep_asks_the_next_question_and_others_stay_as_they_are(filled: CliRunner) -> None:
+    chat = filled.query(typed=f"/deep {BOTH}\n/sources\nHow thick is the Aletsch glacier?\n/deep\n")
+    assert chat.code == 0
+    assert chat.err.count("Search ended: ") == 1
+    assert "800 metres" in chat.out
+
+
+def test_deep_combines_with_what_shapes_an_answer_alone(filled: CliRunner) -> None:
+    for option in ("--sources", "--papers", "--stats"):
+        refused = filled.query("--deep", option, BOTH)
+        assert refused.code == 2
+        assert "cannot be combined" in refused.err
+
+
+def model(messages: list[Json]) -> str:
+    prompt = str(messages[-1]["content"])
+    if '"relevance"' in prompt:
+        return json.dumps({"summary": "It says so.", "relevance": 9 if "Aletsch glacier has" in prompt else 0})
+    if '"queries"' in prompt:
+        return json.dumps({"queries": ["glacier length"]})
+    return answer_from_evidence(messages)
+
+
+@pytest.fixture
+def with_model(filled: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
+    ollama_server.reply = model
+    filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "VERIFIER": "none", "DEEP_CALLS": "20"}
+    return filled
+
+
+def test_a_model_scores_passages_and_answers_from_those_above_zero(with_model: CliRunner) -> None:
+    answer = with_model.query("--deep", "--json", "What length has the Aletsch glacier?").object
+    trace = answer["trace"]
+    assert trace["assessor"] == "llama3.1:8b (Ollama)"
+    assert 0 < trace["calls"] <= 20
+    assert trace["rounds"] <= 3
+    scores = [event["relevance"] for event in trace["events"] if event["event"] == "evidence"]
+    assert set(scores) == {0, 9}
+    assert {evidence["file"] for evidence in answer["evidence"]} == {"alps/glaciers.pdf"}
+    assert not answer["refused"]
+    assert "It says so" not in answer["answer"]
+
+
+def test_ctrl_c_ends_it_at_once_while_the_model_is_silent(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ollama_server.faults.first_byte_s = 60
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "query.py"), "--deep", BOTH],
+        env=with_model.environment(),
+        cwd=with_model.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not ollama_server.bodies("/api/chat"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert len(ollama_server.bodies("/api/chat")) <= 4
+
+
+def test_a_model_that_is_gone_is_an_error_of_two_lines(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ollama_server.models.clear()
+    asked = with_model.query("--deep", BOTH)
+    assert asked.code != 0
+    assert "Traceback" not in asked.err
