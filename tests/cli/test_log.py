@@ -84,11 +84,11 @@ def test_control_characters_of_a_question_are_not_printed(filled: CliRunner) -> 
         assert "\x07" not in out
 
 
-def test_an_empty_log(ready: CliRunner) -> None:
-    assert run(ready).out == "0 of 0 questions in the log; 0 rated good, 0 rated bad.\n"
-    assert run(ready, "export").out == ""
+def test_an_empty_log(filled: CliRunner) -> None:
+    assert run(filled).out == "0 of 0 questions in the log; 0 rated good, 0 rated bad.\n"
+    assert run(filled, "export").out == ""
     for arguments, said in ((("show",), "The log has no question."), (("show", "4"), "The log has no question 4.")):
-        ran = run(ready, *arguments)
+        ran = run(filled, *arguments)
         assert (ran.code, ran.err.splitlines()[0]) == (2, said)
 
 
