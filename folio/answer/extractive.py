@@ -105,7 +105,8 @@ def _best(scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence]
         yield excerpt_sentence(excerpt, question, sentences, section, leads=place == 0)
     if style == "report":
         details = [*answering, *(one for one in scored if one not in answering)]
-        details = chosen(details, MOST_DETAILS, DETAIL_WORDS, DETAIL_WORD_COST)[len(answering) :]
+        details = chosen(details, MOST_DETAILS, DETAIL_WORDS, DETAIL_WORD_COST)
+        details = [one for one in details if not any(one.overlaps(other) for other in answering)]
         for paper in dict.fromkeys(excerpt.block.evidence.paper for excerpt in details):
             own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
             for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):

@@ -245,3 +245,16 @@ def test_a_paper_without_a_title_is_headed_by_its_file() -> None:
         "What of the glacier and the ice?", evidence_of(hits_on(text, file="alps/ice.pdf", title="")), "report"
     )
     assert {str(sentence.section) for sentence in found} == {"Summary", "Analysis/alps/ice.pdf"}
+
+
+def test_what_a_report_sums_up_does_not_stand_in_its_analysis_again() -> None:
+    question = "otter urchin kelp harbour winter storm"
+    sums = [f"The {animal} of otter and urchin eats kelp." for animal in ("shoal", "flock", "swarm")]
+    spread = "An otter met an urchin at noon. The kelp in the harbour is gone. This winter had a storm."
+    rest = ["Nobody came by train.", "Bread was sold there.", "The mill stood idle."]
+    evidence = evidence_on(*(f"{said} {more}" for said, more in zip(sums, rest, strict=True)), spread)
+    found = asked(question, evidence, "report")
+    summary = [one.text for one in found if one.section.heading == "Summary"]
+    analysis = [one.text for one in found if one.section.heading != "Summary"]
+    assert len(summary) == 3
+    assert analysis == ["An otter met an urchin at noon. The kelp in the harbour is gone."]
