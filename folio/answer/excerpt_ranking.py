@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from folio.answer.definitions import asked_term, defines
-from folio.answer.excerpts import Block, Part, Span, blocks
+from folio.answer.excerpts import Block, Span, blocks
 from folio.answer.question_type import Aspect, QuestionType, question_type
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
@@ -112,8 +112,7 @@ class Excerpt:
 
     @property
     def core_text(self) -> str:
-        part = self.block.parts[self.core]
-        return self.block.evidence.text[part.start : part.end]
+        return self.block.text_of(self.core)
 
     def overlaps(self, other: Excerpt) -> bool:
         mine, others = self.block.evidence, other.block.evidence
@@ -156,21 +155,20 @@ def scored_excerpts(
     among = [(block, match) for block, match in among if block.section not in unasked]
     scores = _Scores(question, question_type(question), asked_term(question), weights, by)
     above = [_above(block, match) for block, match in among]
-    likely = [
-        (scores.of_part(block, part, match.score(np.maximum(match.inside(part.start, part.end), head))), at, place)
-        for at, ((block, match), head) in enumerate(zip(among, above, strict=True))
-        for place, part in enumerate(block.parts)
-        if part.can_answer
-    ]
-    likely = sorted(likely, key=lambda one: -one[0])[:MOST_READ]
+    likely: list[_Likely] = []
+    for at, ((block, match), head) in enumerate(zip(among, above, strict=True)):
+        for place, besides in scores.of_parts(block):
+            part = block.parts[place]
+            matched = match.score(np.maximum(match.inside(part.start, part.end), head))
+            likely.append(_Likely(at, place, besides, by.match * matched + besides))
+    likely = sorted(likely, key=lambda one: -one.score)[:MOST_READ]
     if not likely:
         return []
-    parts = [(among[at][0], among[at][0].parts[place]) for _, at, place in likely]
-    read = read_alone(embedder, found[0].query, [block.evidence.text[part.start : part.end] for block, part in parts])
+    texts = [among[one.at][0].text_of(one.place) for one in likely]
     known = [[-math.inf] * len(block.parts) for block, _ in among]
-    for (_, at, place), (block, part), one in zip(likely, parts, read, strict=True):
-        matched = float(found[0].query.shares @ np.maximum(one.best, above[at]))
-        known[at][place] = scores.of_part(block, part, matched) + by.meaning * one.cosine
+    for one, read in zip(likely, read_alone(embedder, found[0].query, texts), strict=True):
+        matched = float(found[0].query.shares @ np.maximum(read.best, above[one.at]))
+        known[one.at][one.place] = by.match * matched + by.meaning * read.cosine + one.besides
     excerpts = [
         excerpt
         for (block, match), shares, own in zip(among, _likelihoods(known), known, strict=True)
@@ -187,6 +185,19 @@ def _above(block: Block, match: Matches) -> Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class _Likely:
+    """A part that may answer: its block's and its own place, and its score within its passage.
+
+    besides: what the score has besides the match of the tokens.
+    """
+
+    at: int
+    place: int
+    besides: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Scores:
     """What parts of the evidence are scored by, for one question. term: what it wants defined; "" if nothing."""
 
@@ -196,23 +207,29 @@ class _Scores:
     weights: TermWeights
     by: ExcerptWeights
 
-    def of_part(self, block: Block, part: Part, matched: float) -> float:
-        """How well a part answers. matched: its match with the question (late interaction), 0 to 1.
+    def of_parts(self, block: Block) -> Iterator[tuple[int, float]]:
+        """The place of each part that can answer, and how well it does, but for the match of its tokens.
 
         The head of a list or a table counts for each of its parts, and so does the title of the paper.
         """
-        by, text = self.by, block.evidence.text
-        said, head = text[part.start : part.end], text[slice(*block.head)] if block.head else ""
-        tokens = frozenset(tokenize(said))
+        by, head = self.by, block.evidence.text[slice(*block.head)] if block.head else ""
         above = frozenset(tokenize(f"{block.evidence.paper.title}\n{head}"))
-        return (
-            by.match * matched
-            + by.coverage * coverage(self.weights, tokens | above)
-            + by.type * has_type(self.asked.kind, said, self.question)
-            + by.definition * (bool(self.term) and defines(said, self.term))
-            + by.section * (_section_score(block, self.asked) + 0.5 * _cue_share(self.asked.aspect, tokens))
-            + by.rank / block.evidence.number
-        )
+        section = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
+        for place, part in enumerate(block.parts):
+            if not part.can_answer:
+                continue
+            said = block.text_of(place)
+            tokens = frozenset(tokenize(said))
+            yield (
+                place,
+                (
+                    section
+                    + by.coverage * coverage(self.weights, tokens | above)
+                    + by.type * has_type(self.asked.kind, said, self.question)
+                    + by.definition * (bool(self.term) and defines(said, self.term))
+                    + 0.5 * by.section * _cue_share(self.asked.aspect, tokens)
+                ),
+            )
 
 
 def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:

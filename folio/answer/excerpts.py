@@ -77,7 +77,12 @@ class Block:
     @cached_property
     def words(self) -> tuple[int, ...]:
         """The number of words of each part."""
-        return tuple(len(self.evidence.text[part.start : part.end].split()) for part in self.parts)
+        return tuple(len(self.text_of(place).split()) for place in range(len(self.parts)))
+
+    def text_of(self, place: int) -> str:
+        """What the part at this place says."""
+        part = self.parts[place]
+        return self.evidence.text[part.start : part.end]
 
     @property
     def start(self) -> int:

@@ -28,6 +28,7 @@ from folio.pdf.front_text import find_abstract, find_venue
 from folio.pdf.identifiers import arxiv_id, find_doi
 from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
 from folio.pdf.page_lines import FrontPage, body_size, front_page
+from folio.text import fold
 
 # Titles that programs fill in when nobody gave one.
 _NO_TITLE = re.compile(
@@ -104,11 +105,6 @@ def read_front_matter(
         venue=find_venue(texts, title.value),
         abstract=find_abstract([page.text for page in pages]),
     )
-
-
-def fold(text: str) -> str:
-    """Letters and digits alone, without case and accents: what two ways to write a title have in common."""
-    return "".join(c for c in unicodedata.normalize("NFKD", text).casefold() if c.isalnum())
 
 
 # Which page
