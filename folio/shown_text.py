@@ -99,6 +99,11 @@ def _has_ink(char: str) -> bool:
     return not char.isspace() and char not in _KEPT
 
 
+def counted(count: int, what: str) -> str:
+    """A count of things as words: "1 paper", "1,200 papers"."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def short_line(text: str, longest: int) -> str:
     """Like `one_line`: at most `longest` characters, cut at the end of a word."""
     line = one_line(text)

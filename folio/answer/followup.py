@@ -258,11 +258,8 @@ def _refer(question: str, phrases: Sequence[NounPhrase]) -> str:
     rest = _AND.sub("", question.strip()) or question.strip()
     match = _reference(rest)
     word = match.group().lower() if match else ""
-    fitting = (
-        [phrase for phrase in phrases if phrase.is_plural == (word in _PLURALS or word.startswith("their"))]
-        if match
-        else list(phrases)
-    )
+    is_plural = word in _PLURALS or word.startswith("their")
+    fitting = [phrase for phrase in phrases if not match or phrase.is_plural == is_plural]
     named = [phrase for phrase in phrases if _names(f"- {phrase.text}")]
     of = (named or phrases)[0 if named else -1]
     if match and (word in _PERSONS or not fitting):

@@ -6,7 +6,7 @@ What it says chooses and orders the evidence, and nothing else: answers are chec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Event
 from typing import Any, TypeVar
@@ -82,13 +82,12 @@ class LlmAssessor:
             stop.set()
             pool.shutdown(cancel_futures=True)
 
-    def _wait(self, future: Future[Assessment]) -> Assessment:
+    def _wait(self, future: Future[T]) -> T:
+        """What a thread returns, or what ends the work meanwhile."""
         while True:
             self._check_cancelled()
-            try:
-                return future.result(_POLL_S)
-            except TimeoutError:
-                continue
+            if wait([future], _POLL_S).done:
+                return future.result()
 
     def _assess(self, question: str, hit: Hit, budget: Budget, stop: Event) -> Assessment:
         prompt = prompts.ASSESS.format(evidence=passage_block(1, hit.paper, hit.where, hit.text), question=question)
@@ -131,10 +130,7 @@ class LlmAssessor:
             stop = Event()
             future: Future[T | None] = pool.submit(partial(self._asked, prompt, shape, read, budget, stop, longest))
             try:
-                while not future.done():
-                    self._check_cancelled()
-                    stop.wait(_POLL_S / 2)
-                return future.result()
+                return self._wait(future)
             finally:
                 stop.set()
 

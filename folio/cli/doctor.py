@@ -15,7 +15,7 @@ from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
-from folio.shown_text import one_line
+from folio.shown_text import counted, one_line
 from folio.store.paper_store import PaperStore
 
 
@@ -153,7 +153,7 @@ def _store(app: App) -> Iterator[Row]:
 def _opened(app: App, library: PaperStore) -> Iterator[Row]:
     counts = library.counts()
     papers, chunks, failed = counts["papers"], library.chunk_count(), counts["failures"]
-    found = f"{papers:,} paper{'s' * (papers != 1)}, {chunks:,} passages in {app.backend.place}"
+    found = f"{counted(papers, 'paper')}, {chunks:,} passages in {app.backend.place}"
     yield Row("index", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
     if failed:
         yield Row("unreadable files", f"{failed} could not be read", False, "Run `python ingest.py` to see why")

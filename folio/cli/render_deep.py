@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from folio.deep_schema import EventJson, EvidenceEventJson, PapersEventJson, SearchAgainEventJson
 from folio.deep_types import MOST_RELEVANCE, Again, DeepEvent, EvidenceScored, PapersFound, SearchAgain
 from folio.shown_text import name_line, one_line, page_words, short_line
+
+if TYPE_CHECKING:
+    from folio.deep_schema import EventJson
 
 _LONGEST = 120  # characters of a query, a title or a summary
 _HOW: dict[Again, str] = {
@@ -30,11 +33,11 @@ def event_line(event: DeepEvent) -> str:
 
 def logged_line(event: EventJson) -> str:
     """The same for an event of the log."""
-    if isinstance(event, PapersEventJson):
+    if event.event == "papers":
         return _papers(event.query, [paper.file for paper in event.papers])
-    if isinstance(event, EvidenceEventJson):
+    if event.event == "evidence":
         return _evidence(event.relevance, event.file, event.pages, event.summary)
-    if isinstance(event, SearchAgainEventJson):
+    if event.event == "search_again":
         return _again(event.how, event.why, event.queries)
     return _ended(event.why)
 

@@ -13,7 +13,7 @@ from folio.cli.render_deep import logged_line
 from folio.deep_schema import TraceJson, from_log
 from folio.schema import Timings
 from folio.schema_parts import Count, FromOne, Sha256, Strict
-from folio.shown_text import name_line, one_line, short_line, statement_lines
+from folio.shown_text import counted, name_line, one_line, short_line, statement_lines
 from folio.store.query_log import LogCounts, LogEntry
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def show_entries(console: Console, entries: Sequence[tuple[int, LogEntry]], coun
     if entries:
         console.print(table)
     rated = f"{counts.good:,} rated good, {counts.bad:,} rated bad"
-    questions = f"{counts.questions:,} question{'s' * (counts.questions != 1)} in the log"
+    questions = f"{counted(counts.questions, 'question')} in the log"
     console.print(f"{len(entries):,} of {questions}; {rated}.", style="dim")
 
 
@@ -124,9 +124,8 @@ def show_entry(console: Console, number: int, entry: LogEntry) -> None:
 
 
 def _show_trace(console: Console, trace: TraceJson) -> None:
-    rounds = f"{trace.rounds} round{'s' * (trace.rounds != 1)}"
-    calls = f"{trace.calls} call{'s' * (trace.calls != 1)}"
     scored = f"passages scored by {one_line(trace.assessor)}"
+    rounds, calls = counted(trace.rounds, "round"), counted(trace.calls, "call")
     console.print(Text(f"Searched in {rounds}, {calls} of a model, {trace.seconds:,.1f} s; {scored}:"))
     for event in trace.events:
         console.print(Text(f"  {logged_line(event)}", style="dim"))

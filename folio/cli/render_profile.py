@@ -11,7 +11,7 @@ from folio.answer.bibliography import stands_in
 from folio.answer_types import Answer, Quote
 from folio.evidence_profile import Age, Basis, Difference, EvidenceProfile
 from folio.outcome_text import ABOUT_EVIDENCE, AGE_AND_CONFIDENCE, AGREE, DIFFER, OPEN
-from folio.shown_text import name_line, one_line
+from folio.shown_text import counted, name_line, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,25 +60,21 @@ def _summary(profile: EvidenceProfile) -> Iterator[str]:
 
 
 def _basis(basis: Basis) -> str:
-    left_out = f" {_counted(basis.left_out, 'statement')} left out." if basis.left_out else ""
+    left_out = f" {counted(basis.left_out, 'statement')} left out." if basis.left_out else ""
     return (
-        f"{_counted(basis.statements, 'statement')} from {_counted(basis.papers, 'paper')};"
-        f" {basis.relevant} of {_counted(basis.scored, 'passage')} relevant.{left_out}"
+        f"{counted(basis.statements, 'statement')} from {counted(basis.papers, 'paper')};"
+        f" {basis.relevant} of {counted(basis.scored, 'passage')} relevant.{left_out}"
     )
 
 
 def _age(age: Age) -> str:
     """When the cited papers came out, on one line."""
-    unknown = f"{_counted(age.unknown, 'paper')} without a sure year" if age.unknown else ""
+    unknown = f"{counted(age.unknown, 'paper')} without a sure year" if age.unknown else ""
     if not age.years:
         return f"Age: {unknown}."
     first, last = age.years[0], age.years[-1]
     span = f"{last}" if first == last else f"{first} to {last}"
     return f"Age: {', '.join(filter(None, [f'papers of {span}', unknown]))}."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _agreements(profile: EvidenceProfile, is_above: IsAbove) -> Iterator[Text]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,12 +16,11 @@ from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
 from folio.answer_types import warnings
 from folio.cli import render
-from folio.cli.render_deep import event_line
 from folio.cli.render_profile import show_profile
 from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, UsageError, with_commands
-from folio.shown_text import name_line, one_line
+from folio.shown_text import counted, name_line, one_line
 from folio.store.conversations import Conversations
 from folio.store.query_log import Feedback, QueryLog
 
@@ -69,7 +68,7 @@ class ChatSession:
         evidence: bool,
         dropped: bool,
         logged: bool,
-        checkpoints: CheckpointFile,
+        checkpoints: Callable[[], CheckpointFile],
         deep: bool = False,
     ) -> None:
         """evidence, dropped: show it, and what was left out, with every answer. logged: write questions to the log.
@@ -85,7 +84,7 @@ class ChatSession:
         self._logged = logged
         self._log: QueryLog | None = None
         self._deep = deep
-        self._checkpoints = checkpoints
+        self._checkpoint_file = checkpoints
         self._search: DeepSearch | None = None
         self._profile: EvidenceProfile | None = None  # of the last answer
 
@@ -168,13 +167,15 @@ class ChatSession:
 
     def _deep_search(self) -> DeepSearch:
         if self._search is None:
-            evidence = self._checkpoints.options.evidence
-            self._search = self._app.models.deep_search(self._chat, evidence=evidence, checkpoints=self._checkpoints)
+            kept = self._checkpoint_file()
+            self._search = self._app.models.deep_search(self._chat, evidence=kept.options.evidence, checkpoints=kept)
         self._search.reset()
         return self._search
 
     def _show_event(self, event: DeepEvent) -> None:
         if not self._as_json:
+            from folio.cli.render_deep import event_line
+
             errors().print(event_line(event), style="dim")
 
     def _show_sources(self, reply: Reply, in_chat: bool, *, is_deep: bool) -> None:
@@ -209,7 +210,7 @@ class ChatSession:
         if answer.dropped:
             one = answer.dropped == 1
             shows = f" {'/dropped' if in_chat else '--show-dropped'} shows {'it' if one else 'them'}."
-            count = _counted(answer.dropped, "unsupported sentence")
+            count = counted(answer.dropped, "unsupported sentence")
             say(f"{count} {'was' if one else 'were'} left out.{'' if self._dropped else shows}")
 
     def _cited(self, reply: Reply) -> tuple[Quote, ...]:
@@ -220,10 +221,12 @@ class ChatSession:
         """Log a question. A failure is reported and does not affect the answer."""
         try:
             self._log = self._log or self._app.query_log(self._library)
-            from folio.deep_schema import logged_trace
-
             entry = log_entry(reply, asked, self._chat.models["llm"])
-            self._log.add(replace(entry, trace=logged_trace(trace)) if trace else entry)
+            if trace is not None:
+                from folio.deep_schema import logged_trace
+
+                entry = replace(entry, trace=logged_trace(trace))
+            self._log.add(entry)
         except (FolioError, OSError) as error:
             reason = error.happened if isinstance(error, FolioError) else error.strerror or str(error)
             if self._library.database.is_read_only:
@@ -284,7 +287,7 @@ class ChatSession:
         from folio.agent.checkpoint import checkpoint_path, read
 
         checkpoint = read(checkpoint_path(self._app.store_folder))
-        if checkpoint.head.options != self._checkpoints.options:
+        if checkpoint.head.options != self._checkpoint_file().options:
             raise UsageError(
                 "The search that was stopped was asked with other options than this chat.",
                 "End the chat, then `python query.py --resume` goes on with it.",
@@ -328,12 +331,8 @@ def forget(app: App, library: PaperStore) -> None:
     questions = app.query_log(library).clear()
     _history(app).unlink(missing_ok=True)
     stopped = ", a deep search that was stopped" if remove_all(checkpoint_path(app.store_folder)) else ""
-    counts = f"{_counted(questions, 'question')}, {_counted(conversations, 'conversation')}"
+    counts = f"{counted(questions, 'question')}, {counted(conversations, 'conversation')}"
     output().print(f"Deleted: {counts}{stopped}, and the chat history.")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def verify_logged(app: App, library: PaperStore) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
 from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
 
 if TYPE_CHECKING:
+    from folio.agent.checkpoint import CheckpointFile
     from folio.answer.chat import Chat, Reply
     from folio.app import App
     from folio.cli.session import ChatSession
@@ -208,9 +210,7 @@ def _shown(session: ChatSession, reply: Reply, arguments: argparse.Namespace) ->
 
 
 def _session(app: App, library: PaperStore, arguments: argparse.Namespace) -> tuple[ChatSession, Chat]:
-    from folio.agent.checkpoint import CheckpointFile, SearchOptions, checkpoint_path
     from folio.cli.session import ChatSession
-    from folio.console import say
 
     chat = app.chat(
         library,
@@ -219,10 +219,8 @@ def _session(app: App, library: PaperStore, arguments: argparse.Namespace) -> tu
         style=arguments.style or "plain",
     )
     logged = app.logs_questions and not arguments.no_log
-    filters = tuple(tuple(getattr(arguments, name) or ()) for name in FILTERS)
-    options = SearchOptions(arguments.style or "plain", arguments.top_k, filters)
     # What is not logged is not kept either; of a batch, only the last question could be resumed.
-    writes = logged and arguments.batch is None and not library.database.is_read_only
+    keeps = logged and arguments.batch is None and not library.database.is_read_only
     session = ChatSession(
         app,
         library,
@@ -232,9 +230,19 @@ def _session(app: App, library: PaperStore, arguments: argparse.Namespace) -> tu
         dropped=arguments.show_dropped,
         logged=logged,
         deep=arguments.deep,
-        checkpoints=CheckpointFile(checkpoint_path(app.store_folder), options, writes=writes, notice=say),
+        checkpoints=partial(_checkpoint_file, app, arguments, writes=keeps),
     )
     return session, chat
+
+
+def _checkpoint_file(app: App, arguments: argparse.Namespace, *, writes: bool) -> CheckpointFile:
+    """Where a deep search is kept until it is done."""
+    from folio.agent.checkpoint import CheckpointFile, SearchOptions, checkpoint_path
+    from folio.console import say
+
+    filters = tuple(tuple(getattr(arguments, name) or ()) for name in FILTERS)
+    options = SearchOptions(arguments.style or "plain", arguments.top_k, filters)
+    return CheckpointFile(checkpoint_path(app.store_folder), options, writes=writes, notice=say)
 
 
 def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:

@@ -17,7 +17,7 @@ from folio.answer_types import CLOSEST, SUMMARY, Section
 from folio.citation_label import published_in
 from folio.deep_types import RELEVANT
 from folio.outcome_text import ABOUT_EVIDENCE, AGREE, DIFFER, IN_PLACE, LEFT_OUT, OPEN, legend
-from folio.shown_text import REWORDED_SIGN, mark_again, marked_parts, name_line, one_line, statement_lines
+from folio.shown_text import REWORDED_SIGN, counted, mark_again, marked_parts, name_line, one_line, statement_lines
 from folio.zotero_link import checked
 
 _ACTIVE = re.compile(
@@ -102,15 +102,11 @@ def _searched(trace: Mapping[str, Any]) -> str:
     read = [event for event in trace["events"] if event["event"] == "evidence"]
     relevant = sum((event["relevance"] or 0) >= RELEVANT for event in read)
     papers = len({event["paper"] for event in read})
-    calls = f"{_counted(trace['calls'], 'model call')}, " if trace["calls"] else ""
+    calls = f"{counted(trace['calls'], 'model call')}, " if trace["calls"] else ""
     return (
-        f"Deep search: {_counted(trace['rounds'], 'round')}, {_counted(len(read), 'passage')} of"
-        f" {_counted(papers, 'paper')} read, {relevant} relevant; {calls}{trace['seconds']:.0f} s"
+        f"Deep search: {counted(trace['rounds'], 'round')}, {counted(len(read), 'passage')} of"
+        f" {counted(papers, 'paper')} read, {relevant} relevant; {calls}{trace['seconds']:.0f} s"
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _short(sentence: Mapping[str, Any], short: Sequence[int]) -> str:

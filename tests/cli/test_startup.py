@@ -79,7 +79,7 @@ def test_sources_import_what_searches_and_nothing_else(small: CliRunner) -> None
     assert found <= SEARCHING
 
 
-def test_a_question_loads_no_room_that_reads_papers(small: CliRunner) -> None:
+def test_a_question_loads_nothing_that_reads_papers_or_searches_in_rounds(small: CliRunner) -> None:
     reading = {
         "folio.ingest.pipeline",
         "folio.pdf.reader",
@@ -88,7 +88,8 @@ def test_a_question_loads_no_room_that_reads_papers(small: CliRunner) -> None:
         "folio.ingest.embedding_queue",
         "folio.workers",
     }
-    assert not modules(small, "query.py", QUESTION) & reading
+    searching_in_rounds = {"folio.agent.graph", "folio.agent.checkpoint", "folio.deep_schema"}
+    assert not modules(small, "query.py", QUESTION) & (reading | searching_in_rounds)
 
 
 def test_sources_with_ollama_import_its_client_and_no_langchain(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
