@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-from functools import cache
 
 import pytest
 
@@ -14,26 +13,41 @@ from folio.pdf.reader import read_pdf
 from folio.types import ParsedPdf
 from folio.workers import run_guarded
 from tests.helpers.paths import SHARED
+from tests.helpers.workers import made_once
 
 _NASTY, _PAPERS = SHARED / "nasty", SHARED / "papers"
 needs_nasty = pytest.mark.skipif(not _NASTY.is_dir(), reason="no ../shared/nasty with the awkward PDFs")
 needs_papers = pytest.mark.skipif(not _PAPERS.is_dir(), reason="no ../shared/papers with the real papers")
 
 
-@cache
-def _results() -> dict[str, ParsedPdf | PaperError]:
+def _read() -> dict[str, ParsedPdf | PaperError]:
     """The result for every awkward file, all read in one run as in ingest."""
     files = sorted(_NASTY.rglob("*.pdf"))
     results = run_guarded(read_pdf, files, jobs=2, timeout_s=240, memory_mb=2048)
     return {path.relative_to(_NASTY).as_posix(): result for path, result in results}
 
 
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, ParsedPdf | PaperError], float]:
+    """The results, and the seconds of CPU time that they took."""
+
+    def timed() -> tuple[dict[str, ParsedPdf | PaperError], float]:
+        before = os.times()
+        results = _read()
+        return results, sum(os.times()[2:4]) - sum(before[2:4])
+
+    return made_once(tmp_path_factory, "awkward", timed)
+
+
+@pytest.fixture
+def results(read: tuple[dict[str, ParsedPdf | PaperError], float]) -> dict[str, ParsedPdf | PaperError]:
+    return read[0]
+
+
 @needs_nasty
-def test_every_awkward_file_gives_text_or_a_reason() -> None:
-    before = os.times()
-    results = _results()
-    after = os.times()
-    assert sum(after[2:4]) - sum(before[2:4]) < 60  # seconds of CPU time, in the worker processes
+def test_every_awkward_file_gives_text_or_a_reason(read: tuple[dict[str, ParsedPdf | PaperError], float]) -> None:
+    results, seconds = read
+    assert seconds < 60
     assert len(results) == 78
     for name, result in results.items():
         if isinstance(result, PaperError):
@@ -53,10 +67,9 @@ ONLY_ATTACHMENTS = {"encrypted/auth-event-ef-open.pdf", "encrypted/encrypted-att
 
 
 @needs_nasty
-def test_reasons() -> None:
+def test_reasons(results: dict[str, ParsedPdf | PaperError]) -> None:
     with (_NASTY / "expected.tsv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    results = _results()
     for row in rows:
         name, result = row["file"], results[row["file"]]
         happened = result.happened if isinstance(result, PaperError) else ""
@@ -79,8 +92,7 @@ def test_reasons() -> None:
 
 
 @needs_nasty
-def test_big_files_are_read_whole() -> None:
-    results = _results()
+def test_big_files_are_read_whole(results: dict[str, ParsedPdf | PaperError]) -> None:
     for name, count in (("freeculture", 352), ("test-3820", 155), ("mmdetection-readthedocs-io-en-v2.18.0", 468)):
         result = results[f"big/{name}.pdf"]
         assert isinstance(result, ParsedPdf)

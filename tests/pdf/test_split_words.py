@@ -10,6 +10,7 @@ import pytest
 
 from folio.pdf import split_words
 from folio.pdf.reader import read_pdf
+from tests.helpers.exhaustive import sample
 from tests.helpers.paths import SHARED
 
 PROSE = """can be viewed as a way to view the algorithm we describe in
@@ -96,7 +97,7 @@ def test_no_word_of_real_papers_changes(monkeypatch: pytest.MonkeyPatch) -> None
     papers = sorted((SHARED / "papers").glob("*.pdf"))
     if not papers:
         pytest.skip("the papers ../shared/papers are not here")
-    for path in papers:
+    for path in sample(papers):
         with monkeypatch.context() as without:
             without.setattr(split_words, "may_be_split", lambda _: False)
             expected = read_pdf(path).pages
