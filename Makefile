@@ -15,11 +15,13 @@ export Q
 ifeq ($(origin PYTHON),command line)
 READY := check-python
 DEV := check-python
+CLUSTER := check-python
 BASE := $(PYTHON)
 else
 PYTHON := .venv/bin/python
 READY := .venv/.installed
 DEV := .venv/.installed-dev
+CLUSTER := .venv/.installed-cluster
 BASE := $(PYTHON3)
 endif
 PIP := .venv/bin/python -m pip install -qq --disable-pip-version-check
@@ -28,7 +30,7 @@ PIP_AUDIT := pip-audit==2.10.1
 LINT_IMPORTS := $(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help ask serve test check bench models sample schema docs requirements audit licences clean check-python
+.PHONY: help ask serve test cluster check bench models sample schema docs requirements audit licences clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +48,10 @@ test: $(DEV) ## Run everything that CI runs: ruff, strict types, imports, all te
 	@$(PYTHON) -m mypy
 	@$(LINT_IMPORTS)
 	@$(PYTHON) -m pytest -n auto
+
+# Apart from the others, so that these show that Folio needs none of its packages on one computer.
+cluster: $(CLUSTER) ## Run the tests of STORE=milvus, with the packages of requirements-cluster.txt
+	@$(PYTHON) -m pytest -n auto tests/cluster
 
 # What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.
 check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types, imports, the tests of tests/fast.txt
@@ -101,6 +107,10 @@ check-python:
 	|| $(PIP) --dry-run --ignore-installed --no-deps --report - $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt) | grep -q '+cpu' \
 	|| $(PIP) --require-hashes --no-deps -r requirements-cuda.txt
 	@$(PIP) --require-hashes -r requirements.txt
+	@touch $@
+
+.venv/.installed-cluster: requirements-cluster.txt .venv/.installed-dev
+	@$(PIP) --require-hashes -r requirements-cluster.txt
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.txt .venv/.installed

@@ -96,6 +96,7 @@ def test_bare_make_lists_the_targets() -> None:
         "ask",
         "serve",
         "test",
+        "cluster",
         "check",
         "bench",
         "models",
@@ -129,8 +130,9 @@ def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
         "-m pytest -n auto",
     ]
     ci = ROOT / ".ci" / "run"
-    assert ci.read_text(encoding="utf-8").splitlines()[-2:] == [
+    assert ci.read_text(encoding="utf-8").splitlines()[-3:] == [
         "make --no-print-directory test",
+        "make --no-print-directory cluster",
         "exec .ci/bare .venv/bin/python",
     ]
     assert os.name == "nt" or os.access(ci, os.X_OK)
