@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,11 @@ from tests.helpers.source_server import SourceServer
 # The same examples in every run, and no failure because a computer is busy.
 settings.register_profile("folio", derandomize=True, deadline=None)
 settings.load_profile("folio")
+
+# Bytecode is kept, whatever the shell says: each of the hundreds of commands that the tests start would compile all
+# modules again (half a second each), and each worker all tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # No test waits for what it made fail; those of the waits themselves say how long they are.
 ollama.FIRST_WAIT_S = 0.01

@@ -18,12 +18,20 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Dialog, Locator, Request, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
+from tests.helpers.exhaustive import EXHAUSTIVE
+
 Pixels = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
 Yellow = npt.NDArray[np.bool_]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 LIMIT_S = 120  # until something is given up
 WIDE, PHONE = (1440, 900), (375, 812)
+
+
+def sizes(*each: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """The first of these sizes of a window, which fails first; with EXHAUSTIVE=1 all of them."""
+    return each if EXHAUSTIVE else each[:1]
+
 
 expect.set_options(timeout=LIMIT_S * 1000)
 

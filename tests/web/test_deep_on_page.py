@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.helpers.browser import LIMIT_S, PHONE, WIDE, Tab, chromium
+from tests.helpers.browser import LIMIT_S, PHONE, WIDE, Tab, chromium, sizes
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.ollama_models import Json, answer_from_evidence
@@ -79,7 +79,7 @@ def live(browser: Browser, model: Model, tmp_path_factory: pytest.TempPathFactor
         yield made
 
 
-@pytest.fixture(params=[PHONE, WIDE], ids=["phone", "wide"])
+@pytest.fixture(params=sizes(PHONE, WIDE), ids=str)
 def tab(browser: Browser, live: Live, request: pytest.FixtureRequest) -> Iterator[Tab]:
     found = Tab(browser, live.url, request.param)
     yield found

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from folio.paper_metadata import Field, Metadata
 from folio.store.library import Library
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
 
@@ -23,7 +23,7 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(params=[PHONE, WIDE], ids=["phone", "wide"])
+@pytest.fixture(params=sizes(PHONE, WIDE), ids=str)
 def tab(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> Iterator[Tab]:
     """The library of two papers, in a small window and a large one."""
     with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as live:

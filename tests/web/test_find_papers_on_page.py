@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium, sizes
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
 from tests.helpers.live_server import Live, until
 from tests.helpers.source_records import openalex_list, openalex_work
@@ -66,7 +66,7 @@ def search(tab: Tab, words: str) -> None:
     tab.page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+@pytest.mark.parametrize("size", sizes(PHONE, WIDE), ids=str)
 def test_off_the_page_says_so_and_asks_nobody(
     opened: Open, server: SourceServer, tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -86,7 +86,7 @@ def test_off_the_page_says_so_and_asks_nobody(
     assert server.asked == []
 
 
-@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+@pytest.mark.parametrize("size", sizes(PHONE, WIDE), ids=str)
 def test_papers_are_found_filtered_and_added(
     opened: Open, server: SourceServer, tmp_path: Path, size: tuple[int, int]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from folio.answer_types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence
-from tests.helpers.browser import PHONE, Tab, chromium
+from tests.helpers.browser import PHONE, Tab, chromium, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
 from tests.helpers.scripted_answerer import (
@@ -50,7 +50,7 @@ def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield made
 
 
-@pytest.fixture(params=[PHONE, TALL], ids=["phone", "wide"])
+@pytest.fixture(params=sizes(PHONE, TALL), ids=str)
 def tab(browser: Browser, live: Live, request: pytest.FixtureRequest) -> Iterator[Tab]:
     found = Tab(browser, live.url, request.param)
     yield found
