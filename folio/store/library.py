@@ -116,7 +116,7 @@ class Library:
         return {chunk.id: chunk for each in found for chunk, _ in each}
 
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
-        """The chunks with these ids, in this order, each with its paper and its text. Raises StoreDamaged."""
+        """See PaperStore. Raises StoreDamaged."""
         with self.database.snapshot():
             read = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=id) for id in ids]
             chunks = [self._checked(chunk, digest) for each in read for chunk, digest in each]
@@ -195,10 +195,7 @@ class Library:
         return vector_rows.read_passages(self.database, batch)
 
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
-        """The vectors of one or more chunks, in this order: shape (len(ids), dimension).
-
-        Raises IndexDamaged for an unknown id: it came from another library's index.
-        """
+        """See PaperStore: an unknown id came from another library's index."""
         return vector_rows.read_of(self.database, ids)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
@@ -326,6 +323,11 @@ class Library:
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
         """Replace what a source says of a paper; no field at all removes the source."""
         self.change_metadata(paper, source, lambda _: metadata)
+
+    def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
+        """See PaperStore."""
+        for paper in metadata_layers.write_absent(self.database, source, said):
+            self.set_metadata(paper, source, said[paper])
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
         """Replace what a source says of a paper by what `change` makes of it, in one transaction.

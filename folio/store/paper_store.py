@@ -162,6 +162,10 @@ class PaperStore(Protocol):
         """Replace what a source says of a paper; no field at all removes the source."""
         ...
 
+    def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
+        """The same for many papers, by their ids: those that are not in the library at once, the others one by one."""
+        ...
+
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
         """The same by what `change` makes of it; returns whether the paper has another title then."""
         ...
