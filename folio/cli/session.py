@@ -229,14 +229,14 @@ class ChatSession:
             self._log.add(entry)
         except (FolioError, OSError) as error:
             reason = error.happened if isinstance(error, FolioError) else error.strerror or str(error)
-            if self._library.database.is_read_only:
+            if self._library.is_read_only:
                 reason = "the folder of the index cannot be written, so nothing is logged."
                 self._log, self._logged = None, False
             say(f"The question could not be written to the log: {reason}")
 
     def _mark(self, feedback: Feedback) -> None:
         if self._log is None:
-            set_off = not self._logged and not self._library.database.is_read_only
+            set_off = not self._logged and not self._library.is_read_only
             off = "" if not set_off else " --no-log or QUERY_LOG=false keeps questions out of it."
             say(f"The question is not in the log.{off}")
         else:

@@ -1,8 +1,8 @@
 """The collections of a library in Milvus: their names and fields.
 
-Names begin with a prefix, so that a server holds several libraries. `store`, `metadata` and `history` outlive a
-rebuild; the others belong to one epoch, and a rebuild fills those of a new one while the old ones serve. `history` is
-created when the first question is kept.
+Names begin with a prefix, so that a server holds several libraries. `store`, `metadata`, `history` and `works`
+outlive a rebuild; the others belong to one epoch, and a rebuild fills those of a new one while the old ones serve.
+`history` and `works` are created when there is something to be kept there.
 
 A paper's rows carry the version that they were written under, and its row in `papers` names the version that counts. It
 is written last: until then the other rows are of no paper. Rows of versions that no paper names are swept away later.
@@ -32,6 +32,8 @@ HISTORY: dict[str, Kind] = {
     "about": "text",
     "value": "text",
 }
+# What services say of works, in documents: see shared_works.py
+WORKS: dict[str, Kind] = {"key": "key", "changed": "id", "part": "number", "parts": "number", "value": "text"}
 PAPERS: dict[str, Kind] = {
     "id": "key",
     "version": "key",
@@ -83,6 +85,10 @@ class Names:
     @property
     def history(self) -> str:
         return f"{self.prefix}_history"
+
+    @property
+    def works(self) -> str:
+        return f"{self.prefix}_works"
 
     @property
     def papers(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -65,6 +66,14 @@ class MilvusMetadata(MilvusReader):
                 self._look_again()
             return set(here)
 
+    @contextmanager
+    def changing_works(self) -> Iterator[Database]:
+        """See PaperStore."""
+        self._create_shared()
+        with self._works.changing(self._read_state().works) as database:
+            yield database
+        self._look_again()
+
     def _said_of(self, paper: str) -> dict[Source, Metadata]:
         """What sources other than the PDF say of a paper."""
         return {source: said for source, said in self.metadata_layers(paper).items() if source != "pdf"}
@@ -88,15 +97,15 @@ class MilvusMetadata(MilvusReader):
         """Give a paper what people said of the one whose file it takes over, if it is a version of that."""
         layers = self.metadata_layers(old)
         rows = self.rows_of_papers([old])
-        if not rows or not (layers.keys() - {"pdf"} or metadata_layers.is_work(self.database, old)):
+        if not rows or not (layers.keys() - {"pdf"} or metadata_layers.is_work(self._database, old)):
             return
         said = self._said_of(new.id)
         before = Version(old, merged(layers), self._whole_texts(rows)[old])
         after = Version(new.id, merged({**said, "pdf": new.metadata}), new.text)
         if not metadata_layers.same_paper(before, after):
             return
-        with self.database.transaction():
-            works.inherit(self.database, old, new.id)
+        with self.changing_works() as database:
+            works.inherit(database, old, new.id)
         for source, each in layers.items():
             if source != "pdf" and source not in said:
                 arxiv = replace(each.arxiv, value=without_version(each.arxiv.value))  # the version is the old file's

@@ -40,6 +40,7 @@ from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.milvus_log import MilvusQueryLog
 from folio.cluster.milvus_papers import REPAIR
 from folio.cluster.record_files import RecordFiles
+from folio.cluster.shared_works import leave_out_damaged
 from folio.cluster.term_statistics import TermStatistics
 from folio.errors import StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.offline import is_loopback
@@ -148,7 +149,8 @@ class MilvusStore:
 
     def _require_whole(self, state: LibraryState) -> None:
         names = Names(self.prefix, state.epoch)
-        missing = sorted((names.shared() | names.of_epoch()).keys() - self.milvus.collections())
+        wanted = {*names.shared(), *names.of_epoch(), *([names.works] if state.works else [])}
+        missing = sorted(wanted - self.milvus.collections())
         if missing:
             raise StoreDamaged(f"Collections of the library at {self.place} are missing: {', '.join(missing)}.", REPAIR)
         if state.tokenizer != VERSION:
@@ -312,6 +314,7 @@ class MilvusStore:
         """The library of an interrupted rebuild if it can be continued, otherwise an empty one of a new epoch."""
         names = Names(self.prefix)
         there = self.milvus.collections()
+        leave_out_damaged(self.milvus, names)
         state = self._state("building")
         building = Names(self.prefix, state.epoch)
         is_whole = state.epoch and building.of_epoch().keys() <= there

@@ -27,8 +27,22 @@ class PaperStore(Protocol):
     Methods raise StoreError's subclasses; StoreDamaged where what was read is not what was written.
     """
 
-    # The log, conversations and works: always on this computer
-    database: Database
+    @property
+    def database(self) -> Database:
+        """What services say of works, and who cites whom, to be read: of this computer, or a copy on it."""
+        ...
+
+    def changing_works(self) -> AbstractContextManager[Database]:
+        """The same in a transaction, to be changed: what all computers share gets all of it, or nothing.
+
+        The caller holds the writer lock.
+        """
+        ...
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the folder of this computer cannot be written, so that nothing can be stored there."""
+        ...
 
     def close(self) -> None: ...
 
