@@ -26,7 +26,6 @@ from folio.store.fingerprint import fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.paper_store import PaperStore, SearchIndexes
 from folio.store.permissions import make_private
-from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from folio.answer.chat import Chat
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.search.langchain import FolioRetriever
+    from folio.store.history import ConversationStore, QuestionLog
 else:
     try:  # An installed Folio carries config.py under this name: a top-level `config` there may be another program's.
         from folio._config import SettingsError, load_settings, personal_file
@@ -210,8 +210,17 @@ class App(AppSettings):
         """The library of the store. create: see StoreBackend.open. Raises StoreMissing before the first ingest."""
         return self.backend.open(create=create)
 
-    def query_log(self, library: PaperStore) -> QueryLog:
-        return QueryLog(library.database)
+    def query_log(self, library: PaperStore) -> QuestionLog:
+        """The log of questions of the library."""
+        return self.backend.query_log(library)
+
+    def conversations(self) -> ConversationStore:
+        """The conversations of the web app; in memory, until the program ends, if questions are not logged."""
+        if self.logs_questions:
+            return self.backend.conversations()
+        from folio.store.conversations import Conversations
+
+        return Conversations(None)
 
     def verify(self) -> list[str]:
         """The problems of the store, one sentence each."""

@@ -21,8 +21,8 @@ from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, UsageError, with_commands
 from folio.shown_text import counted, name_line, one_line
-from folio.store.conversations import Conversations
-from folio.store.query_log import Feedback, QueryLog
+from folio.store.history import QuestionLog
+from folio.store.query_log import Feedback
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -82,7 +82,7 @@ class ChatSession:
         self._evidence = evidence
         self._dropped = dropped
         self._logged = logged
-        self._log: QueryLog | None = None
+        self._log: QuestionLog | None = None
         self._deep = deep
         self._checkpoint_file = checkpoints
         self._search: DeepSearch | None = None
@@ -229,14 +229,14 @@ class ChatSession:
             self._log.add(entry)
         except (FolioError, OSError) as error:
             reason = error.happened if isinstance(error, FolioError) else error.strerror or str(error)
-            if self._library.database.is_read_only:
+            if self._library.is_read_only:
                 reason = "the folder of the index cannot be written, so nothing is logged."
                 self._log, self._logged = None, False
             say(f"The question could not be written to the log: {reason}")
 
     def _mark(self, feedback: Feedback) -> None:
         if self._log is None:
-            set_off = not self._logged and not self._library.database.is_read_only
+            set_off = not self._logged and not self._library.is_read_only
             off = "" if not set_off else " --no-log or QUERY_LOG=false keeps questions out of it."
             say(f"The question is not in the log.{off}")
         else:
@@ -316,7 +316,7 @@ def _resume_command(in_chat: bool) -> str:
     return "/resume" if in_chat else with_commands("`python query.py --resume`")
 
 
-def mark(log: QueryLog, feedback: Feedback) -> None:
+def mark(log: QuestionLog, feedback: Feedback) -> None:
     """Rate the last logged question and print it. Raises UsageError if there is none, StoreError."""
     entry = log.mark(feedback)
     output().print(f"Rated {feedback}: {one_line(entry.question)}")
@@ -326,7 +326,7 @@ def forget(app: App, library: PaperStore) -> None:
     """Delete the question log, all conversations, a stopped deep search and the chat history. Raises StoreError."""
     from folio.agent.checkpoint import checkpoint_path, remove_all
 
-    with closing(Conversations(app.library_path)) as kept:
+    with closing(app.backend.conversations()) as kept:
         conversations = kept.clear()
     questions = app.query_log(library).clear()
     _history(app).unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """The collections of a library in Milvus: their names and fields.
 
-Names begin with a prefix, so that a server holds several libraries. `store` and `metadata` outlive a rebuild; the
-others belong to one epoch, and a rebuild fills those of a new one while the old ones serve.
+Names begin with a prefix, so that a server holds several libraries. `store`, `metadata`, `history` and `works`
+outlive a rebuild; the others belong to one epoch, and a rebuild fills those of a new one while the old ones serve.
+`history` and `works` are created when there is something to be kept there.
 
 A paper's rows carry the version that they were written under, and its row in `papers` names the version that counts. It
 is written last: until then the other rows are of no paper. Rows of versions that no paper names are swept away later.
@@ -19,6 +20,20 @@ FORMAT = 1
 STORE: dict[str, Kind] = {"key": "key", "value": "text"}
 # What sources other than the PDF say of papers
 METADATA: dict[str, Kind] = {"key": "key", "paper": "key", "source": "key", "fields": "text", "updated": "key"}
+# The log of questions and the conversations: see history_rows.py
+HISTORY: dict[str, Kind] = {
+    "key": "key",
+    "kind": "key",
+    "number": "id",
+    "conversation": "key",
+    "place": "number",
+    "part": "number",
+    "parts": "number",
+    "about": "text",
+    "value": "text",
+}
+# What services say of works, in documents: see shared_works.py
+WORKS: dict[str, Kind] = {"key": "key", "changed": "id", "part": "number", "parts": "number", "value": "text"}
 PAPERS: dict[str, Kind] = {
     "id": "key",
     "version": "key",
@@ -66,6 +81,14 @@ class Names:
     @property
     def metadata(self) -> str:
         return f"{self.prefix}_metadata"
+
+    @property
+    def history(self) -> str:
+        return f"{self.prefix}_history"
+
+    @property
+    def works(self) -> str:
+        return f"{self.prefix}_works"
 
     @property
     def papers(self) -> str:

@@ -18,6 +18,7 @@ from folio.text import VERSION
 # The epoch that is read, and one that a rebuild or a repair is filling
 Which = Literal["current", "building"]
 Change = Literal["generation", "described"]
+WORKS_STAMP = "works"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +31,19 @@ class LibraryState:
     described: int = 0  # another one after each change of what is known about papers
     statistics: str = ""  # which term statistics are the current ones
     tokenizer: int = VERSION  # that made the words of its passages
+    works: str = ""  # the stamp of what services say of works, of whatever epoch; "" for nothing
 
 
 def read_state(milvus: Milvus, names: Names, which: Which = "current") -> LibraryState:
     """The state as it is now. Raises StoreMismatch for a library of another version, and ValueError."""
-    keys = [which, *(f"{which}.{name}" for name in ("generation", "described", "statistics"))]
+    keys = [which, WORKS_STAMP, *(f"{which}.{name}" for name in ("generation", "described", "statistics"))]
     try:
         found = milvus.rows_of(names.store, "key", keys, ["key", "value"], strong=True)
         values = {str(row["key"]): str(row["value"]) for row in found}
     except MissingCollection:
         return LibraryState()
     if which not in values:
-        return LibraryState()
+        return LibraryState(works=values.get(WORKS_STAMP, ""))
     current: dict[str, Any] = typed(dict, json.loads(values[which]), "the state of the library")
     if current.get("format") != FORMAT:
         raise StoreMismatch(
@@ -57,6 +59,7 @@ def read_state(milvus: Milvus, names: Names, which: Which = "current") -> Librar
         int(values.get(f"{which}.described", 0)),
         values.get(f"{which}.statistics", ""),
         typed(int, current["tokenizer"], "the version of the tokenizer"),
+        values.get(WORKS_STAMP, ""),
     )
 
 

@@ -114,6 +114,15 @@ class Milvus:
             # Of an empty collection: nothing to wait for
             self._client.create_index(name, indexes, sync=False, timeout=self._timeout_s)
 
+    def create_missing(self, name: str, fields: Mapping[str, Kind]) -> None:
+        """Create a collection unless it is there, or another server creates it at the same time."""
+        try:
+            if name not in self.collections():
+                self.create(name, fields)
+        except StoreError:
+            if name not in self.collections():
+                raise
+
     def _load(self, name: str) -> None:
         """Have a collection ready to be read: Milvus Lite forgets at its end which ones were."""
         if name not in self._loaded:

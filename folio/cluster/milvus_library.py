@@ -11,16 +11,14 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import time
 from uuid import uuid4
 
-from folio.citation_label import CitationStyle
 from folio.cluster.collections import PAPERS, Names
-from folio.cluster.library_state import LibraryState, Which, about, note, short_hash, write_state
-from folio.cluster.milvus_client import Milvus, Row, is_key
-from folio.cluster.milvus_reader import MilvusReader
+from folio.cluster.library_state import LibraryState, about, note, short_hash, write_state
+from folio.cluster.milvus_client import Row, is_key
+from folio.cluster.milvus_metadata import NEW_PAPER, MilvusMetadata
 from folio.cluster.paper_record import PaperRecord
 from folio.cluster.paper_rows import (
     alike,
@@ -32,44 +30,20 @@ from folio.cluster.paper_rows import (
     paper_row,
     structure_rows,
 )
-from folio.cluster.record_files import RecordFiles
 from folio.errors import StoreRefused, UsageError
-from folio.paper_metadata import NO_METADATA, Metadata, Source, merged, to_json, without_version
-from folio.store import metadata_layers, works
-from folio.store.database import Database
+from folio.paper_metadata import NO_METADATA, Metadata, Source, merged
 from folio.store.digests import text_hash
-from folio.store.metadata_layers import Version
 from folio.store.paper_vectors import PaperVector
 from folio.types import Failure, NewPaper, SourceFile, Vectors
 
 # Seconds after which another computer's intent is that of an ingest that was killed
 _INTENT_S = 86_400
-_NEW_PAPER = "Leave out what you were adding, and run the same command again."
 
 
-class MilvusLibrary(MilvusReader):
+class MilvusLibrary(MilvusMetadata):
     """See PaperStore."""
 
-    def __init__(
-        self,
-        milvus: Milvus,
-        prefix: str,
-        database: Database,
-        citation_style: CitationStyle,
-        records: Callable[[], RecordFiles],
-        *,
-        strong: bool = False,
-        which: Which = "current",
-    ) -> None:
-        """records: opens the files of papers, for writers. strong: see MilvusReader. which: see library_state.py."""
-        super().__init__(milvus, prefix, database, citation_style, strong=strong, which=which)
-        self._open_records = records
-        self._held: dict[str, str] | None = None  # path -> the paper that it holds
-
-    @property
-    def records(self) -> RecordFiles:
-        """The files of papers."""
-        return self._open_records()
+    _held: dict[str, str] | None = None  # path -> the paper that it holds
 
     # What the store was made with
 
@@ -112,7 +86,7 @@ class MilvusLibrary(MilvusReader):
     ) -> None:
         """See PaperStore."""
         if not is_key(paper.id) or (paper.fine_spans and any(paper.fine_spans)):
-            raise StoreRefused(f"The library cannot hold the paper {paper.id[:80]!r}.", _NEW_PAPER)
+            raise StoreRefused(f"The library cannot hold the paper {paper.id[:80]!r}.", NEW_PAPER)
         added = datetime.now(UTC).isoformat(timespec="microseconds")
         record = PaperRecord(paper, uuid4().hex, added, tuple(chunk_ids), vectors, as_a_whole)
         with self._inside():
@@ -164,7 +138,7 @@ class MilvusLibrary(MilvusReader):
             rows |= {row["id"]: row for row in whole if row["visible"]}
             for file in files:
                 if file.sha256 not in rows:
-                    raise StoreRefused(f"The library has no paper for {file.path[:300]!r}.", _NEW_PAPER)
+                    raise StoreRefused(f"The library has no paper for {file.path[:300]!r}.", NEW_PAPER)
                 row = rows[file.sha256]
                 row["files"], row["visible"] = files_json([*files_of(row), file]), 1
             self._write_rows(list(rows.values()))
@@ -271,12 +245,6 @@ class MilvusLibrary(MilvusReader):
         """See PaperStore."""
         self.milvus.delete(self.names.store, f'key == "{_failure(path)}"')
 
-    def _create_shared(self) -> None:
-        there = self.milvus.collections()
-        for name, fields in self.names.shared().items():
-            if name not in there:
-                self.milvus.create(name, fields)
-
     # Papers as a whole, and what is known of them
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
@@ -293,6 +261,11 @@ class MilvusLibrary(MilvusReader):
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
         """See PaperStore."""
         self.change_metadata(paper, source, lambda _: metadata)
+
+    def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
+        """See PaperStore."""
+        for paper in self._write_absent(source, said):
+            self.set_metadata(paper, source, said[paper])
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
         """See PaperStore. A paper with another title is written again under another version."""
@@ -337,45 +310,6 @@ class MilvusLibrary(MilvusReader):
         ids = [chunk.id for chunk in chunks]
         whole = self.paper_vectors().get(paper)
         return PaperRecord(made, uuid4().hex, row["added"], tuple(ids), self.vectors_of(ids), whole)
-
-    def _said_of(self, paper: str) -> dict[Source, Metadata]:
-        """What sources other than the PDF say of a paper."""
-        return {source: said for source, said in self.metadata_layers(paper).items() if source != "pdf"}
-
-    def _write_layer(self, paper: str, source: Source, metadata: Metadata) -> None:
-        if not is_key(paper):
-            raise StoreRefused(f"The library cannot hold the paper {paper[:80]!r}.", _NEW_PAPER)
-        said = {name: each for name, each in self._said_of(paper).items() if name != source}
-        key = f"{paper}.{source}"
-        if metadata.known():
-            said[source] = metadata
-            fields = fitting(json.dumps(to_json(metadata), ensure_ascii=False))
-            updated = datetime.now(UTC).isoformat(timespec="seconds")
-            row = {"key": key, "paper": paper, "source": source, "fields": fields, "updated": updated}
-            self.milvus.write(self.names.metadata, [row])
-        else:
-            self.milvus.delete(self.names.metadata, f'key == "{key}"')
-        self.records.write_metadata(paper, {name: to_json(each) for name, each in said.items()})
-
-    def _inherit(self, old: str, new: NewPaper) -> None:
-        """Give a paper what people said of the one whose file it takes over, if it is a version of that."""
-        layers = self.metadata_layers(old)
-        rows = self.rows_of_papers([old])
-        if not rows or not (layers.keys() - {"pdf"} or metadata_layers.is_work(self.database, old)):
-            return
-        said = self._said_of(new.id)
-        before = Version(old, merged(layers), self._whole_texts(rows)[old])
-        after = Version(new.id, merged({**said, "pdf": new.metadata}), new.text)
-        if not metadata_layers.same_paper(before, after):
-            return
-        with self.database.transaction():
-            works.inherit(self.database, old, new.id)
-        for source, each in layers.items():
-            if source != "pdf" and source not in said:
-                arxiv = replace(each.arxiv, value=without_version(each.arxiv.value))  # the version is the old file's
-                self._write_layer(new.id, source, replace(each, arxiv=arxiv))
-        if self._snapshot is not None:
-            self._snapshot.layers.pop(new.id, None)
 
     # Vectors of papers that are still being embedded
 

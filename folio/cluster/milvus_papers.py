@@ -21,6 +21,7 @@ from folio.cluster.library_state import LibraryState, Which, read_state
 from folio.cluster.milvus_client import Milvus, MissingCollection, Row, is_key
 from folio.cluster.paper_record import Structure, joined, structure
 from folio.cluster.paper_rows import files_of
+from folio.cluster.shared_works import SharedWorks
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError
 from folio.paper_metadata import SOURCES, Metadata, Source, from_json, merged
 from folio.store import citation_labels
@@ -67,7 +68,8 @@ class MilvusPapers:
         which: Which = "current",
     ) -> None:
         """database: of this computer. strong: read all that was ever written, as a writer must."""
-        self.milvus, self.database = milvus, database
+        self.milvus, self._database = milvus, database
+        self._works = SharedWorks(milvus, prefix, database)
         self._prefix, self._citation_style, self._strong, self.which = prefix, citation_style, strong, which
         self._texts = CheckedTexts()
         self._structures: dict[str, Structure] = {}  # by version: a version never changes
@@ -76,7 +78,20 @@ class MilvusPapers:
 
     def close(self) -> None:
         """Close what is of this computer; the connection is shared."""
-        self.database.close()
+        self._database.close()
+
+    @property
+    def database(self) -> Database:
+        """See PaperStore: a copy, at its newest state, of what all computers share."""
+        with self._inside() as snapshot:
+            stamp = self._stamp(snapshot.state)
+            self._works.note_papers(f"{stamp.epoch}.{stamp.generation}", self.rows_of_papers)
+        return self._database
+
+    @property
+    def is_read_only(self) -> bool:
+        """See PaperStore."""
+        return self._database.is_read_only
 
     # The state
 
@@ -90,7 +105,9 @@ class MilvusPapers:
         if self._snapshot is not None:
             yield self._stamp(self._snapshot.state)
             return
-        self._snapshot = _Snapshot(self._read_state())
+        state = self._read_state()
+        self._works.refresh(state.works)
+        self._snapshot = _Snapshot(state)
         try:
             yield self._stamp(self._snapshot.state)
         except MissingCollection as error:
@@ -158,7 +175,7 @@ class MilvusPapers:
                     layers[row["paper"]] |= self._layer(row)
             snapshot.layers |= layers
             made = sorted((self._paper(row) for row in rows), key=lambda paper: (paper.file, paper.id))
-        return citation_labels.name_all(attached_to_all(self.database, made), self._citation_style)
+        return citation_labels.name_all(attached_to_all(self._database, made), self._citation_style)
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """See PaperStore."""
@@ -176,7 +193,7 @@ class MilvusPapers:
                 everybody |= self._papers_of(new)
             named = citation_labels.name_all([paper for _, paper in everybody.values()], self._citation_style)
         by_id = {paper.id: paper for paper in named}
-        return attached(self.database, [by_id[id] for id in wanted if id in found])
+        return attached(self._database, [by_id[id] for id in wanted if id in found])
 
     def _alike(self, field: str, hashes: set[str]) -> list[str]:
         """The papers that have one of these hashes in this field."""

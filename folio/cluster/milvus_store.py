@@ -17,7 +17,9 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from folio.citation_label import CitationStyle
+from folio.cluster import history_copy
 from folio.cluster.collections import Names
+from folio.cluster.history_rows import HistoryRows
 from folio.cluster.library_state import (
     LibraryState,
     Which,
@@ -30,11 +32,15 @@ from folio.cluster.library_state import (
     write_state,
     write_text,
 )
+from folio.cluster.milvus_check import faults_of
 from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_indexes import MilvusIndexes, MilvusVectors, MilvusWords
 from folio.cluster.milvus_library import MilvusLibrary
+from folio.cluster.milvus_log import MilvusQueryLog
 from folio.cluster.milvus_papers import REPAIR
 from folio.cluster.record_files import RecordFiles
+from folio.cluster.shared_works import leave_out_damaged
 from folio.cluster.term_statistics import TermStatistics
 from folio.errors import StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.offline import is_loopback
@@ -42,6 +48,7 @@ from folio.paper_metadata import SOURCES, from_json
 from folio.protocols import Embedder
 from folio.store.database import Database
 from folio.store.fingerprint import Reading, differences, fingerprint
+from folio.store.history import Asked
 from folio.store.paper_store import PaperStore
 from folio.text import VERSION
 from folio.types import Notice, SourceFile
@@ -142,7 +149,8 @@ class MilvusStore:
 
     def _require_whole(self, state: LibraryState) -> None:
         names = Names(self.prefix, state.epoch)
-        missing = sorted((names.shared() | names.of_epoch()).keys() - self.milvus.collections())
+        wanted = {*names.shared(), *names.of_epoch(), *([names.works] if state.works else [])}
+        missing = sorted(wanted - self.milvus.collections())
         if missing:
             raise StoreDamaged(f"Collections of the library at {self.place} are missing: {', '.join(missing)}.", REPAIR)
         if state.tokenizer != VERSION:
@@ -156,6 +164,28 @@ class MilvusStore:
                 f" {state.fingerprint.get('dimension', 'nothing')}.",
                 REPAIR,
             )
+
+    # Questions
+
+    @cached_property
+    def _history(self) -> HistoryRows:
+        return HistoryRows(lambda: None if self._is_absent else self.milvus, self.prefix)
+
+    def query_log(self, library: PaperStore) -> MilvusQueryLog:
+        """See StoreBackend."""
+        return MilvusQueryLog(self._history)
+
+    def conversations(self) -> MilvusConversations:
+        """See StoreBackend."""
+        return MilvusConversations(self._history)
+
+    def asked(self) -> Iterator[Asked]:
+        """See StoreBackend."""
+        return history_copy.read_all(self._history)
+
+    def keep_asked(self, asked: Iterable[Asked]) -> int:
+        """See StoreBackend. Each is added by itself; a second call goes on."""
+        return history_copy.keep_all(self._history, asked)
 
     # Indexes
 
@@ -284,6 +314,7 @@ class MilvusStore:
         """The library of an interrupted rebuild if it can be continued, otherwise an empty one of a new epoch."""
         names = Names(self.prefix)
         there = self.milvus.collections()
+        leave_out_damaged(self.milvus, names)
         state = self._state("building")
         building = Names(self.prefix, state.epoch)
         is_whole = state.epoch and building.of_epoch().keys() <= there
@@ -325,12 +356,12 @@ class MilvusStore:
     def verify(self) -> list[str]:
         """See StoreBackend."""
         with closing(self.open(create=True)) as library:
-            return [*_faults(library), *(f"{fault}." for fault in self.index_faults(library))]
+            return [*faults_of(library), *(f"{fault}." for fault in self.index_faults(library))]
 
     def is_sound(self) -> bool:
         """See StoreBackend."""
         with closing(self.open(create=True)) as library:
-            return not _faults(library)
+            return not faults_of(library)
 
 
 def _counted(library: MilvusLibrary, before: TermStatistics) -> TermStatistics:
@@ -349,23 +380,6 @@ def _counted(library: MilvusLibrary, before: TermStatistics) -> TermStatistics:
 def _bodies(library: MilvusLibrary, versions: Iterable[str]) -> Iterator[tuple[str, str]]:
     for row in library.passages_of(versions, ("version", "body")):
         yield str(row["version"]), str(row["body"])
-
-
-def _faults(library: MilvusLibrary) -> list[str]:
-    """What is wrong with the rows, one sentence each: reads them all."""
-    faults = []
-    with library.reading():
-        for paper in library.papers():
-            try:
-                ids = library.chunk_ids_of([paper.id])
-                if len(ids) != paper.chunks:
-                    faults.append(f"Paper {paper.id[:12]} has {len(ids)} passages, and should have {paper.chunks}.")
-                library.read_chunks(ids)
-                if ids:
-                    library.vectors_of(ids)
-            except StoreDamaged as error:
-                faults.append(error.happened)
-    return faults
 
 
 def _own(library: PaperStore) -> MilvusLibrary:

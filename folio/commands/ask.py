@@ -220,7 +220,7 @@ def _session(app: App, library: PaperStore, arguments: argparse.Namespace) -> tu
     )
     logged = app.logs_questions and not arguments.no_log
     # What is not logged is not kept either; of a batch, only the last question could be resumed.
-    keeps = logged and arguments.batch is None and not library.database.is_read_only
+    keeps = logged and arguments.batch is None and not library.is_read_only
     session = ChatSession(
         app,
         library,

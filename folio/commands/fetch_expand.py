@@ -40,7 +40,8 @@ def expand(
 
     with closing(app.open_library()) as library:
         papers = {paper.id: paper for paper in _papers(library, names)}
-        kept = {id: works.of_paper(library.database, id) for id in papers}
+        database = library.database
+        kept = {id: works.of_paper(database, id) for id in papers}
     try:
         with progress_bar() as progress:
             followed = follow(papers, kept, lookup, direction, query, depth, progress)
@@ -51,7 +52,7 @@ def expand(
         say(f"{name_line(papers[id].file)}: {NO_WORK}")
     if not is_dry:
         with indexes.writing(app.store_folder), closing(app.open_library()) as library:
-            keep_followed(library.database, followed)
+            keep_followed(library, followed)
             link_papers(library)
     return followed.expansion.found
 

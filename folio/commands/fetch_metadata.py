@@ -29,7 +29,8 @@ def update(app: App, lookup: Lookup, *, is_dry: bool) -> int:
     with closing(app.open_library()) as library:
         papers = library.papers()
         layers = {paper.id: library.metadata_layers(paper.id) for paper in papers}
-        kept = {paper.id: next(iter(works.of_paper(library.database, paper.id)), None) for paper in papers}
+        database = library.database
+        kept = {paper.id: next(iter(works.of_paper(database, paper.id)), None) for paper in papers}
     said: dict[str, PaperFound] = {}
     changed = unknown = 0
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,13 @@ from folio.store import indexes
 from folio.store.fingerprint import Reading
 from folio.store.library import Library
 from folio.store.paper_store import PaperStore, SearchIndexes
+from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
     from folio.ingest.pipeline import Limits
     from folio.ingest.progress import IngestProgress, Outcome
+    from folio.store.history import Asked, ConversationStore, QuestionLog
 
 
 class StoreBackend(Protocol):
@@ -45,6 +47,22 @@ class StoreBackend(Protocol):
 
     def open(self, *, create: bool = False) -> PaperStore:
         """The library. create: make a missing one, for callers that hold the writer lock; else StoreMissing."""
+        ...
+
+    def query_log(self, library: PaperStore) -> QuestionLog:
+        """The log of questions. library: as it was opened here."""
+        ...
+
+    def conversations(self) -> ConversationStore:
+        """The conversations of the web app. The library may not exist yet, and may be replaced later."""
+        ...
+
+    def asked(self) -> Iterator[Asked]:
+        """All that is kept of questions, to be copied to another store; nothing if there is no library."""
+        ...
+
+    def keep_asked(self, asked: Iterable[Asked]) -> int:
+        """Add what another store has kept to this library; returns how many questions were not here already."""
         ...
 
     def open_indexes(self, library: PaperStore) -> SearchIndexes:
@@ -127,6 +145,31 @@ class LocalStore:
     def open(self, *, create: bool = False) -> Library:
         """See StoreBackend."""
         return Library(self.database_path, create=create, citation_style=self.citation_style)
+
+    def query_log(self, library: PaperStore) -> QueryLog:
+        """See StoreBackend."""
+        return QueryLog(library.database)
+
+    def conversations(self) -> ConversationStore:
+        """See StoreBackend."""
+        from folio.store.conversations import Conversations
+
+        return Conversations(self.database_path)
+
+    def asked(self) -> Iterator[Asked]:
+        """See StoreBackend."""
+        from folio.store.asked_rows import read_all
+
+        if self.exists():
+            with closing(self.open()) as library:
+                yield from read_all(library.database)
+
+    def keep_asked(self, asked: Iterable[Asked]) -> int:
+        """See StoreBackend. One transaction adds all."""
+        from folio.store.asked_rows import keep_all
+
+        with closing(self.open()) as library:
+            return keep_all(library.database, asked)
 
     def open_indexes(self, library: PaperStore) -> indexes.Indexes:
         """See StoreBackend."""

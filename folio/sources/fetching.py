@@ -11,7 +11,6 @@ from folio.files import shortened
 from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
 from folio.sources.identifiers import Identifier, find_identifier
 from folio.sources.paper_match import paper_marks
-from folio.store import metadata_layers
 from folio.store.paper_store import PaperStore
 from folio.types import Paper
 from folio.work import Work, grouped, merged, to_metadata, version_keys
@@ -97,9 +96,5 @@ def describe(library: PaperStore, metadata: Mapping[str, Metadata]) -> int:
     layers = {id: library.metadata_layers(id) for id in metadata}
     now = {id: with_own_version(layers[id], said) if id in present else said for id, said in metadata.items()}
     changed = {id: said for id, said in now.items() if layers[id].get("online") != said}
-    with library.database.transaction():  # papers that are not there have no passages that are indexed by title
-        for id in changed.keys() - present:
-            metadata_layers.write(library.database, id, "online", changed[id])
-    for id in changed.keys() & present:
-        library.set_metadata(id, "online", changed[id])
+    library.set_metadata_of("online", changed)
     return len(changed)

@@ -174,9 +174,8 @@ def keep(library: PaperStore, found: Iterable[tuple[Subject, Said]]) -> None:
 
     The caller holds the writer lock.
     """
-    database = library.database
     now = works.now()
-    with database.transaction():
+    with library.changing_works() as database:
         said_of: dict[str, list[Said]] = {}  # of one work, by the papers that are it
         for subject, said in found:
             if work := _work_of(database, subject.paper, said):

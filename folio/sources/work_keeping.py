@@ -10,7 +10,6 @@ from folio.sources.fetching import describe
 from folio.sources.linked_works import Followed
 from folio.sources.paper_match import contradicts, paper_marks, score
 from folio.store import works
-from folio.store.database import Database
 from folio.store.paper_store import PaperStore
 from folio.store.work_rows import FoundBy, KeptWork, found_by, trusted_first
 from folio.work import Work, to_metadata
@@ -30,9 +29,8 @@ def keep_papers(library: PaperStore, found: Mapping[str, PaperFound]) -> int:
 
     A paper need not be in the library yet: when it is added, it is described already. The caller holds the writer lock.
     """
-    database = library.database
     metadata: dict[str, Metadata] = {}
-    with database.transaction():
+    with library.changing_works() as database:
         for paper, each in found.items():
             views = [work for work in each.works if work.marks()]
             if not views:  # nothing that it could be recognised by
@@ -52,14 +50,14 @@ def _in_version(said: Metadata, works: Iterable[Work]) -> Metadata:
     return replace(said, arxiv=replace(said.arxiv, value=number))
 
 
-def keep_followed(database: Database, followed: Followed) -> None:
+def keep_followed(library: PaperStore, followed: Followed) -> None:
     """Keep what was found along citations, who cites whom, and which papers it began with.
 
     The caller holds the writer lock.
     """
     expansion = followed.expansion
     found = [replace(work, references=()) for each in expansion.found for work in each.works]
-    with database.transaction():
+    with library.changing_works() as database:
         for paper, work in expansion.starts.items():
             (id,) = works.put(database, [replace(work, references=())])
             known = works.of_papers(database, [paper]).get(paper)
@@ -70,10 +68,9 @@ def keep_followed(database: Database, followed: Followed) -> None:
 
 def link_papers(library: PaperStore) -> None:
     """Note which papers are works that are kept, by what both are recognised by. The caller holds the writer lock."""
-    database = library.database
     papers = library.papers()
-    linked = works.of_papers(database, [paper.id for paper in papers])
-    with database.transaction():
+    with library.changing_works() as database:
+        linked = works.of_papers(database, [paper.id for paper in papers])
         for mark, paper in paper_marks(paper for paper in papers if paper.id not in linked).items():
             kept = next(iter(works.with_mark(database, mark)), None)
             if kept is not None and paper.id not in linked and not contradicts(paper.metadata, kept.work):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from folio.paper_metadata import NO_METADATA, Field, Metadata
 from folio.sources.zotero import Attachment, ZoteroLibrary
-from folio.store import metadata_layers
 from folio.store.paper_store import PaperStore
 from folio.types import Paper, SourceFile
 
@@ -62,12 +61,7 @@ def describe(library: PaperStore, zotero: ZoteroLibrary, files: Sequence[SourceF
             owners.setdefault(paper, []).append(each)
     told = {paper: known.get(paper) or library.metadata_layers(paper).get("zotero") for paper in owners}
     stale = {paper: each[0].metadata for paper, each in owners.items() if each[0].metadata != told[paper]}
-    present = {file.sha256 for file in indexed}
-    with library.database.transaction():  # one for all, as none of these has passages that are indexed by title
-        for paper in stale.keys() - present:
-            metadata_layers.write(library.database, paper, "zotero", stale[paper])
-    for paper in stale.keys() & present:
-        library.set_metadata(paper, "zotero", stale[paper])
+    library.set_metadata_of("zotero", stale)
     new = sum(told[paper] is None for paper in stale)
     shared = (each[0].path.name for each in owners.values() if len({_of_item(one) for one in each}) > 1)
     return Described(new, len(stale) - new, tuple(shared))

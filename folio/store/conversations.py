@@ -65,7 +65,7 @@ class Turn:
 
 
 class Conversations:
-    """Thread-safe. Raises StoreError and its subclasses, as the library does."""
+    """`ConversationStore` in the library's file, or in memory."""
 
     def __init__(self, path: Path | None) -> None:
         """path: the library, which may not exist yet and may be replaced later; None keeps conversations in memory."""
@@ -125,10 +125,7 @@ class Conversations:
             sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
             place: int = database.query(sql, id=conversation)[0][0]
             if reply.get("turn", place) != place:
-                raise NotKnown(
-                    "The conversation was deleted or continued elsewhere while this was answered.",
-                    "Ask in a new conversation.",
-                )
+                raise continued_elsewhere()
             insert_conversation(database, conversation, storable(title_of(answer.question)), now)
             row = None if entry is None else insert(database, entry)
             insert_turn(database, conversation, place, now, reply_json, snapshot, row)
@@ -268,10 +265,22 @@ def _summary(id: str, title: str, begun: str, digest: object, updated: object, t
 def _first(found: list[T]) -> T:
     """The first row. Raises NotKnown if there is none."""
     if not found:
-        raise NotKnown(
-            "There is no such conversation, or no such turn in it.", "It may have been deleted. Start a new one."
-        )
+        raise not_known()
     return found[0]
+
+
+def not_known() -> NotKnown:
+    """The error for a conversation or a turn that is not there."""
+    return NotKnown(
+        "There is no such conversation, or no such turn in it.", "It may have been deleted. Start a new one."
+    )
+
+
+def continued_elsewhere() -> NotKnown:
+    """The error for a turn whose place is taken or gone."""
+    return NotKnown(
+        "The conversation was deleted or continued elsewhere while this was answered.", "Ask in a new conversation."
+    )
 
 
 def title_of(question: str) -> str:

@@ -48,6 +48,17 @@ class Library:
     def close(self) -> None:
         self.database.close()
 
+    @property
+    def is_read_only(self) -> bool:
+        """See PaperStore."""
+        return self.database.is_read_only
+
+    @contextmanager
+    def changing_works(self) -> Iterator[Database]:
+        """See PaperStore."""
+        with self.database.transaction():
+            yield self.database
+
     def identity(self) -> tuple[int, int] | None:
         """Device and inode of the file that is there now."""
         return identity(self.path)
@@ -93,7 +104,7 @@ class Library:
         return citation_labels.name_all(attached_to_all(self.database, papers), self._citation_style)
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
-        """The papers with these ids, each named after the first of its files by name; unknown ids are skipped."""
+        """See PaperStore. Each is named after the first of its files by name."""
         sql = f"{rows.SELECT_PAPERS} WHERE id = :paper"
         papers = [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
         return citation_labels.name(self.database, attached(self.database, papers), self._citation_style)
@@ -116,7 +127,7 @@ class Library:
         return {chunk.id: chunk for each in found for chunk, _ in each}
 
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
-        """The chunks with these ids, in this order, each with its paper and its text. Raises StoreDamaged."""
+        """See PaperStore. Raises StoreDamaged."""
         with self.database.snapshot():
             read = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=id) for id in ids]
             chunks = [self._checked(chunk, digest) for each in read for chunk, digest in each]
@@ -195,10 +206,7 @@ class Library:
         return vector_rows.read_passages(self.database, batch)
 
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
-        """The vectors of one or more chunks, in this order: shape (len(ids), dimension).
-
-        Raises IndexDamaged for an unknown id: it came from another library's index.
-        """
+        """See PaperStore: an unknown id came from another library's index."""
         return vector_rows.read_of(self.database, ids)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
@@ -230,11 +238,7 @@ class Library:
         vectors: Vectors,
         as_a_whole: PaperVector | None = None,
     ) -> None:
-        """Add a paper under this file's path, replacing what the path held before, in one transaction.
-
-        `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
-        order of these spans. as_a_whole: the vector of the paper itself.
-        """
+        """See PaperStore: one transaction."""
         with self._writing() as generation:
             released = self._release([file.path])
             for old in released - {paper.id}:
@@ -251,10 +255,7 @@ class Library:
             self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
-        """Link these files to papers that are already in the library; `gone` are paths that no longer exist.
-
-        It is one transaction, so that two files may swap their names.
-        """
+        """See PaperStore. It is one transaction, so that two files may swap their names."""
         with self._writing() as generation:
             released = self._release([*(file.path for file in files), *gone])
             linked = [{"path": file.path, "name": file.name, "paper": file.sha256} for file in files]
@@ -327,11 +328,13 @@ class Library:
         """Replace what a source says of a paper; no field at all removes the source."""
         self.change_metadata(paper, source, lambda _: metadata)
 
-    def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
-        """Replace what a source says of a paper by what `change` makes of it, in one transaction.
+    def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
+        """See PaperStore."""
+        for paper in metadata_layers.write_absent(self.database, source, said):
+            self.set_metadata(paper, source, said[paper])
 
-        Its passages are to be indexed again if its title is another then, as BM25 searches titles too: returns whether.
-        """
+    def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
+        """See PaperStore. Its passages are to be indexed again if its title is another: BM25 searches titles too."""
         with self.database.transaction():
             before = self.papers_by_id([paper])
             metadata = change(self.metadata_layers(paper).get(source, NO_METADATA))

@@ -7,6 +7,7 @@ version of the same paper, the new one inherits it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -34,6 +35,18 @@ def write(database: Database, paper: str, source: Source, metadata: Metadata) ->
         return
     fields = json.dumps(to_json(metadata), ensure_ascii=False)
     insert_row(database, paper, source, fields, datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def write_absent(database: Database, source: Source, said: Mapping[str, Metadata]) -> set[str]:
+    """Replace what a source says of those papers that are not in the library, in one transaction; returns the others.
+
+    No passage of theirs is indexed by its title.
+    """
+    here = set(database.read(rows.string, "SELECT id FROM papers INDEXED BY papers_about"))
+    with database.transaction():
+        for paper in said.keys() - here:
+            write(database, paper, source, said[paper])
+    return said.keys() & here
 
 
 def insert_row(database: Database, paper: str, source: str, fields: str, updated: str) -> None:

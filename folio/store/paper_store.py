@@ -27,8 +27,22 @@ class PaperStore(Protocol):
     Methods raise StoreError's subclasses; StoreDamaged where what was read is not what was written.
     """
 
-    # The log, conversations and works: always on this computer
-    database: Database
+    @property
+    def database(self) -> Database:
+        """What services say of works, and who cites whom, to be read: of this computer, or a copy on it."""
+        ...
+
+    def changing_works(self) -> AbstractContextManager[Database]:
+        """The same in a transaction, to be changed: what all computers share gets all of it, or nothing.
+
+        The caller holds the writer lock.
+        """
+        ...
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the folder of this computer cannot be written, so that nothing can be stored there."""
+        ...
 
     def close(self) -> None: ...
 
@@ -160,6 +174,10 @@ class PaperStore(Protocol):
 
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
         """Replace what a source says of a paper; no field at all removes the source."""
+        ...
+
+    def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
+        """The same for many papers, by their ids: those that are not in the library at once, the others one by one."""
         ...
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:

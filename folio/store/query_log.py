@@ -66,7 +66,7 @@ class LogCounts:
 
 
 class QueryLog:
-    """The questions asked of one library. Raises StoreError and its subclasses, as the library does.
+    """`QuestionLog` in the library's file. Raises StoreError and its subclasses, as the library does.
 
     Never call its methods inside `Library.reading()`: writes would be rolled back with the snapshot.
     """
@@ -89,7 +89,7 @@ class QueryLog:
     def last(self) -> LogEntry | None:
         """The last question added here, or the last in the log if none has been."""
         sql = f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE {_IS_NEWEST}"
-        found = self._database.read(_entry, sql, newest=self._newest)
+        found = self._database.read(logged, sql, newest=self._newest)
         return found[0] if found else None
 
     def entries(self, feedback: Feedback | None = None, most: int | None = None) -> list[tuple[int, LogEntry]]:
@@ -103,7 +103,7 @@ class QueryLog:
     def entry(self, row: int) -> LogEntry | None:
         """The question in this row; None if there is none."""
         sql = f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE id = :row"
-        found = self._database.read(_entry, sql, row=row)
+        found = self._database.read(logged, sql, row=row)
         return found[0] if found else None
 
     def mark(self, feedback: Feedback) -> LogEntry:
@@ -182,14 +182,15 @@ def insert_row(database: Database, values: Mapping[str, object]) -> None:
     database.execute(f"INSERT INTO queries ({rows.QUERY_COLUMNS}) VALUES ({columns})", **values, digest=digest)
 
 
-def _entry(*row: Any) -> LogEntry:
+def logged(*row: Any) -> LogEntry:
+    """From rows.QUERY_COLUMNS. Raises ValueError."""
     asked, question, standalone, chunks, answer, sources, *others = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
     return LogEntry(asked, question, standalone, chunks, answer, cited, *others)
 
 
 def _numbered(row: Any, *others: Any) -> tuple[int, LogEntry]:
-    return rows.number(row), _entry(row, *others)
+    return rows.number(row), logged(row, *others)
 
 
 def _total_ms(timings: object) -> float | None:

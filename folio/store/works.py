@@ -18,7 +18,17 @@ from datetime import UTC, datetime
 from folio.store import notices, work_rows
 from folio.store.citations import add_citations, move_citations
 from folio.store.database import Database
-from folio.store.work_rows import PAPER_WORK_COLUMNS, WORK_COLUMNS, AboutWork, FoundBy, KeptWork, Notice, PaperWork
+from folio.store.work_rows import (
+    CITATION_COLUMNS,
+    NOTICE_COLUMNS,
+    PAPER_WORK_COLUMNS,
+    WORK_COLUMNS,
+    AboutWork,
+    FoundBy,
+    KeptWork,
+    Notice,
+    PaperWork,
+)
 from folio.work import Work, reference_mark, version_keys
 
 
@@ -228,6 +238,14 @@ def _insert(database: Database, table: str, values: dict[str, object]) -> None:
     """Insert a row, or replace the one of its key."""
     names, holes = ", ".join(values), ", ".join(f":{name}" for name in values)
     database.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({holes})", **values)
+
+
+def read_rows(database: Database) -> Iterator[AboutWork]:
+    """Everything that is known of works, for `insert_rows` into another library. Raises StoreDamaged."""
+    yield from database.read(work_rows.work, f"SELECT {WORK_COLUMNS} FROM works ORDER BY id")
+    yield from database.read(work_rows.citation, f"SELECT {CITATION_COLUMNS} FROM citations ORDER BY rowid")
+    yield from database.read(work_rows.paper_work, f"SELECT {PAPER_WORK_COLUMNS} FROM paper_works ORDER BY paper")
+    yield from database.read(work_rows.notice, f"SELECT {NOTICE_COLUMNS} FROM notices ORDER BY rowid")
 
 
 def insert_rows(database: Database, rows: Iterable[AboutWork]) -> None:

@@ -186,7 +186,7 @@ class PaperFetcher:
             raise SourceError(happened, "Correct its title, or give it its DOI, with Edit.")
         with self._paper_files.writing(), closing(self._app.open_library()) as library:
             for each in followed:
-                keep_followed(library.database, each)
+                keep_followed(library, each)
             link_papers(library)
 
     def _papers(self) -> tuple[list[Paper], dict[str, str]]:

@@ -65,10 +65,12 @@ class PaperFiles:
 
         Raises NotKnown for an unknown id, PaperError for a file that is missing or has changed.
         """
-        paths = [Path(file.path) for file in library.files() if file.sha256 == paper]
-        if not paths:
+        files = [file for file in library.files() if file.sha256 == paper]
+        if not files:
             raise unknown_paper()
-        for path in paths:
+        paths = [Path(file.path) for file in files]
+        # Another computer may have added it from the same folder, which has another place there.
+        for path in (*paths, *(self._folder / file.name for file in files)):
             with suppress(OSError):
                 if self._sha256(path) == paper:
                     return path

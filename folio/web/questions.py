@@ -22,7 +22,7 @@ from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store.citations import cited_papers
-from folio.store.conversations import Conversations
+from folio.store.history import ConversationStore
 from folio.store.paper_store import PaperStore
 from folio.store.query_log import Feedback, LogEntry
 from folio.web.paper_files import require_papers
@@ -67,7 +67,7 @@ class Busy(UsageError):
 class Questions:
     """Thread-safe; a slow answer does not delay the others."""
 
-    def __init__(self, app: App, retrievers: RetrieverPool, conversations: Conversations) -> None:
+    def __init__(self, app: App, retrievers: RetrieverPool, conversations: ConversationStore) -> None:
         self._app = app
         self._retrievers = retrievers
         self._conversations = conversations

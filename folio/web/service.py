@@ -18,7 +18,6 @@ from folio.paper_schema import PaperJson, paper_json
 from folio.pdf.render import PagePicture
 from folio.search.retriever_pool import RetrieverPool
 from folio.store import indexes
-from folio.store.conversations import Conversations
 from folio.store.works import publishers_bibtex
 from folio.web.kept_replies import papers_of_replies, with_notices
 from folio.web.markdown_export import markdown
@@ -56,7 +55,7 @@ class Service:
         self.paper_files = PaperFiles(app)
         self.fetcher = PaperFetcher(app, self.paper_files, online)
         self._retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
-        self._conversations = Conversations(app.library_path if app.logs_questions else None)
+        self._conversations = app.conversations()
         self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self.questions = Questions(app, self._retrievers, self._conversations)
 

@@ -28,6 +28,13 @@ def again(app: HashingApp) -> HashingApp:
     return HashingApp(app.settings, app.notice, app.hashing)
 
 
+def computer(app: HashingApp, folder: Path) -> HashingApp:
+    """The app of another computer over the same library, with a folder of its own."""
+    records = app.settings.RECORDS_URI or str(app.store_folder / "records")
+    own = {"VECTORSTORE_DIR": folder, "INGESTED_JSON": folder / "ingested.json", "RECORDS_URI": records}
+    return HashingApp(app.settings.model_copy(update=own), app.notice, app.hashing)
+
+
 def release(file: Path) -> None:
     """End the server of Milvus Lite over a file; a client of it has none then."""
     from milvus_lite.server_manager import server_manager_instance
