@@ -159,9 +159,10 @@ def test_a_rebuild_asks_first_and_replaces_the_library(app: HashingApp) -> None:
     with closing(opened(app)) as library:
         epoch = library.names.epoch
         assert run(again(app), "--rebuild", "--yes") == 0
-        assert library.names.epoch != epoch
+        new = library.names.epoch
+        assert new != epoch
     assert found(app) == before
-    assert {file.name for file in (app.store_folder / "records").iterdir() if file.is_dir()} == {library.names.epoch}
+    assert {file.name for file in (app.store_folder / "records").iterdir() if file.is_dir()} == {new}
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"record": "x", "digest": "00"}', "[1]", '{"record": 3}'])
