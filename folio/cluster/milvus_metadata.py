@@ -48,10 +48,8 @@ class MilvusMetadata(MilvusReader):
         return self._open_records()
 
     def _create_shared(self) -> None:
-        there = self.milvus.collections()
         for name, fields in self.names.shared().items():
-            if name not in there:
-                self.milvus.create(name, fields)
+            self.milvus.create_missing(name, fields)
 
     def _write_absent(self, source: Source, said: Mapping[str, Metadata]) -> set[str]:
         """Replace what a source says of those papers that are not in the library; returns the others."""

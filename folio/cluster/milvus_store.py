@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from folio.ingest.pipeline import Limits
     from folio.ingest.progress import IngestProgress, Outcome
 
-# The log, the conversations and the works of this computer
+# A copy of what services say of works (shared_works.py)
 OWN_DATABASE = "computer.sqlite"
 _INGEST = "Put PDFs into papers/ and run `python ingest.py`."
 

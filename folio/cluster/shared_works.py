@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from time import time_ns
 from typing import Any
 from uuid import uuid4
@@ -30,10 +31,18 @@ from folio.store.work_rows import AboutWork
 _COPIED = "works"
 # Microseconds: what was written at the same time as something that is here already has no smaller a number than this
 _SLACK = 600 * 10**6
+# The first copy of a large library takes longer than SQLite waits
+_COPYING = Lock()
 _TABLES = {"works": "id", "work_marks": "work", "citations": "citing", "notices": "work"}
+# Which version of each document the copy has
+_APPLIED = "CREATE TABLE IF NOT EXISTS applied (document TEXT PRIMARY KEY, changed TEXT NOT NULL) WITHOUT ROWID"
 _CHANGED = "CREATE TEMP TABLE IF NOT EXISTS changed (document TEXT PRIMARY KEY)"
 _NOTED = {"works": "work.id", "citations": "work.citing", "notices": "work.work", "paper_works": "paper.paper"}
 _REMEDY = "Run `python ingest.py --repair --yes`, which leaves it out, then `python fetch.py --metadata`."
+
+
+# Number, name and text
+Document = tuple[int, str, str]
 
 
 class SharedWorks:
@@ -47,18 +56,39 @@ class SharedWorks:
 
     def refresh(self, stamp: str) -> None:
         """Bring the copy to the state with this stamp. Raises StoreDamaged."""
+        if self._copied()[0] == stamp or self._database.is_read_only:
+            return
+        with _COPYING:
+            self._copy(stamp)
+
+    def _copy(self, stamp: str) -> None:
         known, number = self._copied()
-        if known == stamp or self._database.is_read_only:
+        if known == stamp:  # another thread was first
             return
         is_same = known.partition(":")[0] == stamp.partition(":")[0]
-        found = _documents(self.milvus, self._names, number - _SLACK if is_same else -1) if stamp else []
+        self._database.execute(_APPLIED)
+        found = self._new_documents(number if is_same else None) if stamp else []
         with self._database.transaction():
             if not is_same:
-                for table in (*_TABLES, "paper_works"):
+                for table in (*_TABLES, "paper_works", "applied"):
                     self._database.execute(f"DELETE FROM {table}")
+                number = 0
             self._apply(found)
-            newest = max([changed for changed, *_ in found], default=0)
-            self._note_copied(stamp, max(newest, number if is_same else 0))
+            self._note_copied(stamp, max([number, *(changed for changed, *_ in found)]))
+
+    def _new_documents(self, number: int | None) -> list[Document]:
+        """What the copy does not have, and all with greater numbers. number: its greatest; None for an empty copy."""
+        since = -1
+        if number is not None:
+            applied = set(self._database.read(rows.text_pair, "SELECT document, changed FROM applied"))
+            newest = self.milvus.rows(
+                self._names.works, f"part == 0 and changed > {number - _SLACK}", ["key", "changed"], strong=True
+            )
+            new = [int(row["changed"]) for row in newest if (row["key"][:-2], str(row["changed"])) not in applied]
+            if not new:
+                return []
+            since = min(new) - 1
+        return _documents(self.milvus, self._names, since)
 
     def note_papers(self, state: str, are_here: Callable[[list[str]], Iterable[str]]) -> None:
         """Have the copy list which papers are in the library, of those that are known to be a work.
@@ -79,9 +109,9 @@ class SharedWorks:
             )
             self._note_copied(state, 0, "works.papers")
 
-    def _apply(self, documents: Iterable[tuple[int, str, str]]) -> None:
+    def _apply(self, documents: Iterable[Document]) -> None:
         """Put documents in the place of what the copy has. The caller has a transaction."""
-        for _, name, text in documents:
+        for changed, name, text in documents:
             kind, _, id = name.partition(".")
             if kind == "paper":
                 self._database.execute("DELETE FROM paper_works WHERE paper = :id", id=id)
@@ -89,6 +119,8 @@ class SharedWorks:
                 for table, column in _TABLES.items():
                     self._database.execute(f"DELETE FROM {table} WHERE {column} = :id", id=id)
             works.insert_rows(self._database, _rows_in(name, text))
+            sql = "INSERT OR REPLACE INTO applied VALUES (:name, :changed)"
+            self._database.execute(sql, name=name, changed=str(changed))
 
     def _copied(self, key: str = _COPIED) -> tuple[str, int]:
         """The stamp of the copy, and the greatest number in it."""
@@ -110,6 +142,7 @@ class SharedWorks:
         """
         self.refresh(stamp)
         database = self._database
+        database.execute(_APPLIED)
         database.execute(_CHANGED)
         for table, document in _NOTED.items():
             kind, _, column = document.partition(".")
@@ -141,7 +174,7 @@ class SharedWorks:
         stamp = f"{stamp.partition(':')[0] or uuid4().hex[:12]}:{number}.{uuid4().hex[:8]}"
         self.milvus.write(self._names.store, [{"key": WORKS_STAMP, "value": stamp}])
         # As others do, so that the order is the same, and with what somebody wrote who was killed before the stamp
-        found = _documents(self.milvus, self._names, known - _SLACK)
+        found = self._new_documents(known)
         self._apply(found)
         self._note_copied(stamp, found[-1][0])
 
@@ -213,7 +246,7 @@ def leave_out_damaged(milvus: Milvus, names: Names) -> None:
             milvus.delete(names.works, f"key like {json.dumps(f'{name}.%')}")
 
 
-def _documents(milvus: Milvus, names: Names, since: int) -> list[tuple[int, str, str]]:
+def _documents(milvus: Milvus, names: Names, since: int) -> list[Document]:
     """The documents with a greater number: number, name and text of each, in this order."""
     found: dict[str, list[Row]] = {}
     fields = ("key", "changed", "part", "parts", "value")

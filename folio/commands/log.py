@@ -22,7 +22,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog=prog,
         description="List the questions that were asked, with their answers and what people thought of them.",
-        epilog="Without COMMAND, the last questions are listed. The log is in the index and never leaves this computer;"
+        epilog="Without COMMAND, the last questions are listed. The log is in the index, on this computer unless"
+        " STORE=milvus puts the index on a server;"
         " QUERY_LOG=false keeps none, and query.py --forget deletes it.",
     )
     listed = found.add_subparsers(title="commands", metavar="COMMAND")

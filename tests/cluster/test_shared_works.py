@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ pytest.importorskip("pymilvus", reason="pymilvus is not installed (requirements-
 pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (requirements-cluster.txt)")
 
 from folio import workers
+from folio.cluster.milvus_client import Milvus
 from folio.commands import ingest
 from folio.errors import StoreDamaged
 from folio.paper_metadata import PersonName
@@ -204,6 +206,43 @@ def test_a_failure_in_the_middle_changes_nothing(milvus: list[HashingApp]) -> No
     # The documents were written, and not the stamp: the next change brings them to all.
     put(first, work(title="Three", openalex="W3"))
     assert [len(table) for table in assert_same(milvus)] == [3, 6, 0, 1, 0]
+
+
+def test_computers_that_write_at_the_same_time_lose_nothing(milvus: list[HashingApp]) -> None:
+    def look_up(number: int) -> None:
+        for n in range(5):
+            put(milvus[number], work(title=f"T{number}{n}", openalex=f"W{number}{n}", references=("W1",)))
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(look_up, range(2)))
+    kept, *_ = assert_same(milvus)
+    assert len(kept) == 10
+
+
+def test_a_computer_that_another_overtakes_is_read_all_the_same(milvus: list[HashingApp]) -> None:
+    """Its documents have smaller numbers than what the others have already."""
+    first, second, third = milvus
+    put(first, work(title="One", openalex="W1", references=("W9",)))
+
+    class Overtaken:
+        def __init__(self, connection: Milvus) -> None:
+            self._connection = connection
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._connection, name)
+
+        def write(self, name: str, rows: list[dict[str, Any]]) -> None:
+            if name == "folio_works":
+                put(second, work(title="Two", openalex="W2", references=("W9",)))
+                assert_same([second, third])
+            self._connection.write(name, rows)
+
+    with closing(first.open_library(create=True)) as library:
+        library._works.milvus = Overtaken(milvus_of(first))  # type: ignore[attr-defined]
+        with library.changing_works() as database:
+            works.put(database, [work(title="Three", openalex="W3", references=("W9",))])
+    *_, cited, _ = assert_same(milvus)
+    assert len(cited) == 3
 
 
 def test_a_computer_that_turns_to_another_library_forgets_the_works_of_the_first(
