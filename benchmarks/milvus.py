@@ -201,7 +201,9 @@ def measure_questions(folder: Path, runs: int, timed: int) -> dict[str, Any]:
             found = {store: asker.ask(mode, everything)["results"] for store, asker in askers.items()}
             if mode == "dense":
                 for store in askers:
-                    shares = [len(set(r["dense"]) & exact) / TOP for r, exact in zip(found[store], nearest, strict=True)]
+                    shares = [
+                        len(set(r["dense"]) & exact) / TOP for r, exact in zip(found[store], nearest, strict=True)
+                    ]
                     figures[store]["recall"] = float(np.mean(shares))
             else:
                 pairs = zip(found["local"], found["milvus"], strict=True)
