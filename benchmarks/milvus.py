@@ -240,16 +240,18 @@ def _summary(mode: Mode, rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def measure_wire(folder: Path, count: int) -> dict[str, Any]:
     """Requests and bytes of a question, by mode: a server of Milvus Lite behind a proxy that counts."""
-    questions, _ = read_questions(folder)
     figures: dict[str, Any] = {}
-    with _lite_server(folder / "milvus" / "cluster.db") as port, loopback_proxy.serving(port) as proxy:
-        with closing(Asker(folder, "milvus", f"http://127.0.0.1:{proxy.port}")) as asker:
-            for mode in MODES:
-                asker.ask(mode, [0])
-                before = proxy.counted()
-                asker.ask(mode, range(1, count + 1))
-                sent, received = (now - then for now, then in zip(proxy.counted(), before, strict=True))
-                figures[mode] = {"sent_bytes": sent / count, "received_bytes": received / count}
+    with (
+        _lite_server(folder / "milvus" / "cluster.db") as port,
+        loopback_proxy.serving(port) as proxy,
+        closing(Asker(folder, "milvus", f"http://127.0.0.1:{proxy.port}")) as asker,
+    ):
+        for mode in MODES:
+            asker.ask(mode, [0])
+            before = proxy.counted()
+            asker.ask(mode, range(1, count + 1))
+            sent, received = (now - then for now, then in zip(proxy.counted(), before, strict=True))
+            figures[mode] = {"sent_bytes": sent / count, "received_bytes": received / count}
     return figures
 
 

@@ -111,7 +111,7 @@ def test_events_come_as_they_are_sent(balanced: Balanced) -> None:
             if line.startswith("event: "):
                 came.setdefault(line.removeprefix("event: "), time.monotonic())
     balanced.model.faults.between_pieces_s = 0.0
-    assert list(came)[0] == "retrieved"
+    assert next(iter(came)) == "retrieved"
     assert came["done"] - came["retrieved"] > 0.5  # not all of them at the end
 
 
