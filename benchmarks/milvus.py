@@ -3,7 +3,8 @@
     python benchmarks/milvus.py --work /tmp/scale                          12,000, 60,000 and 232,523 passages
     python benchmarks/milvus.py --work /tmp/scale --like vectorstore/      texts and vectors modelled on a store's
     python benchmarks/milvus.py --work /tmp/scale --only questions         of the stores that an earlier run built
-    python benchmarks/milvus.py --work /tmp/scale --only wire              bytes and requests of a question
+    python benchmarks/milvus.py --work /tmp/scale --only wire --sizes 12000   bytes of a question, between the two
+    python benchmarks/milvus.py --work /tmp/scale --only table --out benchmarks/milvus-measured.json   all of it again
 
 The same made-up papers (synthetic.py) are added to both stores with `PaperStore.add`, as an ingest adds them, and the
 indexes are brought up to date; only parsing and embedding are left out. Each store is built, and asked, in a process of
@@ -311,6 +312,17 @@ def markdown_table(work: Path, sizes: Sequence[int]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 
+def measured(work: Path, sizes: Sequence[int]) -> dict[str, Any]:
+    """All that was measured at these sizes, for scale_model.py, which reckons from the first."""
+    found: dict[str, Any] = {"base": str(sizes[0]), "wire": _kept(work / str(sizes[0]) / "wire.json"), "sizes": {}}
+    for chunks in sizes:
+        folder = work / str(chunks)
+        built = {store: _kept(folder / f"built-{store}.json") for store in STORES}
+        asked = _kept(folder / "asked.json")
+        found["sizes"][str(chunks)] = {**built, "asked": asked}
+    return found
+
+
 def _kept(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
@@ -343,7 +355,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--work", type=Path, required=True, help="where stores are built and kept")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="passages")
     parser.add_argument("--like", type=Path, metavar="STORE", help="the store that texts and vectors are modelled on")
-    parser.add_argument("--only", choices=("build", "questions", "wire"), help="one part")
+    parser.add_argument("--only", choices=("build", "questions", "wire", "table"), help="one part")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="all that was measured so far, as JSON")
     parser.add_argument("--runs", type=int, default=5, help="rounds (default: 5)")
     parser.add_argument("--questions", type=int, default=60, help="questions that recall is of (default: 60)")
     parser.add_argument("--timed", type=int, default=20, help="questions of a timed round (default: 20)")
@@ -366,9 +379,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.only in (None, "questions"):
             (folder / "asked.json").write_text(json.dumps(measure_questions(folder, arguments.runs, arguments.timed)))
         if arguments.only == "wire":
-            print(json.dumps({chunks: measure_wire(folder, arguments.timed)}), flush=True)
-        print(markdown_table(work, [chunks]), flush=True)
+            (folder / "wire.json").write_text(json.dumps(measure_wire(folder, arguments.timed)))
     print(markdown_table(work, arguments.sizes))
+    if arguments.out:
+        arguments.out.write_text(json.dumps(measured(work, arguments.sizes), indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -3,9 +3,9 @@
     python benchmarks/scale_model.py                       the tables of docs/scale.md
     python benchmarks/scale_model.py --passages 5e7        another size
 
-Unit costs are measured here (unit-costs.json by unit_costs.py, milvus-measured.json by milvus.py); everything else is an
-Assumption, with its source and the factor that it may be off by, either way. How long a question takes is simulated: it
-waits for the slowest of all query nodes, each of which searches its segments on its cores while other questions wait.
+Unit costs are measured here (unit-costs.json by unit_costs.py, milvus-measured.json by milvus.py); everything else is
+in scale_assumptions.py, each with its source. How long a question takes is simulated: it waits for the slowest of all
+query nodes, each of which searches its segments on its cores while other questions wait.
 """
 
 from __future__ import annotations
@@ -20,56 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+# A script run as a file can import only from its own folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import numpy as np
+
+from benchmarks.scale_assumptions import ASSUMPTIONS
 
 HERE = Path(__file__).resolve().parent
 GB = 10**9
 Index = Literal["HNSW", "HNSW_SQ", "HNSW_PQ", "DISKANN"]
 INDEXES: tuple[Index, ...] = ("HNSW", "HNSW_SQ", "HNSW_PQ", "DISKANN")
 SIZES = (10**8, 10**9)
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A number that was not measured here."""
-
-    value: float
-    unit: str
-    source: str
-    factor: float  # it may be this many times smaller or larger
-
-
-ASSUMPTIONS = {
-    "node_memory": Assumption(64 * GB, "bytes of a query node", "our choice of machine: 16 cores, 64 GB", 1.0),
-    "node_cores": Assumption(16, "cores of a query node", "our choice of machine", 1.0),
-    "memory_used": Assumption(0.7, "share of it for segments", "Milvus stops loading near 0.9; the rest is for searches", 1.2),
-    "segment": Assumption(1024 * 2**20, "bytes of rows in a segment", "milvus.yaml, dataCoord.segment.maxSize", 2.0),
-    "disk_segment": Assumption(2048 * 2**20, "the same with DISKANN", "milvus.yaml, dataCoord.segment.diskSegmentMaxSize", 2.0),
-    "shard": Assumption(100 * GB, "bytes of rows in a shard", "Milvus docs, Create Collection: one more for each 100 GB", 2.0),
-    "pq_bytes": Assumption(96, "bytes of a vector in HNSW_PQ", "one byte for each 8 numbers of 768", 2.0),
-    "pq_ratio": Assumption(0.125, "DISKANN: codes in memory, of raw vectors", "milvus.yaml, common.DiskIndex.PQCodeBudgetGBRatio", 1.5),
-    "cache_ratio": Assumption(0.1, "DISKANN: cache in memory, of raw vectors", "milvus.yaml, common.DiskIndex.SearchCacheBudgetGBRatio", 1.5),
-    "sector": Assumption(4096, "DISKANN: bytes on disk of a vector and its 56 links", "milvus.yaml MaxDegree; a sector each", 1.3),
-    "posting": Assumption(8, "bytes of a word of a passage in the BM25 index", "a 4-byte id and a 4-byte weight", 2.0),
-    "merges": Assumption(2, "times a passage is indexed", "segments are merged, and their index made again", 2.0),
-    "vamana": Assumption(3, "DISKANN: index build, of HNSW's", "DiskANN (Subramanya et al. 2019): two passes, more links", 2.0),
-    "sq_speed": Assumption(0.6, "HNSW_SQ: search time, of HNSW's", "a quarter of the bytes read; the walk is the same", 1.7),
-    "pq_speed": Assumption(0.8, "HNSW_PQ: search time, of HNSW's", "table look-ups in place of products", 1.7),
-    "disk_reads": Assumption(60, "DISKANN: reads of a search in a segment", "DiskANN, search list of 100, with cache", 2.0),
-    "read_s": Assumption(100e-6, "seconds of a read from NVMe, 4 at once", "usual data sheets", 2.0),
-    "spread": Assumption(0.3, "sigma of a segment's search time, lognormal", "our guess", 1.7),
-    "hop_s": Assumption(0.5e-3, "median seconds of a hop in the network", "one data centre", 2.0),
-    "hop_spread": Assumption(0.5, "sigma of a hop, lognormal", "our guess", 1.5),
-    "lookups": Assumption(10, "reads by key for a question, one after the other", "LOG.md: about a dozen requests, two of them searches", 1.5),
-    "lookup_s": Assumption(4e-3, "seconds of a read by key, besides its hops", "our guess for a server; Milvus Lite takes 5 to 20 ms", 3.0),
-    "leftover": Assumption(1.5, "times the rows that the object store holds", "merged segments stay until they are collected", 1.5),
-    "copies": Assumption(1.5, "bytes on disks for a byte in the object store", "MinIO with erasure code 8 + 4", 1.3),
-    "ollama_gpu": Assumption(400, "passages a second, nomic-embed-text on Ollama with a GPU", "our guess; measure yours with folio ingest", 2.5),
-    "ollama_cpu": Assumption(20, "the same on 8 cores without one", "our guess", 2.0),
-    "ingest_cores": Assumption(64, "cores for parsing, the built-in embedder and index builds", "our choice", 1.0),
-    "ollama_hosts": Assumption(8, "Ollama hosts", "our choice", 1.0),
-    "writers": Assumption(8, "writers of rows at once", "our choice", 1.0),
-}  # fmt: skip
 
 
 def assume(name: str) -> float:
@@ -199,7 +161,9 @@ def segment_s(index: Index, rows: float, costs: UnitCosts) -> float:
     return costs.search_s(rows) * {"HNSW": 1.0, "HNSW_SQ": assume("sq_speed"), "HNSW_PQ": assume("pq_speed")}[index]
 
 
-def simulate(nodes: int, segments: int, search_s: float, load: float, questions: int = 200, seed: int = 1) -> list[float]:
+def simulate(
+    nodes: int, segments: int, search_s: float, load: float, questions: int = 200, seed: int = 1
+) -> list[float]:
     """Seconds from a question to its candidates and texts, for questions that arrive at random.
 
     Each question goes to all nodes. A node has cores, and a queue of segments to search: those of the questions before
@@ -284,30 +248,32 @@ def network_table(costs: UnitCosts) -> str:
 def tables(sizes: Sequence[int], costs: UnitCosts) -> str:
     """All results as Markdown."""
     lines = [
-        "| passages | index | query nodes | memory, of it vectors | their disks | object store | records | index build |"
-        " a question: p50, p95 |",
+        "| passages | index | query nodes | memory, of it vectors | their disks | object store | records |"
+        " index build, core-hours | a question: p50, p95 |",
         "| --- " * 9 + "|",
     ]
     for passages in sizes:
         for index in INDEXES:
             found = reckon(passages, index, costs)
-            lines.append(
-                f"| 10^{math.log10(passages):.3g} | {index} | {found.nodes} | {_tb(found.memory_gb)}, {_tb(found.vectors_gb)} |"
-                f" {_tb(found.local_disk_gb)} | {_tb(found.object_gb)} | {_tb(found.records_gb)} |"
-                f" {found.build_core_h:,.0f} core-hours | {found.p50_ms:.0f}, {found.p95_ms:.0f} ms |"
-            )
+            memory = f"{_tb(found.memory_gb)}, {_tb(found.vectors_gb)}"
+            disks = " | ".join(map(_tb, (found.local_disk_gb, found.object_gb, found.records_gb)))
+            times = f"{found.build_core_h:,.0f} | {found.p50_ms:.0f}, {found.p95_ms:.0f} ms"
+            lines.append(f"| {_power(passages)} | {index} | {found.nodes} | {memory} | {disks} | {times} |")
     lines += ["", "| passages | parse | embed: built-in | Ollama, GPU | Ollama, CPU | put | core-hours, all |"]
     lines.append("| --- " * 7 + "|")
     for passages in sizes:
-        hours = reckon_ingest(passages, costs)
-        lines.append(
-            f"| 10^{math.log10(passages):.3g} | {hours.parse_h:,.0f} h | {hours.embed_builtin_h:,.0f} h |"
-            f" {hours.embed_gpu_h:,.0f} h | {hours.embed_cpu_h:,.0f} h | {hours.put_h:,.0f} h | {hours.core_hours:,.0f} |"
-        )
+        of = reckon_ingest(passages, costs)
+        hours = (of.parse_h, of.embed_builtin_h, of.embed_gpu_h, of.embed_cpu_h, of.put_h)
+        shown = " | ".join(f"{each:,.0f} h" for each in hours)
+        lines.append(f"| {_power(passages)} | {shown} | {of.core_hours:,.0f} |")
     lines += ["", network_table(costs), "", "| assumption | value | source | may be off by |", "| --- " * 4 + "|"]
     for each in ASSUMPTIONS.values():
         lines.append(f"| {each.unit} | {each.value:g} | {each.source} | {each.factor:g} |")
     return "\n".join(lines)
+
+
+def _power(passages: int) -> str:
+    return f"10^{math.log10(passages):.3g}"
 
 
 def _tb(gigabytes: float) -> str:

@@ -206,7 +206,7 @@ def test_every_setting_is_one_of_ours() -> None:
     assert {name for name in made if not re.match(r"PYTHON|PIP_|HOME$", name)} <= ours
     for settings in (SERVICES["folio-1"]["environment"], config["data"]):
         known = {name: value for name, value in settings.items() if not value.startswith(("${", "root:"))}
-        Settings(_env_file=None, **known)  # type: ignore[call-arg, arg-type]
+        Settings(_env_file=None, **known)  # type: ignore[call-arg]
 
 
 def test_every_file_of_the_image_is_there() -> None:
