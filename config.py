@@ -218,6 +218,9 @@ class Settings(BaseSettings):
 
     FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
+    PUBLIC_URL: Annotated[str, Field(pattern=r"^(https?://[a-z0-9.-]+(:[0-9]{1,5})?)?$")] = ""
+    """Where people open the page of `serve.py` if a balancer stands in front of it, without a path:
+    `https://papers.example.org`. Requests for this address are then accepted, with a token all the same."""
 
     # Papers from the internet: for `folio fetch`, and for the page where it may use it
     ONLINE: bool = False

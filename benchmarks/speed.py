@@ -269,7 +269,7 @@ def measure_warm(options: Options) -> Iterator[Row]:
                 result = retriever.search(question.text, 20)
                 milliseconds.append((perf_counter() - began) * 1000)
                 dense.append(set(result.ranked["dense"]))
-            exact = _exact_nearest(library, np.stack([question.vector for question in questions]), 20)
+            exact = exact_nearest(library, np.stack([question.vector for question in questions]), 20)
         finally:
             library.close()
     recall = float(np.mean([len(found & nearest) / 20 for found, nearest in zip(dense, exact, strict=True)]))
@@ -279,7 +279,7 @@ def measure_warm(options: Options) -> Iterator[Row]:
     yield Row("recall of the exact 20 nearest passages", f"{recall:.3f}", "", "", "0.99", recall >= 0.99)
 
 
-def _exact_nearest(library: Library, questions: Vectors, k: int) -> list[set[int]]:
+def exact_nearest(library: Library, questions: Vectors, k: int) -> list[set[int]]:
     """The ids of the k passages with the largest cosines to each question, by comparing with all passages."""
     best: list[list[tuple[float, int]]] = [[] for _ in questions]
     for ids, vectors in library.vectors():

@@ -125,7 +125,8 @@ def generate_papers(
     Every passage has a word of its own and one of its paper's, which are in no template sentence.
     """
     rng = np.random.default_rng(seed)
-    real = [_rotate(vectors, dimension) for vectors in template.papers]
+    rotation = _rotation(template.papers[0].shape[1], dimension)
+    real = [_unit(vectors @ rotation) for vectors in template.papers]
     centred = np.concatenate(real)
     centred -= centred.mean(axis=0)
     sizes = np.diff(np.linspace(0, chunks, count + 1).astype(int))
@@ -218,11 +219,12 @@ def _unit(vectors: Vectors) -> Vectors:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), dtype=np.float32)
 
 
-def _rotate(vectors: Vectors, dimension: int) -> Vectors:
-    """The vectors, rotated at random into another dimension. Cosines stay the same unless it is smaller."""
+def _rotation(before: int, after: int) -> Vectors:
+    """A random rotation of vectors into another dimension, shape (before, after). Cosines stay the same unless it is
+    smaller."""
     rng = np.random.default_rng(7)
-    rotation, _ = np.linalg.qr(rng.standard_normal((max(vectors.shape[1], dimension),) * 2))
-    return _unit(vectors @ rotation[: vectors.shape[1], :dimension].astype(np.float32))
+    rotation, _ = np.linalg.qr(rng.standard_normal((max(before, after),) * 2))
+    return rotation[:before, :after].astype(np.float32)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -46,6 +46,11 @@ class AppSettings:
         return self.settings.FOLIO_TOKEN.get_secret_value() or None
 
     @property
+    def public_url(self) -> str:
+        """Where a balancer in front of the server is reached; "" without one."""
+        return self.settings.PUBLIC_URL
+
+    @property
     def internet(self) -> InternetAccess:
         """What `folio fetch`, and `folio serve` where it may, asks services on the internet with. Nothing else does."""
         mine = self.settings

@@ -214,6 +214,8 @@ class MilvusStore:
         """See StoreBackend: count the words of new papers, delete the rows of removed ones, write all to disk."""
         own = _own(library)
         with own.reading():
+            # First, because Milvus Lite copies all rows that are not on the disk yet for each request.
+            self.milvus.flush(own.names.chunks)
             try:
                 before = self._read_statistics(own)
             except StoreDamaged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ class RecordFiles:
         with self._errors():
             import fsspec
 
-            self._files, self._root = fsspec.core.url_to_fs(uri)
+            # Without a cache of listings: other computers write there too, and a repair must see what they wrote.
+            self._files, self._root = fsspec.core.url_to_fs(uri, use_listings_cache=False)
         self._is_local = "file" in (self._files.protocol, *self._files.protocol)
 
     def write_library(self, about: Mapping[str, Any]) -> None:
@@ -52,10 +53,8 @@ class RecordFiles:
     def delete(self, epoch: str, paper: str) -> None:
         """Delete a paper's record, if there is one."""
         for kind in ("files", "papers"):
-            with self._errors():
-                path = f"{self._root}/{epoch}/{kind}/{paper}.json"
-                if self._files.exists(path):
-                    self._files.rm_file(path)
+            with self._errors(), suppress(FileNotFoundError):
+                self._files.rm_file(f"{self._root}/{epoch}/{kind}/{paper}.json")
 
     def records(self, epoch: str) -> Iterator[tuple[PaperRecord, str]]:
         """Every paper of an epoch that has files, and these as JSON. Raises StoreDamaged."""
@@ -109,11 +108,12 @@ class RecordFiles:
     def _read(self, name: str) -> str | None:
         path = f"{self._root}/{name}"
         with self._errors():
-            if not self._files.exists(path):
+            try:
+                if self._files.info(path)["size"] > MOST_CHARACTERS:
+                    raise StoreDamaged(f"The record {path} is too large.", "Delete it, and ingest its paper again.")
+                content: bytes = self._files.cat_file(path)
+            except FileNotFoundError:
                 return None
-            if self._files.size(path) > MOST_CHARACTERS:
-                raise StoreDamaged(f"The record {path} is too large.", "Delete it, and ingest its paper again.")
-            content: bytes = self._files.cat_file(path)
         with self._checked(name):
             return content.decode()
 
@@ -134,7 +134,7 @@ class RecordFiles:
         except FolioError:
             raise
         except Exception as error:  # fsspec's backends each raise their own
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
             raise StoreError(
                 f"The records at {self.uri} cannot be used: {reason}.",
                 "Check RECORDS_URI, and that you may write there; s3:// needs s3fs and gs:// needs gcsfs.",

@@ -55,10 +55,12 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
     from folio.offline import is_loopback
     from folio.web import server
-    from folio.web.request_guard import AccessRules
+    from folio.web.request_guard import AccessRules, parse_origin
 
-    token = _token(app, arguments)
+    token, public = _token(app, arguments), parse_origin(app.public_url)
     _require_token(arguments.host, token)
+    if public is not None:
+        _require_token(public.name, token)
     online, access = None, app.internet
     if arguments.online or access.is_for_server:
         from folio.sources.online import OnlineServices
@@ -67,7 +69,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
-            rules = AccessRules(arguments.host, listening.getsockname()[1], token, names)
+            rules = AccessRules(arguments.host, listening.getsockname()[1], token, names, app.public_url)
             from folio.web.api import make_web
 
             web = make_web(app, rules, online)

@@ -24,7 +24,7 @@ from folio.web.fetch_routes import fetch_routes
 from folio.web.ingest_events import Stage, StageProgress
 from folio.web.openapi_responses import content, event_stream
 from folio.web.paper_fetcher import Online
-from folio.web.request_guard import AccessRules, RequestGuard
+from folio.web.request_guard import ALIVE, AccessRules, RequestGuard
 from folio.web.schema import (
     AddedEvent,
     ChatReply,
@@ -122,6 +122,10 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
     def get_health() -> Health:
         """What is in the index, which models are in use, and what would improve answers."""
         return service.health()
+
+    @routes.get(ALIVE, status_code=204)
+    async def answer_balancer() -> None:
+        """That this server answers, and nothing else: for balancers. It needs no token."""
 
     @routes.post("/search")
     def search(request: SearchRequest) -> SearchReply:

@@ -7,7 +7,10 @@ A browser sends requests to 127.0.0.1 on behalf of any page of any site. The che
   this computer. https://www.w3.org/TR/fetch-metadata/ has the rules; programs that are not browsers send neither and
   are let through.
 - Content-Type: a body that a page can post without a CORS preflight (text/plain, a form) reaches no handler.
-- A token, if other computers can reach the server.
+- A token, if other computers can reach the server; only ALIVE is answered without one.
+
+Behind a balancer, the Host and the Origin are those that people use (AccessRules.public_url). X-Forwarded-* headers are
+not read: anybody may send them.
 
 The headers of every response forbid loading anything from outside and being shown in a frame. Nothing is buffered:
 events are sent as they come.
@@ -22,7 +25,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from folio.errors import FolioError
@@ -60,6 +63,9 @@ MAX_HEAD_BYTES = 2**16  # of the address and the headers
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # can be bound to, but not opened
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(?::([0-9]{1,5}))?")
+# Says that the server answers, and nothing else: for balancers, which have no token
+ALIVE = "/alive"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _SAFE = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 # A link to these from another site would make Folio ask services on the internet.
@@ -75,33 +81,59 @@ class AccessRules:
     port: the port that it listens on
     token: the token that each request must send; None if none is needed
     names: further names of this computer that are accepted as host
+    public_url: where a balancer in front of the server is reached, such as "https://papers.example.org"; "" without one
     """
 
     host: str
     port: int
     token: str | None = None
     names: tuple[str, ...] = ()
+    public_url: str = ""
 
     @property
     def url(self) -> str:
         """The page's address without the token: "http://127.0.0.1:8420/"."""
+        if self.public_url:
+            return f"{self.public_url}/"
         host = self.names[0] if self.names and self.host in _EVERYWHERE else self.host
         host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}/"
 
-    def parse_host(self, authority: str) -> tuple[str, int] | None:
-        """The name and port of a Host header ("LOCALHOST:8420" -> "localhost", 8420); None if it is not accepted.
+    def parse_host(self, authority: str) -> Origin | None:
+        """Where a request with this Host header was sent to; None if it is not accepted.
 
         A server that other computers can reach accepts every IP address: DNS rebinding needs a name.
         """
-        found = _AUTHORITY.fullmatch(authority.lower())
-        if not found or int(found[2] or 80) != self.port:
+        public = parse_origin(self.public_url)
+        if public and _origin(public.scheme, authority) == public:
+            return public
+        found = _origin("http", authority)
+        if found is None or found.port != self.port:
             return None
-        name = found[1]
         known = _LOOPBACK | {self.host.lower(), *(other.lower() for other in self.names)}
-        if name in known or (not is_loopback(self.host) and _is_ip_address(name)):
-            return name, self.port
+        if found.name in known or (not is_loopback(self.host) and _is_ip_address(found.name)):
+            return found
         return None
+
+
+class Origin(NamedTuple):
+    """Where a page comes from: "http", "localhost", 8420."""
+
+    scheme: str
+    name: str
+    port: int
+
+
+def parse_origin(text: str) -> Origin | None:
+    """The parts of "http://LOCALHOST:8420"; None if it is no origin of a web page."""
+    scheme, _, authority = text.partition("://")
+    return _origin(scheme, authority)
+
+
+def _origin(scheme: str, authority: str) -> Origin | None:
+    found = _AUTHORITY.fullmatch(authority.lower())
+    default = _DEFAULT_PORTS.get(scheme)
+    return Origin(scheme, found[1], int(found[2] or default)) if found and default else None
 
 
 def _is_ip_address(name: str) -> bool:
@@ -171,13 +203,14 @@ class RequestGuard:
         return any(self._is_token(given) for given in parse_qs(request.query).get("token", []))
 
     def _cookie(self) -> bytes:
-        return f"{COOKIE}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict".encode()
+        secure = "; Secure" if self.rules.public_url.startswith("https://") else ""
+        return f"{COOKIE}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
 
     def _is_token(self, given: str) -> bool:
         return self.rules.token is not None and hmac.compare_digest(given.encode(), self.rules.token.encode())
 
     def _require_token(self, request: _Request) -> None:
-        if self.rules.token is None:
+        if self.rules.token is None or request.path == ALIVE:
             return
         schemes = (line.partition(" ") for line in request.all("authorization"))
         given = [value for scheme, _, value in schemes if scheme.lower() == "bearer"]
@@ -232,8 +265,8 @@ def _require_short_head(request: _Request) -> None:
         raise _Refused(431, "The headers of the request are too large.", "Send fewer or shorter ones.")
 
 
-def _require_host(request: _Request, rules: AccessRules) -> tuple[str, int]:
-    """The name and port that the request was sent to."""
+def _require_host(request: _Request, rules: AccessRules) -> Origin:
+    """Where the request was sent to."""
     hosts = request.all("host")
     host = rules.parse_host(hosts[0]) if len(hosts) == 1 else None
     if host is None:
@@ -241,15 +274,14 @@ def _require_host(request: _Request, rules: AccessRules) -> tuple[str, int]:
     return host
 
 
-def _require_same_site(request: _Request, host: tuple[str, int], rules: AccessRules) -> None:
+def _require_same_site(request: _Request, host: Origin, rules: AccessRules) -> None:
     """A page may send requests to its own origin only; other sites may link to Folio.
 
     The port is part of the origin: another server on this computer is another site.
     """
     origins, sites = request.all("origin"), set(request.all("sec-fetch-site"))
     if origins:
-        scheme, _, authority = origins[0].partition("://")
-        wrong = len(origins) > 1 or scheme != "http" or rules.parse_host(authority) != host
+        wrong = len(origins) > 1 or parse_origin(origins[0]) != host
     else:
         wrong = request.method not in _SAFE and not sites <= {"same-origin", "none"}
     if sites & {"cross-site", "same-site"}:

@@ -28,6 +28,7 @@ from folio.web.request_guard import (
 HERE = AccessRules("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
 IN_THE_OFFICE = AccessRules("192.168.1.5", 8420, TOKEN, ("tower",))
+BALANCED = AccessRules("0.0.0.0", 8420, TOKEN, ("folio-1",), "https://papers.example.org")
 HOST = ("host", "127.0.0.1:8420")
 JSON = ("content-type", "application/json")
 LIMIT = 20
@@ -114,10 +115,10 @@ def ask(
     return Response(start["status"], found, [message["body"] for message in rest])
 
 
-def outcome(rules: AccessRules, method: str, *headers: tuple[str, str]) -> int:
+def outcome(rules: AccessRules, method: str, *headers: tuple[str, str], path: str = "/chat") -> int:
     """The status of a request; asserts that it reached the app if and only if the status is 200."""
     recorder = RecordingApp()
-    response = ask(guarded(recorder, rules), method, "/chat", *headers)
+    response = ask(guarded(recorder, rules), method, path, *headers)
     assert bool(recorder.requests) == (response.status == 200)
     if response.status != 200:
         assert response.refusal
@@ -146,6 +147,7 @@ def test_loopback_addresses(host: str, expected: bool) -> None:
         (AccessRules("tower.example", 1), "http://tower.example:1/"),
         (AccessRules("0.0.0.0", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
         (AccessRules("::", 8420, TOKEN, ("tower",)), "http://tower:8420/"),
+        (BALANCED, "https://papers.example.org/"),
     ],
 )
 def test_url_is_the_address_to_open(rules: AccessRules, url: str) -> None:
@@ -201,6 +203,54 @@ def test_on_a_network_the_host_is_a_known_name_or_an_ip_address(host: str, statu
 def test_the_bound_name_is_accepted() -> None:
     rules = AccessRules("Tower.example", 8420, TOKEN)
     assert outcome(rules, "GET", ("host", "tower.example:8420"), ("authorization", f"Bearer {TOKEN}")) == 200
+
+
+# Behind a balancer
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((host, 200) for host in ("papers.example.org", "Papers.example.org:443", "folio-1:8420", "10.0.0.9:8420")),
+        *((host, 403) for host in ("papers.example.org:80", "papers.example.org:8420", "other.example.org", "")),
+    ],
+)
+def test_the_public_host_is_accepted_at_its_own_port(host: str, status: int) -> None:
+    assert outcome(BALANCED, "GET", ("host", host), ("authorization", f"Bearer {TOKEN}")) == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://papers.example.org", 200),
+        ("https://papers.example.org:443", 200),
+        ("http://papers.example.org", 403),
+        ("https://papers.example.org.evil.example", 403),
+        ("http://folio-1:8420", 403),
+        ("null", 403),
+        ("https://", 403),
+    ],
+)
+def test_the_page_at_the_public_address_may_send_requests(origin: str, status: int) -> None:
+    sent = [("host", "papers.example.org"), ("origin", origin), ("authorization", f"Bearer {TOKEN}")]
+    assert outcome(BALANCED, "POST", *sent) == status
+
+
+def test_what_a_balancer_says_of_the_client_is_not_believed() -> None:
+    sent = [("host", "evil.example"), ("x-forwarded-host", "papers.example.org"), ("x-forwarded-proto", "https")]
+    assert outcome(BALANCED, "GET", *sent, ("authorization", f"Bearer {TOKEN}")) == 403
+
+
+def test_the_cookie_of_an_encrypted_address_is_never_sent_in_the_clear() -> None:
+    app = guarded(RecordingApp(), BALANCED)
+    (cookie,) = ask(app, "GET", f"/?token={TOKEN}", ("host", "papers.example.org")).all("set-cookie")
+    assert cookie == f"folio_token={TOKEN}; Path=/; HttpOnly; SameSite=Strict; Secure"
+
+
+def test_a_balancer_asks_whether_the_server_is_alive_without_a_token() -> None:
+    assert outcome(BALANCED, "GET", ("host", "folio-1:8420"), path="/alive") == 200
+    assert outcome(BALANCED, "GET", ("host", "folio-1:8420"), path="/alive/") == 401
+    assert outcome(BALANCED, "GET", ("host", "evil.example:8420"), path="/alive") == 403
 
 
 # Origin and Sec-Fetch

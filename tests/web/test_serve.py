@@ -136,6 +136,17 @@ def test_an_address_in_the_request_line_does_not_bypass_the_host_check(served: S
         assert raw(served, request)[0] == b"HTTP/1.1 403 Forbidden"
 
 
+def test_behind_a_balancer_a_token_is_required(desk: CliRunner) -> None:
+    desk.settings["PUBLIC_URL"] = "https://papers.example.org"
+    happened = "Other computers can reach papers.example.org, so a token is required."
+    ran = desk.serve("--port", "0")
+    assert (ran.code, ran.out, ran.err.splitlines()) == (2, "", [happened, MAKE_ONE])
+    desk.settings["PUBLIC_URL"] = "https://papers.example.org/folio"
+    ran = desk.serve("--port", "0")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("A setting is invalid: PUBLIC_URL")
+
+
 def test_websocket_is_not_opened(served: Served) -> None:
     upgrade = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
     headers = f"Host: localhost:{served.port}\r\nConnection: Upgrade, close\r\n{upgrade}"

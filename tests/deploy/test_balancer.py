@@ -1,0 +1,146 @@
+"""deploy/Caddyfile in front of two servers: events come as they are sent, and a dead server is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.live_server import until
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
+from tests.helpers.serve_process import WAIT_S, Served
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("caddy") is None, reason="caddy is not installed (Debian: caddy)"),
+    pytest.mark.skipif(sys.platform == "win32", reason="servers are killed by a signal"),
+]
+TOKEN = "a-token-of-24-characters"
+QUESTION = "How long is the Aletsch glacier?"
+SENTENCES = ("The Aletsch glacier has a length of 23 kilometres [1].", "It is the longest glacier of the Alps [1].")
+
+
+@dataclass
+class Balanced:
+    """A balancer in front of two servers, which ask one model."""
+
+    url: str
+    client: httpx.Client
+    servers: list[Served]
+    model: OllamaStandIn
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def balanced(two_papers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balanced]:
+    home = tmp_path_factory.mktemp("balancer")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        model = stack.enter_context(OllamaStandIn())
+        desk = CliRunner(two_papers, stack.enter_context(pytest.MonkeyPatch.context()))
+        desk.settings |= {"LLM": "ollama", "OLLAMA_HOST": model.url, "VERIFIER": "none", "QUERY_LOG": "false"}
+        desk.settings |= {"FOLIO_TOKEN": TOKEN, "PUBLIC_URL": url}
+        ports = [free_port(), free_port()]
+        # Both at once: a server takes a second or two to start.
+        started = [Served(desk, "--port", str(each)) for each in ports]
+        servers = [stack.enter_context(each) for each in started]
+        settings = {
+            "FOLIO_SERVERS": " ".join(f"127.0.0.1:{each}" for each in ports),
+            "BALANCER_HOST": "127.0.0.1",
+            "BALANCER_PORT": str(port),
+            **{name: str(home) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")},
+        }
+        command = ["caddy", "run", "--config", str(ROOT / "deploy" / "Caddyfile"), "--adapter", "caddyfile"]
+        log = stack.enter_context((home / "log").open("wb"))
+        balancer = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=log)
+        stack.callback(balancer.wait, WAIT_S)
+        stack.callback(balancer.terminate)
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        client = httpx.Client(base_url=url, timeout=WAIT_S, headers=headers, trust_env=False, verify=False)
+        stack.enter_context(client)
+        until(lambda: answers(client))
+        yield Balanced(url, client, servers, model)
+
+
+def answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/alive").status_code == 204
+    except httpx.TransportError:
+        return False
+
+
+def test_the_page_is_served_at_the_public_address_alone(balanced: Balanced) -> None:
+    client = balanced.client
+    assert all(server.url == f"{balanced.url}/" for server in balanced.servers)  # as the servers print it
+    assert client.get("/health", headers={"Origin": balanced.url}).status_code == 200
+    assert client.get("/health", headers={"Authorization": ""}).status_code == 401
+    assert client.get("/health", headers={"Host": "evil.example"}).status_code == 403
+    assert client.get("/health", headers={"Origin": "http://evil.example"}).status_code == 403
+    refused = client.get(
+        "/health", headers={"Host": "evil.example", "X-Forwarded-Host": balanced.url.partition("//")[2]}
+    )
+    assert refused.status_code == 403
+    assert client.get("/").headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_events_come_as_they_are_sent(balanced: Balanced) -> None:
+    balanced.model.reply = " ".join(SENTENCES)
+    balanced.model.faults.between_pieces_s = 0.05
+    came: dict[str, float] = {}
+    with balanced.client.stream("POST", "/chat/stream", json={"message": QUESTION}) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        for line in response.iter_lines():
+            if line.startswith("event: "):
+                came.setdefault(line.removeprefix("event: "), time.monotonic())
+    balanced.model.faults.between_pieces_s = 0.0
+    assert next(iter(came)) == "retrieved"
+    assert came["done"] - came["retrieved"] > 0.5  # not all of them at the end
+
+
+def test_long_questions_and_slow_answers_are_not_cut(balanced: Balanced) -> None:
+    balanced.model.reply = " ".join(SENTENCES)
+    balanced.model.faults.first_byte_s = 3.5  # longer than any time limit of the balancer
+    long = f"{QUESTION} {'Is it so? ' * 990}"
+    reply = balanced.client.post("/chat", json={"message": long})
+    balanced.model.faults.first_byte_s = 0.0
+    assert (reply.status_code, reply.json()["refused"]) == (200, False)
+    assert any(long.strip() in json.dumps(body) for body in balanced.model.bodies("/api/chat"))
+
+
+def test_a_client_that_leaves_ends_its_answer(balanced: Balanced) -> None:
+    balanced.model.reply = "It is so " + "and so on " * 500
+    balanced.model.faults.between_pieces_s = 0.05
+    before = balanced.model.left
+    with balanced.client.stream("POST", "/chat/stream", json={"message": QUESTION}) as response:
+        assert any(line.startswith("event: retrieved") for line in response.iter_lines())
+        until(lambda: balanced.model.bodies("/api/chat"))
+    until(lambda: balanced.model.left > before)
+    balanced.model.faults.between_pieces_s = 0.0
+
+
+def test_a_server_that_was_killed_is_passed_over(balanced: Balanced) -> None:
+    balanced.model.reply = SENTENCES[0]
+    balanced.servers[0].process.kill()
+    balanced.servers[0].process.communicate(timeout=WAIT_S)
+    for _ in range(6):  # GETs go to another server by themselves; a question must too
+        assert balanced.client.get("/health").json()["status"] == "ready"
+        reply = balanced.client.post("/chat", json={"message": QUESTION})
+        assert (reply.status_code, reply.json()["refused"]) == (200, False)
