@@ -317,7 +317,7 @@ def measured(work: Path, sizes: Sequence[int]) -> dict[str, Any]:
     found: dict[str, Any] = {"base": str(sizes[0]), "wire": _kept(work / str(sizes[0]) / "wire.json"), "sizes": {}}
     for chunks in sizes:
         folder = work / str(chunks)
-        built = {store: _kept(folder / f"built-{store}.json") for store in STORES}
+        built: dict[str, Any] = {store: _kept(folder / f"built-{store}.json") for store in STORES}
         asked = _kept(folder / "asked.json")
         found["sizes"][str(chunks)] = {**built, "asked": asked}
     return found
