@@ -123,7 +123,7 @@ class Chat:
     @property
     def selection(self) -> Selection:
         """The papers and sections that it asks."""
-        return Selection(None if self._papers is None else list(self._papers), self._sections)
+        return Selection(self._papers, self._sections)
 
     def ask(
         self,

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from folio.cluster.milvus_client import Kind
 
-# Of what is written; a store with another number was written by another version of Folio
-FORMAT = 1
+# Of what is written. A later version's is refused, an earlier one's is made again from the records of papers, whose
+# own format has not changed since RECORDS.
+FORMAT, RECORDS = 2, 1
 # Key -> value: the state of the library, failures, term statistics, versions that are being written
 STORE: dict[str, Kind] = {"key": "key", "value": "text"}
 # What sources other than the PDF say of papers
@@ -42,6 +43,9 @@ PAPERS: dict[str, Kind] = {
     "added": "key",
     "crc": "number",  # of the text
     "passages": "number",
+    "fine": "number",  # how many fine passages it has
+    "year": "id",  # 0 if it is not known
+    "names": "text",  # the words of its authors' names, between bars: |diego|ongaro|
     "alike": "key",  # a hash of what citations name it by, and of its arXiv id: papers that share one get letters
     "work": "key",
     "vector_hash": "key",  # of the text that `vector` was made of; "" for none
@@ -51,7 +55,8 @@ PAPERS: dict[str, Kind] = {
 STRUCTURE: dict[str, Kind] = {"key": "key", "version": "key", "part": "number", "value": "text"}
 # The text: a row for each page, several for a long one
 PAGES: dict[str, Kind] = {"key": "key", "version": "key", "start": "number", "text": "text"}
-CHUNKS: dict[str, Kind] = {
+# A chunk. `year` is its paper's, and outlives no edit of it: the paper then gets another version.
+_CHUNK: dict[str, Kind] = {
     "key": "key",
     "chunk": "id",
     "paper": "key",
@@ -59,9 +64,13 @@ CHUNKS: dict[str, Kind] = {
     "start": "number",
     "end": "number",
     "text_hash": "key",
-    "body": "tokens",
-    "vector": "vector",
+    "year": "id",
+    "kinds": "key",  # of the sections that it lies in, in part at least, between bars: |abstract|results|
+    "apart": "key",  # the kind that most of it is of, if it is no evidence (sections.APART); "" otherwise
 }
+CHUNKS: dict[str, Kind] = {**_CHUNK, "body": "tokens", "vector": "vector"}
+# Only with INDEX=dual. In one collection, each search for passages would walk a graph that is mostly fine ones.
+FINE: dict[str, Kind] = {**_CHUNK, "parent": "id", "vector": "vector"}
 # Vectors of papers that are still being embedded
 PENDING: dict[str, Kind] = {"text_hash": "key", "vector": "vector"}
 _OF_AN_EPOCH = {"papers": PAPERS, "structure": STRUCTURE, "pages": PAGES, "chunks": CHUNKS, "pending": PENDING}
@@ -107,12 +116,17 @@ class Names:
         return self._of_epoch("chunks")
 
     @property
+    def fine(self) -> str:
+        return self._of_epoch("fine")
+
+    @property
     def pending(self) -> str:
         return self._of_epoch("pending")
 
-    def of_epoch(self) -> dict[str, dict[str, Kind]]:
-        """The collections of the epoch and their fields."""
-        return {self._of_epoch(name): fields for name, fields in _OF_AN_EPOCH.items()}
+    def of_epoch(self, *, dual: bool) -> dict[str, dict[str, Kind]]:
+        """The collections of the epoch and their fields. dual: with fine passages."""
+        own = {**_OF_AN_EPOCH, "fine": FINE} if dual else _OF_AN_EPOCH
+        return {self._of_epoch(name): fields for name, fields in own.items()}
 
     def shared(self) -> dict[str, dict[str, Kind]]:
         """The collections that outlive it and their fields."""

@@ -17,7 +17,7 @@ from folio.text import VERSION
 
 # The epoch that is read, and one that a rebuild or a repair is filling
 Which = Literal["current", "building"]
-Change = Literal["generation", "described"]
+Change = Literal["generation", "described", "edited"]
 WORKS_STAMP = "works"
 
 
@@ -29,14 +29,26 @@ class LibraryState:
     fingerprint: dict[str, str] = field(default_factory=dict)
     generation: int = 0  # another one after each change of papers
     described: int = 0  # another one after each change of what is known about papers
+    edited: int = 0  # when somebody last changed that: microseconds since 1970
     statistics: str = ""  # which term statistics are the current ones
     tokenizer: int = VERSION  # that made the words of its passages
     works: str = ""  # the stamp of what services say of works, of whatever epoch; "" for nothing
+    format: int = FORMAT  # of its rows
+
+    @property
+    def is_of_now(self) -> bool:
+        """Whether this version of Folio would write the same rows."""
+        return self.format == FORMAT and self.tokenizer == VERSION
+
+    @property
+    def is_dual(self) -> bool:
+        """Whether it has fine passages (INDEX=dual)."""
+        return self.fingerprint.get("index") == "dual"
 
 
 def read_state(milvus: Milvus, names: Names, which: Which = "current") -> LibraryState:
     """The state as it is now. Raises StoreMismatch for a library of another version, and ValueError."""
-    keys = [which, WORKS_STAMP, *(f"{which}.{name}" for name in ("generation", "described", "statistics"))]
+    keys = [which, WORKS_STAMP, *(f"{which}.{each}" for each in ("generation", "described", "edited", "statistics"))]
     try:
         found = milvus.rows_of(names.store, "key", keys, ["key", "value"], strong=True)
         values = {str(row["key"]): str(row["value"]) for row in found}
@@ -45,10 +57,11 @@ def read_state(milvus: Milvus, names: Names, which: Which = "current") -> Librar
     if which not in values:
         return LibraryState(works=values.get(WORKS_STAMP, ""))
     current: dict[str, Any] = typed(dict, json.loads(values[which]), "the state of the library")
-    if current.get("format") != FORMAT:
+    written = current.get("format")
+    if type(written) is not int or written > FORMAT:
         raise StoreMismatch(
             f"The collections {names.prefix}_* were written by another version of Folio"
-            f" (format {str(current.get('format'))[:20]}; this version writes {FORMAT}).",
+            f" (format {str(written)[:20]}; this version writes {FORMAT}).",
             "Use that version, or set MILVUS_PREFIX to another name and run `python ingest.py`.",
         )
     made_with = typed(dict, current["fingerprint"], "the store's fingerprint")
@@ -57,9 +70,11 @@ def read_state(milvus: Milvus, names: Names, which: Which = "current") -> Librar
         {str(key): typed(str, value, "the store's fingerprint") for key, value in made_with.items()},
         int(values.get(f"{which}.generation", 0)),
         int(values.get(f"{which}.described", 0)),
+        int(values.get(f"{which}.edited", 0)),
         values.get(f"{which}.statistics", ""),
         typed(int, current["tokenizer"], "the version of the tokenizer"),
         values.get(WORKS_STAMP, ""),
+        written,
     )
 
 

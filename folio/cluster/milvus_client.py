@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from time import monotonic, sleep
+from typing import Any, Literal, TypeVar
 
-from folio.errors import FolioError, StoreBusy, StoreError
+from folio.cluster.milvus_filters import one_of
+from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError
 from folio.types import Vectors
 
+T = TypeVar("T")
 Row = dict[str, Any]
 # "key" and "id" are texts and numbers that rows are looked up by
 Kind = Literal["key", "id", "text", "number", "vector", "tokens"]
@@ -24,16 +27,39 @@ MOST_BYTES, KEY_BYTES = 65_535, 200
 BATCH = 500
 # Results that one search may have, Milvus's own limit
 MOST_RESULTS = 16_384
-# How many neighbours HNSW keeps in mind, at least (its parameter ef): with 36, 20 random vectors of 600 were found at a
-# recall of 0.985.
-_EF = 200
+# How many neighbours a search keeps in mind, at least (ef of HNSW, search_list of DISKANN): with 36, HNSW found 20
+# random vectors of 600 at a recall of 0.985.
+_EFFORT = 200
+# Bytes of vectors and their graph up to which a collection gets HNSW, which a query node holds in memory: some 10
+# million passages of 768 numbers, 20 million of 384. DISKANN keeps most of it on its disk.
+HNSW_BYTES = 2**35
+# Bytes of the graph for each vector: 2 M edges of 4 bytes with M of 16, and its upper layers
+_EDGE_BYTES = 160
 # What a row of a collection that is not searched has for the vector that Milvus asks of each
 _NO_VECTOR = [1.0, 0.0]
+# Seconds before a request is repeated, at first and at most
+_WAIT_S, _MOST_WAIT_S = 0.1, 2.0
+# Milliseconds between attempts to connect; gRPC's own two minutes would keep readers from a server that is back
+_RECONNECT = {"grpc.initial_reconnect_backoff_ms": 200, "grpc.max_reconnect_backoff_ms": 1_000}
+REPAIR = "Run `python ingest.py --repair --yes`, which makes all collections again from RECORDS_URI."
+_AGAIN = "Run the same command again."
 _MISSING = "Install them: pip install -r requirements-cluster.txt, or pip install 'folio-papers[cluster]'."
 
 
 class MissingCollection(StoreError):
     """A request named a collection that is not there."""
+
+
+class _NoAnswer(StoreError):
+    """A server that cannot be reached, or does not answer in time."""
+
+
+class _AlreadyThere(StoreError):
+    """A collection or an index is there: the answer to the request that made it was lost."""
+
+
+class _NotLoaded(StoreError):
+    """A collection is not ready to be read."""
 
 
 class Milvus:
@@ -54,6 +80,7 @@ class Milvus:
         except ImportError as error:
             raise StoreError(f"STORE=milvus needs packages that are not installed: {error.name}.", _MISSING) from error
         self._loaded: set[str] = set()
+        self._index_types: dict[str, str] = {}  # of the field `vector`, by collection
         for logger in ("pymilvus", "milvus_lite"):  # what went wrong is said once, as an error
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
         self._types = pymilvus.DataType
@@ -63,7 +90,7 @@ class Milvus:
         with self._errors():
             if self.is_lite:
                 Path(uri).parent.mkdir(parents=True, exist_ok=True)
-            self._client = pymilvus.MilvusClient(uri, token=token, timeout=timeout_s)
+            self._client = pymilvus.MilvusClient(uri, token=token, timeout=timeout_s, grpc_options=_RECONNECT)
         if self.is_lite:
             Path(uri).chmod(0o700)
 
@@ -71,12 +98,17 @@ class Milvus:
 
     def collections(self) -> set[str]:
         """The names of all collections."""
-        with self._errors():
-            return set(self._client.list_collections(timeout=self._timeout_s))
+        return set(self._do(lambda: self._client.list_collections(timeout=self._timeout_s)))
 
-    def create(self, name: str, fields: Mapping[str, Kind], dimension: int = 0) -> None:
-        """Create a collection; the first field is its key. dimension: of its field `vector`, where it has one.
+    @cached_property
+    def _is_lite_server(self) -> bool:
+        """Whether Milvus Lite answers, from a file or at an address."""
+        return "lite" in str(self._do(lambda: self._client.get_server_version(timeout=self._timeout_s))).lower()
 
+    def create(self, name: str, fields: Mapping[str, Kind], dimension: int = 0, vectors: int = 0) -> None:
+        """Create a collection and its indexes, or those of them that are missing. The first field is its key.
+
+        dimension: of its field `vector`, where it has one. vectors: how many it is going to have, as far as is known.
         A field of kind "tokens" must be named `body`: Milvus makes the sparse vectors of BM25 of it.
         """
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -87,11 +119,10 @@ class Milvus:
                 schema.add_field(field, types.INT64, is_primary=not place)
             elif kind == "vector":
                 schema.add_field(field, types.FLOAT_VECTOR, dim=dimension)
-                graph = {"M": 16, "efConstruction": 200}
-                indexes.add_index(field, index_type="HNSW", metric_type="COSINE", params=graph)
+                indexes.add_index(field, metric_type="COSINE", **self._vector_index(vectors, dimension))
             elif kind == "tokens":
                 # Lite has no whitespace tokenizer; the words in `body` are made so that both split them alike.
-                analyzer = {"tokenizer": "standard" if self.is_lite else "whitespace"}
+                analyzer = {"tokenizer": "standard" if self._is_lite_server else "whitespace"}
                 text = {"max_length": MOST_BYTES, "enable_analyzer": True, "analyzer_params": analyzer}
                 schema.add_field(field, types.VARCHAR, **text)
                 schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
@@ -106,47 +137,70 @@ class Milvus:
         if "vector" not in fields.values():
             schema.add_field("nothing", types.FLOAT_VECTOR, dim=len(_NO_VECTOR))
             indexes.add_index("nothing", index_type="FLAT", metric_type="COSINE")
-        with self._errors():
+        if name not in self.collections():
             # One shard: all rows of one request become visible at once.
-            self._client.create_collection(
-                name, schema=schema, num_shards=1, consistency_level="Bounded", timeout=self._timeout_s
-            )
-            # Of an empty collection: nothing to wait for
-            self._client.create_index(name, indexes, sync=False, timeout=self._timeout_s)
+            whole = {"num_shards": 1, "consistency_level": "Bounded", "timeout": self._timeout_s}
+            with suppress(_AlreadyThere):
+                self._do(lambda: self._client.create_collection(name, schema=schema, **whole))
+        # A process that was killed may have left it without indexes.
+        there = set(self._do(lambda: self._client.list_indexes(name, timeout=self._timeout_s)))
+        for index in indexes:
+            if index.field_name not in there:
+                with suppress(_AlreadyThere):
+                    self._create_index(name, type(indexes)([index]))
 
     def create_missing(self, name: str, fields: Mapping[str, Kind]) -> None:
         """Create a collection unless it is there, or another server creates it at the same time."""
-        try:
-            if name not in self.collections():
-                self.create(name, fields)
-        except StoreError:
-            if name not in self.collections():
-                raise
+        if name not in self.collections():
+            self.create(name, fields)
 
-    def _load(self, name: str) -> None:
-        """Have a collection ready to be read: Milvus Lite forgets at its end which ones were."""
-        if name not in self._loaded:
-            with self._errors():
-                self._client.load_collection(name, timeout=self._timeout_s)
-            self._loaded.add(name)
+    def _create_index(self, name: str, index: Any) -> None:
+        """Of an empty collection: there is nothing to wait for."""
+        self._do(lambda: self._client.create_index(name, index, sync=False, timeout=self._timeout_s))
+
+    def _vector_index(self, vectors: int, dimension: int) -> dict[str, Any]:
+        """HNSW, or DISKANN for more vectors than a query node's memory should hold. Milvus Lite has HNSW alone."""
+        in_memory = vectors * (4 * dimension + _EDGE_BYTES)
+        if in_memory > HNSW_BYTES and not self._is_lite_server:
+            return {"index_type": "DISKANN", "params": {}}
+        return {"index_type": "HNSW", "params": {"M": 16, "efConstruction": 200}}
+
+    def _effort(self, name: str, limit: int) -> dict[str, int]:
+        """How far a search for so many neighbours looks: by a name for each kind of index."""
+        if name not in self._index_types:
+            found = self._do(lambda: self._client.describe_index(name, "vector", timeout=self._timeout_s))
+            self._index_types[name] = str((found or {}).get("index_type"))
+        effort = "search_list" if self._index_types[name] == "DISKANN" else "ef"
+        return {effort: max(_EFFORT, limit)}
+
+    def _loaded_for(self, name: str, request: Callable[[], T]) -> T:
+        """What a request to a collection answers. Milvus Lite forgets at its end which ones were loaded to be read.
+
+        So the request is repeated if it has ended and begun again: none of them does harm when it is done twice.
+        """
+        if name in self._loaded:
+            with suppress(_NotLoaded):
+                return self._do(request)
+        self._do(lambda: self._client.load_collection(name, timeout=self._timeout_s))
+        self._loaded.add(name)
+        return self._do(request)
 
     def drop(self, name: str) -> None:
         """Drop a collection, if it is there."""
         self._loaded.discard(name)
-        with self._errors():
-            self._client.drop_collection(name, timeout=self._timeout_s)
+        self._index_types.pop(name, None)
+        with suppress(MissingCollection):
+            self._do(lambda: self._client.drop_collection(name, timeout=self._timeout_s))
 
     def dimension(self, name: str) -> int:
         """The dimension of the field `vector` of a collection."""
-        with self._errors():
-            found = self._client.describe_collection(name, timeout=self._timeout_s)
+        found = self._do(lambda: self._client.describe_collection(name, timeout=self._timeout_s))
         dimensions = [field["params"]["dim"] for field in found["fields"] if field["name"] == "vector"]
         return int(dimensions[0]) if dimensions else 0
 
     def flush(self, name: str) -> None:
         """Have everything written to disk and indexed."""
-        with self._errors():
-            self._client.flush(name)
+        self._do(lambda: self._client.flush(name, timeout=self._timeout_s))
 
     # Rows
 
@@ -157,14 +211,14 @@ class Milvus:
         """
         whole = rows if is_searched else [{**row, "nothing": _NO_VECTOR} for row in rows]
         for at in range(0, len(whole), BATCH):
-            with self._errors():
-                self._client.upsert(name, list(whole[at : at + BATCH]), timeout=self._timeout_s)
+            self._upsert(name, list(whole[at : at + BATCH]))
+
+    def _upsert(self, name: str, rows: list[Row]) -> None:
+        self._do(lambda: self._client.upsert(name, rows, timeout=self._timeout_s))
 
     def delete(self, name: str, where: str) -> None:
         """Delete the rows that a filter finds."""
-        self._load(name)
-        with self._errors():
-            self._client.delete(name, filter=where, timeout=self._timeout_s)
+        self._loaded_for(name, lambda: self._client.delete(name, filter=where, timeout=self._timeout_s))
 
     def delete_of(self, name: str, field: str, values: Iterable[str]) -> None:
         """Delete the rows in which a field has one of these values."""
@@ -172,59 +226,102 @@ class Milvus:
         for at in range(0, len(wanted), BATCH):
             self.delete(name, one_of(field, wanted[at : at + BATCH]))
 
-    def rows(self, name: str, where: str, fields: Sequence[str], *, strong: bool = False) -> Iterator[Row]:
-        """The rows that a filter finds, in no order. strong: wait until all that was written before is seen."""
-        self._load(name)
+    def rows(
+        self, name: str, where: str, fields: Sequence[str], *, strong: bool = False, at_once: int = BATCH
+    ) -> Iterator[Row]:
+        """The rows that a filter finds, in no order. strong: wait until all that was written before is seen.
+
+        at_once: how many one request may read.
+        """
         asked = {
             "filter": where,
             "output_fields": list(fields),
             "consistency_level": "Strong" if strong else "Bounded",
             "timeout": self._timeout_s,
         }
-        with self._errors():
-            first = self._client.query(name, limit=BATCH + 1, **asked)
-        if len(first) <= BATCH:
+        first = self._loaded_for(name, lambda: self._client.query(name, limit=at_once + 1, **asked))
+        if len(first) <= at_once:
             yield from map(dict, first)
             return
-        with self._errors():
-            found = self._client.query_iterator(name, batch_size=BATCH, **asked)
+        found = self._do(lambda: self._client.query_iterator(name, batch_size=BATCH, **asked))
         try:
-            while True:
-                with self._errors():
-                    batch = found.next()
-                if not batch:
-                    return
+            while batch := self._do(found.next):
                 yield from (dict(row) for row in batch)
         finally:
             found.close()
 
     def rows_of(
-        self, name: str, field: str, values: Iterable[str | int], fields: Sequence[str], *, strong: bool = False
+        self,
+        name: str,
+        field: str,
+        values: Iterable[str | int],
+        fields: Sequence[str],
+        *,
+        strong: bool = False,
+        at_once: int = BATCH,
     ) -> Iterator[Row]:
         """The rows in which a field has one of these values."""
         wanted = sorted(set(values), key=str)
         for at in range(0, len(wanted), BATCH):
-            yield from self.rows(name, one_of(field, wanted[at : at + BATCH]), fields, strong=strong)
+            where = one_of(field, wanted[at : at + BATCH])
+            yield from self.rows(name, where, fields, strong=strong, at_once=at_once)
 
-    def search(self, name: str, query: Vectors | str, limit: int, where: str, fields: Sequence[str]) -> list[Row]:
+    def count(self, name: str, where: str) -> int:
+        """How many rows a filter finds."""
+        asked = {"output_fields": ["count(*)"], "consistency_level": "Bounded", "timeout": self._timeout_s}
+        (found,) = self._loaded_for(name, lambda: self._client.query(name, filter=where, **asked))
+        return int(found["count(*)"])
+
+    def some(self, name: str, where: str, fields: Sequence[str], most: int) -> list[Row]:
+        """At most so many of the rows that a filter finds."""
+        asked = {"limit": most, "output_fields": list(fields), "timeout": self._timeout_s}
+        found = self._loaded_for(name, lambda: self._client.query(name, filter=where, **asked))
+        return [dict(row) for row in found]
+
+    def search(
+        self,
+        name: str,
+        query: Vectors | str,
+        limit: int,
+        where: str,
+        fields: Sequence[str],
+        *,
+        strong: bool = False,
+    ) -> list[Row]:
         """The rows nearest to a vector, or best for words by BM25, best first, each with its `score`.
 
-        The score of a vector is its cosine.
+        The score of a vector is its cosine. strong: as in `rows`.
         """
-        self._load(name)
         words = isinstance(query, str)
-        with self._errors():
-            (found,) = self._client.search(
-                name,
-                data=[query if isinstance(query, str) else query.tolist()],
-                anns_field="sparse" if words else "vector",
-                limit=min(limit, MOST_RESULTS),
-                filter=where,
-                output_fields=list(fields),
-                search_params={"params": {} if words else {"ef": max(_EF, limit)}},
-                timeout=self._timeout_s,
-            )
+        asked = {
+            "data": [query if isinstance(query, str) else query.tolist()],
+            "anns_field": "sparse" if words else "vector",
+            "limit": min(limit, MOST_RESULTS),
+            "filter": where,
+            "output_fields": list(fields),
+            "search_params": {"params": {} if words else self._effort(name, limit)},
+            "consistency_level": "Strong" if strong else "Bounded",
+            "timeout": self._timeout_s,
+        }
+        (found,) = self._loaded_for(name, lambda: self._client.search(name, **asked))
         return [{**hit["entity"], "score": float(hit["distance"])} for hit in found]
+
+    def _do(self, request: Callable[[], T]) -> T:
+        """What a request answers. One without an answer is repeated until the time for it is over.
+
+        Whether it was done is not known then, but all of them may be done twice: rows are replaced by their keys, and
+        what is deleted, created or dropped twice is so once.
+        """
+        until, wait = monotonic() + self._timeout_s, _WAIT_S
+        while True:
+            try:
+                with self._errors():
+                    return request()
+            except _NoAnswer:
+                if monotonic() + wait > until:
+                    raise
+            sleep(wait)
+            wait = min(2 * wait, _MOST_WAIT_S)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -246,17 +343,24 @@ class Milvus:
         if re.search(r"collection not found|can.t find collection|collection .*not (exist|found)", said, re.I):
             return MissingCollection(
                 f"A collection of the library is missing in Milvus at {self.uri}: {said}.",
-                "Run `python ingest.py --repair --yes`, which makes all collections again from RECORDS_URI.",
+                REPAIR,
             )
+        if re.search(r"field.*(not (exist|found)|unknown)|(unknown|undefined|missing).* field", said, re.I):
+            return StoreDamaged(f"A field of the library is missing in Milvus at {self.uri}: {said}.", REPAIR)
+        if re.search(r"already exists?\b", said, re.I):
+            return _AlreadyThere(f"Milvus at {self.uri} failed: {said}.", _AGAIN)
+        if re.search(r"not loaded|call load\(\)", said, re.I):
+            return _NotLoaded(f"Milvus at {self.uri} failed: {said}.", _AGAIN)
         if self.is_lite and "Open local milvus" in said:
             return StoreBusy(
                 f"{self.uri} cannot be opened: another process is using it, or Milvus Lite did not write it.",
                 "End that process, or set MILVUS_URI to another file; several processes need a Milvus server.",
             )
         if re.search(r"connect|unavailable|deadline|timed? ?out|retry", said, re.I):
-            return StoreError(
+            return _NoAnswer(
                 f"Milvus at {self.uri} does not answer.",
-                "Check MILVUS_URI, and that the server is running; then run the same command again.",
+                "Check MILVUS_URI (http:// or https://, and the port), and that the server is running; then run the"
+                " same command again.",
             )
         return StoreError(
             f"Milvus at {self.uri} failed: {said}.", "Run the same command again; the server's log may say more."
@@ -270,6 +374,7 @@ def _only_what_is_passed() -> Iterator[None]:
     hidden = {name: os.environ.pop(name) for name in mine}
     disabled = os.environ.get("PYTHON_DOTENV_DISABLED")
     os.environ["PYTHON_DOTENV_DISABLED"] = "1"
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library in C would write to the terminal
     try:
         yield
     finally:
@@ -286,13 +391,3 @@ def _whole(error: BaseException) -> str:
         found[id(cause)] = error = cause
     contexts = [each.__context__ for each in found.values() if each.__context__ is not None]
     return " ".join(map(str, (*found.values(), *contexts)))
-
-
-def one_of(field: str, values: Iterable[str | int]) -> str:
-    """A filter: the field has one of these values. Its texts must be keys, of letters, digits and plain signs."""
-    return f"{field} in [{', '.join(json.dumps(value) for value in values)}]"
-
-
-def is_key(value: str) -> bool:
-    """Whether a text can stand in a filter, and be the name of a file."""
-    return re.fullmatch(r"\w[\w.-]{0,149}", value, re.ASCII) is not None

@@ -15,22 +15,25 @@ from datetime import UTC, datetime
 from time import time
 from uuid import uuid4
 
+from folio.cluster import unfinished_edits
 from folio.cluster.collections import PAPERS, Names
+from folio.cluster.epochs import create_epoch
 from folio.cluster.library_state import LibraryState, about, note, short_hash, write_state
-from folio.cluster.milvus_client import Row, is_key
+from folio.cluster.milvus_client import Row
+from folio.cluster.milvus_filters import is_key
 from folio.cluster.milvus_metadata import NEW_PAPER, MilvusMetadata
 from folio.cluster.paper_record import PaperRecord
 from folio.cluster.paper_rows import (
-    alike,
     chunk_rows,
     files_json,
     files_of,
     fitting,
+    found_by,
     page_rows,
     paper_row,
     structure_rows,
 )
-from folio.errors import StoreRefused, UsageError
+from folio.errors import StoreRefused
 from folio.paper_metadata import NO_METADATA, Metadata, Source, merged
 from folio.store.digests import text_hash
 from folio.store.paper_vectors import PaperVector
@@ -49,25 +52,20 @@ class MilvusLibrary(MilvusMetadata):
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
         """See PaperStore. The first one creates the collections."""
-        if fingerprint.get("index") == "dual":
-            raise UsageError(
-                "INDEX=dual is not available with STORE=milvus.", "Set INDEX=single, or STORE=local for fine passages."
-            )
         epoch = self.state().epoch
         if not epoch:
-            epoch = uuid4().hex[:12]
-            self.create_collections(epoch, int(fingerprint["dimension"]))
-        if self.which == "current":
-            self.records.write_library(about(epoch, fingerprint))
+            if self.which == "current":
+                self.records.require_unused()
+            epoch = create_epoch(self.milvus, self._prefix, fingerprint)
         write_state(self.milvus, self.names, LibraryState(epoch, fingerprint), self.which)
         self._look_again()
+        self.name_records()
 
-    def create_collections(self, epoch: str, dimension: int) -> None:
-        """Create the collections of an epoch, and those that outlive it."""
-        names, there = Names(self._prefix, epoch), self.milvus.collections()
-        for name, fields in (names.shared() | names.of_epoch()).items():
-            if name not in there:
-                self.milvus.create(name, fields, dimension)
+    def name_records(self) -> None:
+        """Have the records of papers say which epoch is the current one."""
+        current = about(self.names.epoch, self.fingerprint())
+        if self.which == "current" and self.records.read_library() != current:
+            self.records.write_library(current)
 
     def is_current(self) -> None:
         """The epoch that was filled has become the current one."""
@@ -85,7 +83,7 @@ class MilvusLibrary(MilvusMetadata):
         as_a_whole: PaperVector | None = None,
     ) -> None:
         """See PaperStore."""
-        if not is_key(paper.id) or (paper.fine_spans and any(paper.fine_spans)):
+        if not is_key(paper.id) or (any(paper.fine_spans) and not self.state().is_dual):
             raise StoreRefused(f"The library cannot hold the paper {paper.id[:80]!r}.", NEW_PAPER)
         added = datetime.now(UTC).isoformat(timespec="microseconds")
         record = PaperRecord(paper, uuid4().hex, added, tuple(chunk_ids), vectors, as_a_whole)
@@ -99,7 +97,7 @@ class MilvusLibrary(MilvusMetadata):
             self.records.write(self.names.epoch, record)
             self._replace(record, files, without={file.path})
         self._changed(file.path)
-        done = [text_hash(paper.text[start:end]).hex() for start, end in paper.spans]
+        done = [text_hash(paper.text[start:end]).hex() for start, end in paper.chunk_spans]
         done += [as_a_whole.text_hash.hex()] if as_a_whole else []
         self.milvus.delete_of(self.names.pending, "text_hash", done)
         self._held = {**(self._held or {}), file.path: paper.id}
@@ -118,17 +116,19 @@ class MilvusLibrary(MilvusMetadata):
         outdated += [row["version"] for row in rows if not row["visible"]]
         self._intend([record.version, *outdated], record.paper.id)
         metadata = merged({**self._said_of(record.paper.id), "pdf": record.paper.metadata})
-        self._write_parts(record, metadata.title.value)
+        self._write_parts(record, metadata)
         # One request, and one shard: it is seen as a whole.
         self.milvus.write(self.names.papers, [*rows, paper_row(record, metadata, files)], is_searched=True)
         self.records.write_files(self.names.epoch, record.paper.id, files)
         self._write_files_of(rows)
 
-    def _write_parts(self, record: PaperRecord, title: str) -> None:
+    def _write_parts(self, record: PaperRecord, metadata: Metadata) -> None:
         names = self.names
         self.milvus.write(names.structure, structure_rows(record))
         self.milvus.write(names.pages, page_rows(record))
-        self.milvus.write(names.chunks, chunk_rows(record, title), is_searched=True)
+        passages, fine = chunk_rows(record, metadata)
+        self.milvus.write(names.fine, fine, is_searched=True)
+        self.milvus.write(names.chunks, passages, is_searched=True)
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
         """See PaperStore."""
@@ -224,7 +224,9 @@ class MilvusLibrary(MilvusMetadata):
                     done.append(str(row["key"]))
                     if version not in current and is_key(version) and is_key(paper):
                         dead[version] = paper
-            for name in (names.chunks, names.pages, names.structure):
+            if dead:  # before their rows are gone: readers that know them look again
+                note(self.milvus, names, self.which, "generation")
+            for name in (*(name for name, _ in self._grains()), names.pages, names.structure):
                 self.milvus.delete_of(name, "version", dead)
             for paper in set(dead.values()) - set(current.values()):
                 self.records.delete(names.epoch, paper)
@@ -268,48 +270,45 @@ class MilvusLibrary(MilvusMetadata):
             self.set_metadata(paper, source, said[paper])
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
-        """See PaperStore. A paper with another title is written again under another version."""
-        with self._inside():
+        """See PaperStore. A paper with another title or year is written again under another version."""
+        with self._as_writer():
             layers = self.metadata_layers(paper)
             said = change(layers.get(source, NO_METADATA))
+            is_here = bool(self.rows_of_papers([paper]))
+            is_torn = is_here and unfinished_edits.begin(self.milvus, self.names, paper)
             self._write_layer(paper, source, said)
             self._look_again()
             before, after = merged(layers), merged({**layers, source: said})
-            is_here = bool(self.rows_of_papers([paper]))
-            is_renamed = is_here and before.title.value != after.title.value
-            if is_renamed:
+            is_found_otherwise = (before.title.value, before.printed_year) != (after.title.value, after.printed_year)
+            is_written_again = is_here and (is_found_otherwise or is_torn)
+            if is_written_again:
                 self._write_again(paper)
-            elif is_here and alike(before) != alike(after):
-                whole = [{**row, **alike(after)} for row in self._whole_rows([paper])]
+            elif is_here and found_by(before) != found_by(after):
+                whole = [{**row, **found_by(after)} for row in self._whole_rows([paper])]
                 self.milvus.write(self.names.papers, whole, is_searched=True)
-            note(self.milvus, self.names, self.which, "described")
-            if is_renamed:
+            note(self.milvus, self.names, self.which, "described", "edited")
+            if is_written_again:
                 note(self.milvus, self.names, self.which, "generation")
+            if is_here:
+                unfinished_edits.end(self.milvus, self.names, paper)
             self._look_again()
-        return is_renamed
+        return is_written_again
+
+    def finish_edits(self) -> None:
+        """Finish the edits that were killed. The caller holds this computer's writer lock."""
+        for paper in unfinished_edits.papers(self.milvus, self.names):
+            with self._as_writer():
+                if self.rows_of_papers([paper]):
+                    self._write_again(paper)
+                note(self.milvus, self.names, self.which, "generation", "described", "edited")
+                unfinished_edits.end(self.milvus, self.names, paper)
 
     def _write_again(self, paper: str) -> None:
-        """A paper's rows under another version: its passages are searched by its title too."""
-        record = self._record_of(paper)
+        """A paper's rows under another version: its passages are searched by its title and year too."""
+        record = self.record_of(paper)
         self.records.write(self.names.epoch, record)
         (row,) = self.rows_of_papers([paper]).values()
         self._replace(record, row["files"], without=set())
-
-    def _record_of(self, paper: str) -> PaperRecord:
-        """A paper's record from its rows, under a new version."""
-        rows = self.rows_of_papers([paper])
-        (row,) = rows.values()
-        (text,) = self._whole_texts(rows).values()
-        (found,) = self._papers_of([paper]).values()
-        ids = self.chunk_ids_of([paper])
-        chunks = sorted(self.chunks(ids).values(), key=lambda chunk: (chunk.start, chunk.end))
-        spans = tuple((chunk.start, chunk.end) for chunk in chunks)
-        metadata = self._layers(row)["pdf"]
-        kept = found[1]
-        made = NewPaper(paper, metadata, text, kept.pages, spans, kept.problems, kept.sections.sections)
-        ids = [chunk.id for chunk in chunks]
-        whole = self.paper_vectors().get(paper)
-        return PaperRecord(made, uuid4().hex, row["added"], tuple(ids), self.vectors_of(ids), whole)
 
     # Vectors of papers that are still being embedded
 

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 from folio.citation_label import CitationStyle
 from folio.cluster.library_state import Which, note
-from folio.cluster.milvus_client import Milvus, is_key
+from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_filters import is_key
 from folio.cluster.milvus_reader import MilvusReader
 from folio.cluster.paper_rows import fitting
 from folio.cluster.record_files import RecordFiles

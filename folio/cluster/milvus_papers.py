@@ -2,7 +2,8 @@
 
 Searches and reads by key use the consistency level "Bounded": a reader may be some seconds behind the writers, and
 never waits for them. A paper's row becomes visible last, but it may reach a reader before the paper's other rows do:
-these are then read again with "Strong", which waits until everything that was written before is seen.
+these are then read again with "Strong", which waits until everything that was written before is seen. snapshot.py says
+what is read with Strong at once.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -18,10 +18,12 @@ import numpy as np
 from folio.citation_label import CitationStyle
 from folio.cluster.collections import Names
 from folio.cluster.library_state import LibraryState, Which, read_state
-from folio.cluster.milvus_client import Milvus, MissingCollection, Row, is_key
+from folio.cluster.milvus_client import REPAIR, Milvus, MissingCollection, Row
+from folio.cluster.milvus_filters import is_key
 from folio.cluster.paper_record import Structure, joined, structure
 from folio.cluster.paper_rows import files_of
 from folio.cluster.shared_works import SharedWorks
+from folio.cluster.snapshot import Snapshot, SnapshotMemory
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError
 from folio.paper_metadata import SOURCES, Metadata, Source, from_json, merged
 from folio.store import citation_labels
@@ -30,28 +32,18 @@ from folio.store.database import Database
 from folio.store.notices import attached, attached_to_all
 from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Stamp
-from folio.types import Chunk, Failure, Paper, SourceFile, Vectors
+from folio.types import Failure, Grain, Paper, SourceFile, Vectors
 
 T = TypeVar("T")
 
-_PAPER = ("id", "version", "files", "added", "crc", "passages", "alike", "work", "vector_hash")
+_PAPER = ("id", "version", "files", "added", "crc", "passages", "fine", "alike", "work", "vector_hash")
 VISIBLE = "visible == 1"
+# The fields that tell a passage, and a fine one
+CHUNK = ("chunk", "paper", "version", "start", "end", "text_hash")
+FINE_CHUNK = (*CHUNK, "parent")
 # Structures of papers that are kept in memory, and shared by the readers of a process no further
 _STRUCTURES_KEPT = 2_000
 _AGAIN = "Run the same command again."
-REPAIR = "Run `python ingest.py --repair --yes`, which makes all collections again from RECORDS_URI."
-
-
-@dataclass(slots=True)
-class _Snapshot:
-    """What one question has read; a row that was read once counts until its end."""
-
-    state: LibraryState
-    papers: dict[str, Row | None] = field(default_factory=dict)  # id -> its row; None if there is no such paper
-    chunks: dict[int, tuple[Chunk, str]] = field(default_factory=dict)  # id -> chunk and hash of its text
-    vectors: dict[int, Vectors] = field(default_factory=dict)  # of chunks
-    layers: dict[str, dict[Source, Metadata]] = field(default_factory=dict)
-    alike: dict[str, list[str]] = field(default_factory=dict)  # a hash -> the papers that have it
 
 
 class MilvusPapers:
@@ -73,8 +65,9 @@ class MilvusPapers:
         self._prefix, self._citation_style, self._strong, self.which = prefix, citation_style, strong, which
         self._texts = CheckedTexts()
         self._structures: dict[str, Structure] = {}  # by version: a version never changes
-        self._count: tuple[Stamp, int] | None = None
-        self._snapshot: _Snapshot | None = None
+        self._counts: tuple[Stamp, dict[Grain, int]] | None = None
+        self._snapshot: Snapshot | None = None
+        self._memory = SnapshotMemory(strong=strong, is_current=milvus.is_lite)
 
     def close(self) -> None:
         """Close what is of this computer; the connection is shared."""
@@ -107,7 +100,7 @@ class MilvusPapers:
             return
         state = self._read_state()
         self._works.refresh(state.works)
-        self._snapshot = _Snapshot(state)
+        self._snapshot = self._memory.snapshot_of(state)
         try:
             yield self._stamp(self._snapshot.state)
         except MissingCollection as error:
@@ -115,18 +108,38 @@ class MilvusPapers:
                 raise StoreBusy("The library was rebuilt while it was being read.", _AGAIN) from error
             raise
         finally:
+            self._memory.keep(self._snapshot)
             self._snapshot = None
 
     def _look_again(self) -> None:
         """What was read before may have changed."""
+        self._memory.forget()
         if self._snapshot is not None:
-            self._snapshot = _Snapshot(self._read_state())
+            self._snapshot = self._memory.snapshot_of(self._read_state())
+
+    @property
+    def strong(self) -> bool:
+        """Whether to wait for all that was written before."""
+        return self._strong if self._snapshot is None else self._snapshot.strong
 
     @contextmanager
-    def _inside(self) -> Iterator[_Snapshot]:
+    def _inside(self) -> Iterator[Snapshot]:
         with self.reading():
             assert self._snapshot is not None
             yield self._snapshot
+
+    @contextmanager
+    def _as_writer(self) -> Iterator[Snapshot]:
+        """As `_inside`, with all that was ever written: for a change by one who opened the library to read."""
+        before, self._strong = self._strong, True
+        self._memory.strong = True
+        try:
+            self._look_again()
+            with self._inside() as snapshot:
+                yield snapshot
+        finally:
+            self._strong = self._memory.strong = before
+            self._memory.forget()
 
     def state(self) -> LibraryState:
         """The state that is read."""
@@ -201,7 +214,7 @@ class MilvusPapers:
             missing = hashes - snapshot.alike.keys() - {""}
             snapshot.alike |= {each: [] for each in missing}
             wanted = ["id", "visible", field]
-            for row in self.milvus.rows_of(self.names.papers, field, missing, wanted, strong=self._strong):
+            for row in self.milvus.rows_of(self.names.papers, field, missing, wanted, strong=self.strong):
                 if row["visible"]:
                     snapshot.alike[row[field]].append(row["id"])
             return [id for each in hashes - {""} for id in snapshot.alike[each]]
@@ -215,7 +228,7 @@ class MilvusPapers:
             for id in missing:
                 snapshot.layers[id] = {}
             fields = ("paper", "source", "fields")
-            for row in self.milvus.rows_of(self.names.metadata, "paper", missing, fields, strong=self._strong):
+            for row in self.milvus.rows_of(self.names.metadata, "paper", missing, fields, strong=self.strong):
                 snapshot.layers[row["paper"]] |= self._layer(row)
             return {id: (row, self._paper(row)) for id, row in rows.items()}
 
@@ -237,7 +250,7 @@ class MilvusPapers:
             )
             known |= dict.fromkeys(missing)
             fields = (*_PAPER, "visible")
-            for found in self.milvus.rows_of(self.names.papers, "id", missing, fields, strong=self._strong):
+            for found in self.milvus.rows_of(self.names.papers, "id", missing, fields, strong=self.strong):
                 known[found["id"]] = found if found["visible"] else None
             return {id: row for id in ids if (row := known.get(id)) is not None}
 
@@ -280,7 +293,7 @@ class MilvusPapers:
         """The text of each of these versions, of its parts. Raises StoreDamaged if one has none."""
         place, value = fields
         found: dict[str, list[tuple[int, str]]] = {}
-        for strong in (self._strong, True):
+        for strong in (self.strong, True):
             missing = versions - found.keys()
             for row in self.milvus.rows_of(name, "version", missing, ["version", *fields], strong=strong):
                 found.setdefault(row["version"], []).append((int(row[place]), str(row[value])))
@@ -333,7 +346,7 @@ class MilvusPapers:
             if not is_key(paper) or not self.state().epoch:
                 return {}
             fields = ("paper", "source", "fields")
-            rows = list(self.milvus.rows_of(self.names.metadata, "paper", [paper], fields, strong=self._strong))
+            rows = list(self.milvus.rows_of(self.names.metadata, "paper", [paper], fields, strong=self.strong))
             return {source: said for row in rows for source, said in self._layer(row).items()}
 
     def paper_vectors(self) -> dict[str, PaperVector]:
@@ -349,7 +362,7 @@ class MilvusPapers:
             }
 
     def _rows(self, name: str, where: str, fields: Sequence[str]) -> Iterator[Row]:
-        return self.milvus.rows(name, where, fields, strong=self._strong)
+        return self.milvus.rows(name, where, fields, strong=self.strong)
 
     def damaged(self, what: str) -> StoreDamaged:
         """The error that says what is wrong with the collections."""

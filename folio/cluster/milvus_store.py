@@ -18,7 +18,8 @@ from uuid import uuid4
 
 from folio.citation_label import CitationStyle
 from folio.cluster import history_copy
-from folio.cluster.collections import Names
+from folio.cluster.collections import FORMAT, RECORDS, Names
+from folio.cluster.epochs import drop_epoch, drop_unused
 from folio.cluster.history_rows import HistoryRows
 from folio.cluster.library_state import (
     LibraryState,
@@ -32,13 +33,12 @@ from folio.cluster.library_state import (
     write_state,
     write_text,
 )
-from folio.cluster.milvus_check import faults_of
-from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_check import faults_of, unsaid_of
+from folio.cluster.milvus_client import REPAIR, Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_indexes import MilvusIndexes, MilvusVectors, MilvusWords
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.milvus_log import MilvusQueryLog
-from folio.cluster.milvus_papers import REPAIR
 from folio.cluster.record_files import RecordFiles
 from folio.cluster.shared_works import leave_out_damaged
 from folio.cluster.term_statistics import TermStatistics
@@ -123,7 +123,16 @@ class MilvusStore:
             raise StoreMissing(f"There is no library at {self.place} yet.", _INGEST)
         if state.epoch:
             self._require_whole(state)
-        return self._library("current", strong=create)
+        library = self._library("current", strong=create)
+        papers = Names(self.prefix, state.epoch).papers
+        if state.statistics and not self.milvus.some(papers, 'id >= ""', ("id",), 1):
+            try:
+                if self._read_statistics(library).passages:
+                    library.require_rows()
+            except BaseException:
+                library.close()
+                raise
+        return library
 
     def _state(self, which: Which) -> LibraryState:
         try:
@@ -149,10 +158,13 @@ class MilvusStore:
 
     def _require_whole(self, state: LibraryState) -> None:
         names = Names(self.prefix, state.epoch)
-        wanted = {*names.shared(), *names.of_epoch(), *([names.works] if state.works else [])}
+        of_epoch = names.of_epoch(dual=state.is_dual)
+        wanted = {*names.shared(), *of_epoch, *([names.works] if state.works else [])}
         missing = sorted(wanted - self.milvus.collections())
         if missing:
             raise StoreDamaged(f"Collections of the library at {self.place} are missing: {', '.join(missing)}.", REPAIR)
+        if state.format < FORMAT:
+            raise StoreMismatch(f"The library at {self.place} was written by an earlier version of Folio.", REPAIR)
         if state.tokenizer != VERSION:
             raise StoreMismatch(
                 f"The words of the library at {self.place} were made by another version of Folio.", REPAIR
@@ -201,7 +213,11 @@ class MilvusStore:
                     known = _counted(own, known)
                 self._statistics.clear()
                 self._statistics[state.statistics] = known
-            return MilvusIndexes(stamp, MilvusVectors(own), MilvusWords(own, known), lambda: self.open_indexes(own))
+            if known.passages:
+                own.require_rows()
+            passages, fine = MilvusVectors(own, "passage"), MilvusVectors(own, "fine")
+            words, again = MilvusWords(own, known), lambda: self.open_indexes(own)
+            return MilvusIndexes(stamp, passages, words, again, fine if state.is_dual else None)
 
     def _read_statistics(self, library: MilvusLibrary) -> TermStatistics:
         key = library.state().statistics
@@ -213,6 +229,8 @@ class MilvusStore:
     def update_indexes(self, library: PaperStore) -> None:
         """See StoreBackend: count the words of new papers, delete the rows of removed ones, write all to disk."""
         own = _own(library)
+        own.name_records()
+        own.finish_edits()
         with own.reading():
             # First, because Milvus Lite copies all rows that are not on the disk yet for each request.
             self.milvus.flush(own.names.chunks)
@@ -227,7 +245,7 @@ class MilvusStore:
                 set_statistics(self.milvus, own.names, own.which, key)
                 delete_text(self.milvus, own.names, old)
             own.sweep()
-            for name in (*own.names.of_epoch(), *own.names.shared()):
+            for name in (*own.names.of_epoch(dual=own.state().is_dual), *own.names.shared()):
                 self.milvus.flush(name)
 
     def index_faults(self, library: PaperStore) -> list[str]:
@@ -294,7 +312,7 @@ class MilvusStore:
         """See StoreBackend: all collections from the files of papers, without embedding anything again."""
         kept = self._records.library()
         epoch, made_with = str(kept.get("epoch")), kept.get("fingerprint")
-        if kept.get("format") != about("", {})["format"] or not isinstance(made_with, dict):
+        if kept.get("format") not in range(RECORDS, FORMAT + 1) or not isinstance(made_with, dict):
             raise StoreDamaged(
                 f"The records at {self.records_uri} were written by another version of Folio.",
                 "Use that version, or read your PDFs again: `python ingest.py --rebuild --yes`.",
@@ -314,18 +332,14 @@ class MilvusStore:
 
     def _begin(self, made_with: dict[str, str]) -> MilvusLibrary:
         """The library of an interrupted rebuild if it can be continued, otherwise an empty one of a new epoch."""
-        names = Names(self.prefix)
         there = self.milvus.collections()
-        leave_out_damaged(self.milvus, names)
+        leave_out_damaged(self.milvus, Names(self.prefix))
         state = self._state("building")
         building = Names(self.prefix, state.epoch)
-        is_whole = state.epoch and building.of_epoch().keys() <= there
-        if not is_whole or differences(state.fingerprint, made_with) or state.tokenizer != VERSION:
+        is_whole = state.epoch and building.of_epoch(dual=state.is_dual).keys() <= there
+        if not is_whole or differences(state.fingerprint, made_with) or not state.is_of_now:
             self._give_up()
             library = self._library("building", strong=True)
-            for name, fields in names.shared().items():
-                if name not in there:
-                    self.milvus.create(name, fields)
             library.set_fingerprint(made_with)
             return library
         return self._library("building", strong=True)
@@ -335,7 +349,7 @@ class MilvusStore:
         state = self._state("building")
         if state.epoch:
             forget_building(self.milvus, Names(self.prefix))
-            self._drop(state.epoch)
+            drop_epoch(self.milvus, Names(self.prefix), self._records, state.epoch)
 
     def _finish(self, library: MilvusLibrary) -> None:
         """Make the epoch that was filled the current one, and drop the old one."""
@@ -348,17 +362,14 @@ class MilvusStore:
         forget_building(self.milvus, names)
         delete_text(self.milvus, names, old.statistics)
         if old.epoch and old.epoch != new.epoch:
-            self._drop(old.epoch)
-
-    def _drop(self, epoch: str) -> None:
-        for name in Names(self.prefix, epoch).of_epoch().keys() & self.milvus.collections():
-            self.milvus.drop(name)
-        self._records.drop_epoch(epoch)
+            drop_epoch(self.milvus, names, self._records, old.epoch)
+        drop_unused(self.milvus, names, self._records, used={new.epoch})
 
     def verify(self) -> list[str]:
         """See StoreBackend."""
         with closing(self.open(create=True)) as library:
-            return [*faults_of(library), *(f"{fault}." for fault in self.index_faults(library))]
+            faults = [*faults_of(library), *unsaid_of(library, self._records)]
+            return [*faults, *(f"{fault}." for fault in self.index_faults(library))]
 
     def is_sound(self) -> bool:
         """See StoreBackend."""

@@ -21,6 +21,7 @@ from folio.store.paper_vectors import PaperVector
 from folio.store.rows import require_tree, typed
 from folio.types import NewPaper, PageMap, Vectors
 
+Span = tuple[int, int]
 # Characters in one text field: at most four bytes each
 PART = 16_000
 # Characters of a record's file: the largest paper has some 20 million of text
@@ -36,6 +37,7 @@ class Structure:
     problems: tuple[str, ...]
     sections: SectionMap
     length: int  # characters of text
+    parts: tuple[int, ...]  # where each part of its pages begins, see page_parts
 
 
 def structure_of(paper: NewPaper) -> dict[str, Any]:
@@ -67,6 +69,7 @@ def structure(written: Any) -> Structure:
         _listed(str, fields["problems"]),
         SectionMap(sections),
         length,
+        tuple(start for start, _ in _part_spans(pages, length)),
     )
 
 
@@ -77,10 +80,15 @@ def parts(text: str) -> list[str]:
 
 def page_parts(text: str, pages: PageMap) -> Iterator[tuple[int, str]]:
     """A paper's text by page, a long page in parts: where each begins, and its text."""
+    for start, end in _part_spans(pages, len(text)):
+        yield start, text[start:end]
+
+
+def _part_spans(pages: PageMap, length: int) -> Iterator[Span]:
     for page in range(1, len(pages.starts) + 1):
-        start, end = pages.bounds(page, len(text))
+        start, end = pages.bounds(page, length)
         for at in range(start, end, PART):
-            yield at, text[at : min(at + PART, end)]
+            yield at, min(at + PART, end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +99,7 @@ class PaperRecord:
     version: str
     added: str  # ISO, UTC
     chunk_ids: tuple[int, ...]
-    vectors: Vectors  # of its passages
+    vectors: Vectors  # of its chunks
     as_a_whole: PaperVector | None
 
     def to_text(self) -> str:
@@ -103,7 +111,8 @@ class PaperRecord:
             "added": self.added,
             "text": self.paper.text,
             **structure_of(self.paper),
-            "chunks": [[id, *span] for id, span in zip(self.chunk_ids, self.paper.spans, strict=True)],
+            "chunks": [[id, *span] for id, span in zip(self.chunk_ids, self.paper.chunk_spans, strict=True)],
+            "parents": self.paper.parents[len(self.paper.spans) :],  # of the last chunks, which are fine passages
             "vectors": _packed(self.vectors),
             "as_a_whole": [whole.text_hash.hex(), _packed(whole.vector)] if whole else None,
         }
@@ -122,10 +131,11 @@ class PaperRecord:
         chunks = [tuple(_listed(int, chunk)) for chunk in _listed(list, fields["chunks"])]
         if found.length != len(paper_text) or any(not 0 <= start < end <= found.length for _, start, end in chunks):
             raise ValueError(f"{what} has a passage outside its text")
-        spans = tuple((start, end) for _, start, end in chunks)
+        places = _listed(int, fields.get("parents", []))
+        spans, fine = nested([(start, end) for _, start, end in chunks], places)
         id, sections = typed(str, fields["id"], what), found.sections.sections
-        paper = NewPaper(id, found.metadata, paper_text, found.pages, spans, found.problems, sections)
-        vectors = _unpacked(fields["vectors"]).reshape(len(spans), -1)
+        paper = NewPaper(id, found.metadata, paper_text, found.pages, spans, found.problems, sections, fine)
+        vectors = _unpacked(fields["vectors"]).reshape(len(chunks), -1)
         whole = fields["as_a_whole"]
         return cls(
             paper,
@@ -135,6 +145,23 @@ class PaperRecord:
             vectors,
             PaperVector(bytes.fromhex(whole[0]), _unpacked(whole[1])) if whole else None,
         )
+
+
+def nested(chunks: Sequence[Span], places: Sequence[int]) -> tuple[tuple[Span, ...], tuple[tuple[Span, ...], ...]]:
+    """The spans of passages, and for each those of its fine passages: `spans` and `fine_spans` of NewPaper.
+
+    chunks: those of passages, then those of fine ones, in the order of their passages. places: for each of the fine
+    ones, the place of its passage. Raises ValueError for one that is not in its passage.
+    """
+    count = len(chunks) - len(places)
+    if count < 0 or list(places) != sorted(places) or not set(places) <= set(range(count)):
+        raise ValueError("fine passages are in no passage")
+    found: list[list[Span]] = [[] for _ in range(count)]
+    for (start, end), place in zip(chunks[count:], places, strict=True):
+        if not chunks[place][0] <= start < end <= chunks[place][1]:
+            raise ValueError("a fine passage lies outside its passage")
+        found[place].append((start, end))
+    return tuple(chunks[:count]), tuple(map(tuple, found)) if places else ()
 
 
 def _listed(kind: type, written: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from folio.cluster.paper_record import MOST_CHARACTERS, PaperRecord
-from folio.errors import FolioError, StoreDamaged, StoreError, StoreMissing
+from folio.errors import FolioError, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 
 
 class RecordFiles:
@@ -33,14 +33,32 @@ class RecordFiles:
 
     def library(self) -> dict[str, Any]:
         """What `write_library` wrote last. Raises StoreMissing and StoreDamaged."""
-        text = self._read("library.json")
-        if text is None:
+        found = self.read_library()
+        if found is None:
             raise StoreMissing(
                 f"There are no records of papers at {self.uri}.",
                 "Set RECORDS_URI to where they are, or read your PDFs again: `python ingest.py --rebuild --yes`.",
             )
+        return found
+
+    def read_library(self) -> dict[str, Any] | None:
+        """The same; None if it wrote nothing. Raises StoreDamaged."""
+        text = self._read("library.json")
+        if text is None:
+            return None
         with self._checked("library.json"):
             return dict(json.loads(text))
+
+    def require_unused(self) -> None:
+        """Raises StoreMismatch if there are records of papers: they are of a library that is not in Milvus."""
+        epoch = str((self.read_library() or {}).get("epoch", ""))
+        if epoch and self._names(f"{epoch}/files"):
+            raise StoreMismatch(
+                f"The records at {self.uri} are of a library that is not in Milvus: its collections were dropped, or"
+                " MILVUS_URI or MILVUS_PREFIX is another one.",
+                "Restore these settings, or run `python ingest.py --repair --yes`, which makes the collections again;"
+                " for a library of its own, set RECORDS_URI to another folder.",
+            )
 
     def write(self, epoch: str, record: PaperRecord) -> None:
         """Keep a paper's record, in place of an older one."""

@@ -16,7 +16,7 @@ from folio.errors import NotKnown, UsageError
 from folio.paper_groups import has_tag, is_in_collection, names_of
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import PersonName
-from folio.search.candidate_filter import SectionFilter, kind_named
+from folio.search.candidate_filter import SectionFilter, in_years, kind_named
 from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
 from folio.sections import KINDS
 from folio.shown_text import name_line
@@ -53,7 +53,7 @@ class YearRange(NamedTuple):
 
     def holds(self, year: int | None) -> bool:
         """Whether a year lies in the range; one that is not known does not."""
-        return year is not None and (self.first or year) <= year <= (self.last or year)
+        return in_years(year, (self,))
 
 
 def _no_hint(papers: Sequence[Paper]) -> str:
@@ -212,7 +212,7 @@ class PaperFilter:
 class Selection(NamedTuple):
     """What a filter lets through."""
 
-    papers: list[Paper] | None  # None for all
+    papers: Sequence[Paper] | None  # None for all
     sections: SectionFilter | None  # None for all
 
 

@@ -18,7 +18,7 @@ from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import FusionSettings, fuse_in
 from folio.search.identifiers import identifiers_first
 from folio.search.mmr import mmr
-from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
+from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_ranking import (
     MOST_BY_WORDS,
     PASSAGES,
@@ -28,6 +28,7 @@ from folio.search.paper_ranking import (
     by_passages,
     paper_hit,
 )
+from folio.search.paper_selection import PapersOfYears, select
 from folio.search.query_variants import query_variants
 from folio.search.readings import fuse_readings
 from folio.search.reranking import reranked
@@ -134,13 +135,14 @@ class Retriever:
             extra = self._writer.write(question)
             clock.lap("write")
         reranker = self._reranker if rerank else None
-        within = None if papers is None else frozenset(paper.id for paper in papers)
+        years = papers.years if isinstance(papers, PapersOfYears) else ()
+        within = None if papers is None or years else frozenset(paper.id for paper in papers)
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
             asked = tuple(dict.fromkeys((question, *(readings or extra.wordings or self._variants(question)))))
-            hidden = self._hidden(question) if within is None else frozenset[str]()
-            candidates = CandidateFilter.of(self._library, question, sections, hidden)
+            hidden = self._hidden(question) if papers is None else frozenset[str]()
+            candidates = CandidateFilter.of(self._library, question, sections, hidden, years)
             fused, ranked, added, highlights = self._on_indexes(
                 lambda indexes: self._candidates(
                     indexes, asked, typed, extra.passage, top_k, within, also, candidates, clock
@@ -312,9 +314,8 @@ class Retriever:
 
     def _hidden(self, question: str) -> frozenset[str]:
         """The sample paper if there are other papers and the question does not name it; else none."""
-        if names_sample(question) or len(self._library.chunk_ids_of([SAMPLE_ID])) == self._library.chunk_count():
-            return frozenset()
-        return frozenset([SAMPLE_ID])
+        own = () if names_sample(question) else self._library.chunk_ids_of([SAMPLE_ID])
+        return frozenset([SAMPLE_ID]) if own and len(own) < self._library.chunk_count() else frozenset()
 
     def _vectors(self, readings: Sequence[str], typed: str) -> Sequence[Vectors]:
         """A vector for each reading; the first is between the question and how it was typed, if that differs."""
@@ -349,11 +350,7 @@ class Retriever:
 
     def select(self, wanted: PaperFilter) -> Selection:
         """The papers and sections to search. Raises UsageError if none is as wanted."""
-        if wanted == PaperFilter():
-            return EVERYTHING
-        return wanted.select(
-            self._library.papers(), self._library.files(), partial(cited_papers, self._library.database)
-        )
+        return select(self._library, wanted)
 
     def vectors_of(self, chunks: Sequence[int]) -> Vectors:
         """The vectors of these passages, in order: shape (n, dimension), rows of unit length. Raises StoreDamaged."""

@@ -194,6 +194,11 @@ class Library:
         """Table -> its number of rows; `chunk_count` counts chunks by grain."""
         return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in _PAPER_TABLES}
 
+    @property
+    def filters(self) -> None:
+        """See PaperStore."""
+        return None
+
     def papers_without_sections(self) -> int:
         """How many papers were read by a version that knew no sections."""
         return int(self._query("SELECT count(*) FROM paper_digests WHERE sections IS NULL")[0][0])

@@ -20,8 +20,8 @@ from folio.files import unusable
 from folio.profile_schema import profile_json
 from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.paper_filter import PaperFilter, Selection
+from folio.search.paper_selection import select
 from folio.search.retriever_pool import Reader, RetrieverPool
-from folio.store.citations import cited_papers
 from folio.store.history import ConversationStore
 from folio.store.paper_store import PaperStore
 from folio.store.query_log import Feedback, LogEntry
@@ -223,7 +223,7 @@ def _select(library: PaperStore, request: FilterRequest) -> Selection:
     if wanted == PaperFilter():
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
-    return wanted.select(library.papers(), library.files(), partial(cited_papers, library.database))
+    return select(library, wanted)
 
 
 def _busy() -> Busy:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from threading import Thread
+from time import monotonic
 
 import pytest
 
@@ -20,12 +24,14 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 import grpc
 
 from folio import workers
+from folio.cluster.collections import CHUNKS
 from folio.cluster.library_state import about
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.record_files import RecordFiles
 from folio.commands import ingest
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, UsageError
 from folio.ingest.local_store import LocalStore
+from folio.paper_metadata import Field
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, hashing_app, read_once
 from tests.helpers.milvus import again, lite_app, milvus_of
@@ -101,7 +107,7 @@ def test_words_of_another_tokenizer_are_made_again_by_a_repair(app: HashingApp) 
         (
             '{"format": 99}',
             StoreMismatch,
-            "were written by another version of Folio (format 99; this version writes 1).",
+            "were written by another version of Folio (format 99; this version writes 2).",
         ),
         ("[", StoreDamaged, "The state of the library at "),
         ('{"format": 1}', StoreDamaged, "The state of the library at "),
@@ -137,7 +143,7 @@ def test_a_library_with_a_collection_missing_is_repaired_from_the_records(app: H
     assert len(app.hashing.passages) == passages  # nothing was embedded again
     with closing(opened(app)) as library:
         assert library.metadata_layers("0" * 64).keys() == {"person"}
-        assert len(milvus_of(app).collections()) == len(library.names.of_epoch() | library.names.shared())
+        assert len(milvus_of(app).collections()) == len(library.names.of_epoch(dual=False) | library.names.shared())
     assert app.verify() == []
 
 
@@ -336,3 +342,114 @@ with lite_app(folder, folder / "papers") as app:
             assert library.read_chunks(library.chunk_ids_of([library.papers()[0].id]))
         assert sorted(outcome.status for outcome in app.run()) == ["added", "unchanged"]
         assert app.verify() == []
+
+
+def emptied(app: HashingApp, kind: str) -> str:
+    """The collection of a kind, without its rows."""
+    with closing(opened(app)) as library:
+        name = str(getattr(library.names, kind))
+        key = "id" if kind == "papers" else "text_hash" if kind == "pending" else "key"
+        library.milvus.delete(name, f'{key} >= ""')
+    return name
+
+
+def said_on_asking(app: HashingApp) -> tuple[str, str]:
+    """What a question says of a library that is not whole; "" if it finds something."""
+    try:
+        assert found(again(app))
+    except FolioError as error:
+        return error.happened, error.remedy
+    return "", ""
+
+
+@pytest.mark.parametrize("kind", ["store", "metadata", "papers", "structure", "pages", "chunks", "pending"])
+def test_a_library_that_was_deleted_in_part_says_so_and_is_repaired(app: HashingApp, kind: str) -> None:
+    before = found(app)
+    with closing(opened(app)) as library:
+        paper = library.papers()[0].id
+        library.change_metadata(paper, "person", lambda said: replace(said, venue=Field("Ice", "person", True)))
+    for drop in (False, True):
+        name = emptied(app, kind)
+        if drop:
+            milvus_of(app).drop(name)
+        happened, remedy = said_on_asking(app)
+        if kind == "store":
+            assert happened.startswith("There is no library at ")
+            with pytest.raises(StoreMismatch, match="are of a library that is not in Milvus") as refused:
+                run(again(app))
+            happened, remedy = refused.value.happened, refused.value.remedy
+        if kind == "metadata" and not drop:
+            assert again(app).verify() == [f"What is known about paper {paper[:12]} is not what its record says."]
+        elif kind == "pending" and not drop:
+            assert happened == ""
+            continue
+        else:
+            assert happened
+            assert "--repair --yes" in remedy
+        assert run(again(app), "--repair", "--yes") == 0
+        assert found(again(app)) == before
+        assert again(app).verify() == []
+        with closing(opened(app)) as library:
+            assert library.metadata_layers(paper)["person"].venue.value == "Ice"
+
+
+def test_a_library_whose_collections_have_other_fields_says_so(app: HashingApp) -> None:
+    with closing(opened(app)) as library:
+        name = library.names.chunks
+        library.milvus.drop(name)
+        library.milvus.create(name, {each: kind for each, kind in CHUNKS.items() if each != "version"}, 64)
+    happened, remedy = said_on_asking(app)
+    assert happened.startswith("A field of the library is missing in Milvus at ") or " is empty." in happened
+    assert "--repair --yes" in remedy
+
+
+def listening(accepts: Callable[[socket.socket], object]) -> Iterator[int]:
+    """The port of a server that does one thing with each connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    kept: list[socket.socket] = []
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                kept.append(listener.accept()[0])
+                accepts(kept[-1])
+
+    thread = Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+        for each in kept:
+            each.close()
+
+
+def _says_it_is_a_website(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "accepts"),
+    [
+        ("http", lambda connection: None),
+        ("http", lambda connection: connection.shutdown(socket.SHUT_RDWR)),
+        ("http", _says_it_is_a_website),
+        ("https", _says_it_is_a_website),
+    ],
+    ids=["silent", "closing", "website", "no TLS"],
+)
+def test_what_is_no_server_of_milvus_is_named_in_time(
+    tmp_path: Path, scheme: str, accepts: Callable[[socket.socket], object]
+) -> None:
+    with contextmanager(listening)(accepts) as port:
+        address = f"{scheme}://127.0.0.1:{port}"
+        app = hashing_app(tmp_path, STORE="milvus", MILVUS_URI=address, MILVUS_TIMEOUT_S=1)
+        began = monotonic()
+        with pytest.raises(StoreError) as refused:
+            app.open_library()
+        assert monotonic() - began < 3
+    assert refused.value.happened == f"Milvus at {address} does not answer."
+    assert "http:// or https://" in refused.value.remedy

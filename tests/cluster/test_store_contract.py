@@ -17,7 +17,7 @@ pytest.importorskip("pymilvus", reason="pymilvus is not installed (requirements-
 pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (requirements-cluster.txt)")
 
 from folio import workers
-from folio.errors import StoreRefused, UsageError
+from folio.errors import StoreRefused
 from folio.ingest.chunking import chunk_id
 from folio.paper_metadata import simple_metadata
 from folio.search.candidate_filter import SectionFilter
@@ -353,6 +353,4 @@ def test_what_milvus_cannot_hold_is_refused(tmp_path: Path) -> None:
     with lite_app(tmp_path, tmp_path / "papers") as app, closing(filled(app, "a")) as library:
         with pytest.raises(StoreRefused, match="cannot hold the paper"):
             add(library, '"] or id != "')
-        with pytest.raises(UsageError, match="INDEX=dual"):
-            library.set_fingerprint({**FINGERPRINT, "index": "dual"})
         assert [paper.id for paper in library.papers()] == ["a"]

@@ -261,7 +261,7 @@ def test_ties_keep_their_order(make: Make) -> None:
 def named_so(make: Make, *names: str) -> list[Paper]:
     papers = make().select(PaperFilter.parse(names)).papers
     assert papers is not None
-    return papers
+    return list(papers)
 
 
 def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:

@@ -1,0 +1,82 @@
+"""Kills at writes of an ingest, a replacement, a removal, a rebuild, a repair and an edit: campaign/milvus_kills.py."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pymilvus", reason="pymilvus is not installed (requirements-cluster.txt)")
+pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (requirements-cluster.txt)")
+
+from campaign.milvus_kills import CHANGES, Seen, agrees, app_of, fatal, first_papers, left_over, seen
+from folio import workers
+from tests.helpers.fakes import HashingApp, read_once
+from tests.helpers.milvus import Killed, release
+
+# Kills of each change, evenly over its writes; EXHAUSTIVE=1 has one at each
+KILLS = 2
+
+
+class Desk:
+    """A folder with a library, as it is before a change again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._base, self.folder = folder / "base", folder / "desk"
+        first_papers(self.folder)
+        self.app().run()
+        self.before = seen(self.app())
+        self.close()
+        shutil.copytree(self.folder, self._base)
+
+    def app(self) -> HashingApp:
+        return app_of(self.folder, str(self.folder / "lite.db"))
+
+    def begin(self) -> None:
+        self.close()
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._base, self.folder)
+
+    def close(self) -> None:
+        release(self.folder / "lite.db")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "run_guarded", read_once)  # app_of does, too
+        made = Desk(tmp_path_factory.mktemp("kills"))
+        yield made
+        made.close()
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_a_kill_tears_nothing_and_the_next_run_goes_on(desk: Desk, change: str) -> None:
+    desk.begin()
+    app = desk.app()
+    writes = fatal(app, lambda: None, 0)
+    CHANGES[change](app)
+    after = seen(desk.app())
+    assert left_over(desk.app()) == []
+    most = writes["writes"]
+    assert most > KILLS
+    kills = range(1, most + 1) if os.environ.get("EXHAUSTIVE") else {1 + n * (most - 1) // KILLS for n in range(KILLS)}
+    states: list[Seen] = [desk.before, after]
+    for at in kills:
+        desk.begin()
+        app = desk.app()
+        fatal(app, _killed, at)
+        with pytest.raises(Killed):
+            CHANGES[change](app)
+        found = seen(desk.app())
+        assert any(agrees(found, state) for state in states), (at, found)
+        CHANGES[change](desk.app())
+        assert seen(desk.app()) == after, at
+        assert left_over(desk.app()) == [], at
+
+
+def _killed() -> None:
+    raise Killed
