@@ -12,6 +12,7 @@ import json
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from time import time
 from uuid import uuid4
 
@@ -47,6 +48,11 @@ class MilvusLibrary(MilvusMetadata):
     """See PaperStore."""
 
     _held: dict[str, str] | None = None  # path -> the paper that it holds
+
+    @cached_property
+    def _filed(self) -> set[str]:
+        """The versions of papers whose files are in the records, as far as they were written here."""
+        return set()
 
     # What the store was made with
 
@@ -113,14 +119,15 @@ class MilvusLibrary(MilvusMetadata):
         """Write a paper's rows, then make them count; other papers lose the paths of `without`."""
         rows = self._rows_without(without, record.paper.id)
         outdated = [row["version"] for row in self.rows_of_papers([record.paper.id]).values()]
-        outdated += [row["version"] for row in rows if not row["visible"]]
         self._intend([record.version, *outdated], record.paper.id)
+        for row in rows:
+            self._intend([row["version"]], row["id"])
         metadata = merged({**self._said_of(record.paper.id), "pdf": record.paper.metadata})
         self._write_parts(record, metadata)
+        own = paper_row(record, metadata, files)
         # One request, and one shard: it is seen as a whole.
-        self.milvus.write(self.names.papers, [*rows, paper_row(record, metadata, files)], is_searched=True)
-        self.records.write_files(self.names.epoch, record.paper.id, files)
-        self._write_files_of(rows)
+        self.milvus.write(self.names.papers, [*rows, own], is_searched=True)
+        self._write_files_of([*rows, own])
 
     def _write_parts(self, record: PaperRecord, metadata: Metadata) -> None:
         names = self.names
@@ -155,8 +162,7 @@ class MilvusLibrary(MilvusMetadata):
 
     def _write_rows(self, rows: list[Row]) -> None:
         for row in rows:
-            if not row["visible"]:
-                self._intend([row["version"]], row["id"])
+            self._intend([row["version"]], row["id"])
         self.milvus.write(self.names.papers, rows, is_searched=True)
         self._write_files_of(rows)
 
@@ -166,6 +172,7 @@ class MilvusLibrary(MilvusMetadata):
                 self.records.write_files(self.names.epoch, row["id"], row["files"])
             else:
                 self.records.delete(self.names.epoch, row["id"])
+            self._filed.add(row["version"])
 
     def _rows_without(self, paths: set[str], but: str) -> list[Row]:
         """The rows of the papers that hold these paths, without them; a paper without any other is not visible then.
@@ -199,7 +206,7 @@ class MilvusLibrary(MilvusMetadata):
     # Versions that no paper names
 
     def _intend(self, versions: Iterable[str], paper: str) -> None:
-        """Note versions whose rows are to be deleted, unless they count by then."""
+        """Note versions whose rows are to be deleted, unless they count by then, and whose files may change."""
         value = json.dumps([paper, socket.gethostname(), time()])
         self.milvus.write(self.names.store, [{"key": f"{self._intents}{each}", "value": value} for each in versions])
 
@@ -214,7 +221,8 @@ class MilvusLibrary(MilvusMetadata):
         """
         with self._inside(), self.checked("an intent"):
             names = self.names
-            current = {row["version"]: row["id"] for row in self.paper_rows()}
+            rows = {row["version"]: row for row in self.paper_rows()}
+            current = {version: row["id"] for version, row in rows.items()}
             host, now = socket.gethostname(), time()
             done, dead = [], {}
             for row in self.milvus.rows(names.store, f'key like "{self._intents}%"', ["key", "value"], strong=True):
@@ -224,6 +232,8 @@ class MilvusLibrary(MilvusMetadata):
                     done.append(str(row["key"]))
                     if version not in current and is_key(version) and is_key(paper):
                         dead[version] = paper
+                    elif version in current and version not in self._filed:  # its process was killed before that
+                        self._write_files_of([{**rows[version], "visible": 1}])
             if dead:  # before their rows are gone: readers that know them look again
                 note(self.milvus, names, self.which, "generation")
             for name in (*(name for name, _ in self._grains()), names.pages, names.structure):
