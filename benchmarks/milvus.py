@@ -33,7 +33,7 @@ import numpy as np
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import loopback_proxy, synthetic
+from benchmarks import loopback_proxy, milvus_table, synthetic
 from benchmarks.speed import PASSAGES_PER_PAPER, app_with, exact_nearest
 from folio.app import App
 from folio.ingest.chunking import chunk_id
@@ -298,20 +298,6 @@ def build_both(work: Path, chunks: int, like: Path | None, questions: int) -> No
         make_questions(folder, questions)
 
 
-def markdown_table(work: Path, sizes: Sequence[int]) -> str:
-    """What was measured, a row for each figure and a column for each store and size."""
-    heads, columns = ["what"], []
-    for chunks in sizes:
-        folder = work / str(chunks)
-        asked = _kept(folder / "asked.json")
-        for store in STORES:
-            heads.append(f"{chunks:,} {store}")
-            columns.append(_cells(_kept(folder / f"built-{store}.json"), asked, store))
-    names = list(dict.fromkeys(name for column in columns for name in column))
-    rows = [[name, *(column.get(name, "") for column in columns)] for name in names]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
-
-
 def measured(work: Path, sizes: Sequence[int]) -> dict[str, Any]:
     """All that was measured at these sizes, for scale_model.py, which reckons from the first."""
     found: dict[str, Any] = {"base": str(sizes[0]), "wire": _kept(work / str(sizes[0]) / "wire.json"), "sizes": {}}
@@ -325,29 +311,6 @@ def measured(work: Path, sizes: Sequence[int]) -> dict[str, Any]:
 
 def _kept(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
-
-
-def _cells(built: dict[str, Any], asked: dict[str, Any], store: Store) -> dict[str, str]:
-    cells = {}
-    if built:
-        cells["papers in, without embedding"] = f"{built['add_s']:.0f} s"
-        cells["indexes, once"] = f"{built['update_s']:.0f} s"
-        cells["peak memory while building"] = f"{built['peak_mb']:,.0f} MB"
-        records = built["disk_mb"].get("records", 0.0)
-        cells["disk"] = f"{sum(built['disk_mb'].values()) - records:,.0f} MB"
-        cells["disk, records"] = f"{records:,.0f} MB" if records else ""
-    if own := asked.get(store):
-        cells["opening, first question"] = f"{own['open_s']:.1f} s"
-        cells["memory while asked"] = f"{own['resident_mb']:,.0f} MB"
-        cells["dense: exact 20 nearest found"] = f"{own['recall']:.4f}"
-        for mode in MODES:
-            cells[f"{mode}: p50, p95"] = f"{own[f'{mode}_p50_ms']:,.0f}, {own[f'{mode}_p95_ms']:,.0f} ms"
-            ratio = asked["milvus"][f"{mode}_p50_ms"] / asked["local"][f"{mode}_p50_ms"]
-            cells[f"{mode}: times as long as local, p50"] = f"{ratio:.1f}" if store == "milvus" else ""
-        for mode in ("lexical", "hybrid"):
-            common = asked[f"{mode}_in_common"]
-            cells[f"{mode}: of local's 20, found"] = f"{common:.4f}" if store == "milvus" else ""
-    return cells
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -380,9 +343,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             (folder / "asked.json").write_text(json.dumps(measure_questions(folder, arguments.runs, arguments.timed)))
         if arguments.only == "wire":
             (folder / "wire.json").write_text(json.dumps(measure_wire(folder, arguments.timed)))
-    print(markdown_table(work, arguments.sizes))
+    found = measured(work, arguments.sizes)
+    print(milvus_table.markdown(found))
     if arguments.out:
-        arguments.out.write_text(json.dumps(measured(work, arguments.sizes), indent=1) + "\n", encoding="utf-8")
+        arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

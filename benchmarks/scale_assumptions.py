@@ -79,4 +79,13 @@ ASSUMPTIONS = {
     "ingest_cores": Assumption(64, "cores for parsing, the built-in embedder and index builds", "our choice", 1.0),
     "ollama_hosts": Assumption(8, "Ollama hosts", "our choice", 1.0),
     "writers": Assumption(8, "writers of rows at once", "our choice", 1.0),
+    "heaps_k": Assumption(30, "Heaps's law for different words: k", "Manning et al. 2008, section 5.1: 30 to 100", 3.0),
+    "heaps_b": Assumption(0.5, "the same: b", "Manning et al. 2008, section 5.1: about 0.5", 1.1),
+    "version_bytes": Assumption(42, "bytes of a counted paper in the term statistics", "term_statistics.py: JSON", 1.1),
+    "word_bytes": Assumption(16, "bytes of a word there", "term_statistics.py: JSON", 1.3),
+    "rows_at_once": Assumption(500, "rows of a request", "milvus_client.BATCH", 1.0),
+    "text_bytes": Assumption(60_000, "bytes of a row of text", "paper_record.py: Milvus's limit is 65,535", 1.1),
+    "read_rate": Assumption(
+        20e6, "bytes a second that Python reads as rows", "our guess: pymilvus makes dictionaries", 2.0
+    ),
 }

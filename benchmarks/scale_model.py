@@ -15,7 +15,7 @@ import heapq
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from benchmarks.scale_assumptions import ASSUMPTIONS
 
 HERE = Path(__file__).resolve().parent
 GB = 10**9
+MONTH_H = 730  # hours
 Index = Literal["HNSW", "HNSW_SQ", "HNSW_PQ", "DISKANN"]
 INDEXES: tuple[Index, ...] = ("HNSW", "HNSW_SQ", "HNSW_PQ", "DISKANN")
 SIZES = (10**8, 10**9)
@@ -50,6 +51,8 @@ class UnitCosts:
     row_bytes: float
     record_bytes: float
     words: float  # different ones
+    passages_per_paper: float
+    paper_bytes: float  # of a paper's row, without its vector
     graphs: tuple[tuple[float, float, float], ...]  # vectors -> build seconds of one, seconds of a search
     link_bytes: float  # of HNSW, besides the vector
     sent_bytes: float  # of a question, between Folio and Milvus
@@ -83,6 +86,8 @@ def measured_costs() -> UnitCosts:
         row_bytes=units["row_bytes"],
         record_bytes=units["record_bytes"],
         words=units["words"],
+        passages_per_paper=units["passages_per_paper"],
+        paper_bytes=units["paper_bytes"],
         graphs=tuple((each["vectors"], each["build_s"], each["search_s"]) for each in units["graphs"]),
         link_bytes=units["graphs"][-1]["bytes"] - 4 * units["dimension"],
         sent_bytes=wire["sent_bytes"],
@@ -225,6 +230,30 @@ def reckon_ingest(passages: int, costs: UnitCosts) -> Ingest:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """What each server of Folio reads again after each ingest."""
+
+    papers: int
+    rows_mb: float  # of the collection of papers
+    statistics_mb: float  # term statistics: the papers that were counted, and how many passages have each word
+    seconds: float
+
+
+def reckon_reread(passages: int, costs: UnitCosts) -> Reread:
+    """Folio counts passages and papers by reading the rows of all papers, whenever another generation begins.
+
+    Words: Heaps's law, k * n ** b for n words of text.
+    """
+    papers = round(passages / costs.passages_per_paper)
+    words = assume("heaps_k") * (passages * costs.words) ** assume("heaps_b")
+    rows = papers * costs.paper_bytes
+    statistics = papers * assume("version_bytes") + words * assume("word_bytes")
+    requests = papers / assume("rows_at_once") + statistics / assume("text_bytes") / assume("rows_at_once")
+    seconds = requests * (assume("lookup_s") + 2 * assume("hop_s")) + (rows + statistics) / assume("read_rate")
+    return Reread(papers, rows / 1e6, statistics / 1e6, seconds)
+
+
 def reckon_lite(passages: int, base: dict[str, Any]) -> dict[str, float]:
     """What Milvus Lite takes for so many passages, from what it took for the base: all in proportion.
 
@@ -239,37 +268,59 @@ def reckon_lite(passages: int, base: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def network_table(costs: UnitCosts) -> str:
-    """Bytes of a question."""
-    received, sent = costs.received_bytes / 1e6, costs.sent_bytes / 1e3
-    return f"Between Folio and Milvus: {sent:.0f} kB sent and {received:.1f} MB received for a question (measured)."
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [heads, ["---"] * len(heads), *(list(map(str, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cluster_table(sizes: Sequence[int], costs: UnitCosts) -> str:
+    """What a library takes, a row for each size and index."""
+    heads = ("passages", "index", "query nodes", "memory", "of it vectors", "their disks", "object store", "records")
+    rows = []
+    for passages in sizes:
+        for index in INDEXES:
+            of = reckon(passages, index, costs)
+            gigabytes = (of.memory_gb, of.vectors_gb, of.local_disk_gb, of.object_gb, of.records_gb)
+            times = (f"{of.build_core_h:,.0f}", f"{of.p50_ms:.0f}, {of.p95_ms:.0f} ms", f"{of.nodes * MONTH_H:,}")
+            rows.append((_power(passages), index, of.nodes, *map(_tb, gigabytes), *times))
+    return table((*heads, "index build, core-hours", "a question: p50, p95", "node-hours a month"), rows)
+
+
+def ingest_table(sizes: Sequence[int], costs: UnitCosts) -> str:
+    """Hours to put everything in."""
+    rows = []
+    for passages in sizes:
+        of = reckon_ingest(passages, costs)
+        hours = (of.parse_h, of.embed_builtin_h, of.embed_gpu_h, of.embed_cpu_h, of.put_h)
+        rows.append((_power(passages), *(f"{each:,.0f} h" for each in hours), f"{of.core_hours:,.0f}"))
+    heads = ("passages", "parse", "embed: built-in", "Ollama with a GPU", "Ollama without", "put", "core-hours, all")
+    return table(heads, rows)
+
+
+def reread_table(sizes: Sequence[int], costs: UnitCosts) -> str:
+    """What each server reads after each ingest."""
+    rows = []
+    for passages in sizes:
+        of = reckon_reread(passages, costs)
+        megabytes = (f"{of.rows_mb:,.0f} MB", f"{of.statistics_mb:,.0f} MB")
+        rows.append((_power(passages), f"{of.papers:,}", *megabytes, f"{of.seconds:,.0f} s"))
+    return table(("passages", "papers", "their rows", "term statistics", "read in"), rows)
+
+
+def assumption_table() -> str:
+    """Everything that was not measured."""
+    rows = [(each.unit, f"{each.value:g}", each.source, f"{each.factor:g}") for each in ASSUMPTIONS.values()]
+    return table(("assumption", "value", "source", "may be off by a factor of"), rows)
 
 
 def tables(sizes: Sequence[int], costs: UnitCosts) -> str:
     """All results as Markdown."""
-    lines = [
-        "| passages | index | query nodes | memory, of it vectors | their disks | object store | records |"
-        " index build, core-hours | a question: p50, p95 |",
-        "| --- " * 9 + "|",
-    ]
-    for passages in sizes:
-        for index in INDEXES:
-            found = reckon(passages, index, costs)
-            memory = f"{_tb(found.memory_gb)}, {_tb(found.vectors_gb)}"
-            disks = " | ".join(map(_tb, (found.local_disk_gb, found.object_gb, found.records_gb)))
-            times = f"{found.build_core_h:,.0f} | {found.p50_ms:.0f}, {found.p95_ms:.0f} ms"
-            lines.append(f"| {_power(passages)} | {index} | {found.nodes} | {memory} | {disks} | {times} |")
-    lines += ["", "| passages | parse | embed: built-in | Ollama, GPU | Ollama, CPU | put | core-hours, all |"]
-    lines.append("| --- " * 7 + "|")
-    for passages in sizes:
-        of = reckon_ingest(passages, costs)
-        hours = (of.parse_h, of.embed_builtin_h, of.embed_gpu_h, of.embed_cpu_h, of.put_h)
-        shown = " | ".join(f"{each:,.0f} h" for each in hours)
-        lines.append(f"| {_power(passages)} | {shown} | {of.core_hours:,.0f} |")
-    lines += ["", network_table(costs), "", "| assumption | value | source | may be off by |", "| --- " * 4 + "|"]
-    for each in ASSUMPTIONS.values():
-        lines.append(f"| {each.unit} | {each.value:g} | {each.source} | {each.factor:g} |")
-    return "\n".join(lines)
+    received, sent = costs.received_bytes / 1e6, costs.sent_bytes / 1e3
+    wire = f"Between Folio and Milvus, a question sends {sent:.0f} kB and receives {received:.1f} MB (measured)."
+    smaller = [10**6, 10**7]
+    found = (cluster_table(sizes, costs), ingest_table(sizes, costs), reread_table([*smaller, *sizes], costs))
+    return "\n\n".join((*found, wire, assumption_table()))
 
 
 def _power(passages: int) -> str:

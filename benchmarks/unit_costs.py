@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks import synthetic
 from folio.cluster.paper_record import PaperRecord
-from folio.cluster.paper_rows import chunk_rows
+from folio.cluster.paper_rows import chunk_rows, files_json, paper_row
 from folio.files import sha256_file
 from folio.ingest import pipeline
 from folio.ingest.chunking import chunk_id
@@ -75,13 +75,16 @@ def embed(papers: Sequence[NewPaper]) -> dict[str, float]:
 def write(papers: Sequence[NewPaper]) -> dict[str, float]:
     """Bytes of a passage in the rows and in the record of its paper, and the seconds that making them takes."""
     rng = np.random.default_rng(1)
-    passages, row_bytes, record_bytes, words = 0, 0, 0, 0
+    passages, row_bytes, record_bytes, words, paper_bytes = 0, 0, 0, 0, 0
     began = process_time()
     for paper in papers:
         vectors = rng.standard_normal((len(paper.spans), DIMENSION), dtype=np.float32)
         ids = tuple(chunk_id(paper.id, start, end) for start, end in paper.spans)
         record = PaperRecord(paper, "0" * 32, "2026-01-01T00:00:00", ids, vectors, None)
         record_bytes += len(record.to_text())
+        file = files_json([SourceFile(f"/papers/{paper.id[:12]}.pdf", f"{paper.id[:12]}.pdf", paper.id)])
+        about = paper_row(record, paper.metadata, file)
+        paper_bytes += sum(len(str(value)) for key, value in about.items() if key != "vector")
         for row in chunk_rows(record, paper.title):
             words += len(set(row["body"].split()))
             row_bytes += 4 * DIMENSION + sum(len(str(value)) for key, value in row.items() if key != "vector")
@@ -91,6 +94,7 @@ def write(papers: Sequence[NewPaper]) -> dict[str, float]:
         "row_bytes": row_bytes / passages,
         "record_bytes": record_bytes / passages,
         "words": words / passages,
+        "paper_bytes": paper_bytes / len(papers),
         "rows_s": seconds / passages,
     }
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks import scale_model
 from config import Settings
 from tests.helpers.paths import ROOT
 
@@ -32,6 +33,7 @@ CHART = {
     *("ingress.enabled", "attu.enabled", "streaming.enabled", "woodpecker.enabled", "pulsarv3.enabled"),
     *("minio.enabled", "minio.mode", "minio.existingSecret", "minio.accessKey", "minio.secretKey"),
     *("minio.persistence.enabled", "minio.persistence.size", "etcd.enabled", "etcd.replicaCount", "indexNode.enabled"),
+    "queryNode.disk.enabled",
     *(f"{part}.{key}" for part in ("proxy", "mixCoordinator", "queryNode", "streamingNode", "dataNode")
       for key in ("replicas", "resources")),
 }  # fmt: skip
@@ -237,3 +239,14 @@ def test_the_balancer_knows_every_server() -> None:
 
 def test_the_chart_knows_every_value() -> None:
     assert set(leaves(VALUES)) <= CHART
+
+
+def test_the_cluster_is_as_large_as_reckoned() -> None:
+    found = scale_model.reckon(10**8, "DISKANN", scale_model.measured_costs())
+    nodes = VALUES["queryNode"]
+    assert nodes["replicas"] == found.nodes + 1
+    disk = int(nodes["resources"]["requests"]["ephemeral-storage"].removesuffix("Gi")) * 2**30
+    assert disk * found.nodes > found.local_disk_gb * 1e9
+    size = re.fullmatch(r"(\d+)Ti", VALUES["minio"]["persistence"]["size"])
+    assert size
+    assert int(size[1]) * 2**40 * 4 * 8 / 12 > found.object_gb * 1e9  # four nodes with an erasure code
