@@ -9,6 +9,7 @@ from datetime import datetime
 from folio.cluster.history_rows import HistoryRows, Item, feedback_of
 from folio.cluster.milvus_conversations import kept_turn, written
 from folio.cluster.milvus_log import entries_of, logged
+from folio.errors import StoreRefused
 from folio.store.digests import text_hash
 from folio.store.history import Asked, KeptTurn
 
@@ -53,7 +54,7 @@ def keep_all(rows: HistoryRows, asked: Iterable[Asked]) -> int:
     """Add questions; returns how many. Those that an earlier copy has added already are left out.
 
     Their numbers are the times when they were asked, so that they stand among the others in order. Each is whole or not
-    there at all. Raises ValueError for one without a time.
+    there at all. Raises StoreRefused for one without a time.
     """
     there = {item.key for item in rows.items("entry", "turn")}
     seconds: dict[int, int] = {}
@@ -72,7 +73,11 @@ def keep_all(rows: HistoryRows, asked: Iterable[Asked]) -> int:
 def _name(asked: Asked, seconds: dict[int, int]) -> str:
     """The name of an answer: the same one in every copy, if the questions come in the same order."""
     when = asked.turn.asked if asked.turn else asked.entry.asked if asked.entry else ""
-    second = int(datetime.fromisoformat(when).timestamp())
+    try:
+        second = int(datetime.fromisoformat(when).timestamp())
+    except (ValueError, OverflowError, OSError) as error:
+        happened = f"Milvus cannot hold a question that was asked at {when[:40]!r}."
+        raise StoreRefused(happened, "Leave it out: copy the other questions.") from error
     seconds[second] = seconds.get(second, -1) + 1
     content = [asked.turn.reply if asked.turn else None, asked.entry.question if asked.entry else None]
     token = text_hash(json.dumps(content)).hex()[:8]

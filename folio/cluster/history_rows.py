@@ -27,6 +27,7 @@ from folio.cluster.paper_record import joined, parts
 from folio.errors import FolioError, StoreDamaged, StoreRefused
 from folio.store.database import storable
 from folio.store.digests import text_hash
+from folio.store.query_log import Feedback
 from folio.store.rows import mapped
 
 ItemKind = Literal["entry", "turn", "rated", "marked", "deleted"]
@@ -152,6 +153,9 @@ class HistoryRows:
             raise StoreRefused(
                 "Milvus cannot hold an answer of more than some 8 million characters.", "Ask for less in one question."
             )
+        for name in {item.conversation for item, _ in items} - {""}:
+            if not _CONVERSATION.fullmatch(name):
+                raise StoreRefused(f"Milvus cannot hold a conversation named {name[:80]!r}.", "Begin a new one.")
         milvus = self._connect()
         assert milvus is not None  # questions are asked of a library
         try:
@@ -242,6 +246,8 @@ def _item(row: Row) -> Item:
     about = mapped(row["about"], "it")
     if row["kind"] not in get_args(ItemKind) or (row["kind"] == "deleted" and about["what"] not in get_args(Deleted)):
         raise ValueError("it is of no known kind")
+    if row["kind"] in ("rated", "marked") and about["feedback"] not in get_args(Feedback):
+        raise ValueError("it is no feedback")
     if row["conversation"] and not _CONVERSATION.fullmatch(row["conversation"]):
         raise ValueError("it is of no conversation")
     kind, _, answer = row["key"].removesuffix(".0").partition(".")

@@ -19,13 +19,14 @@ from folio.answer_types import Answer
 from folio.cluster import history_copy
 from folio.cluster.collections import HISTORY
 from folio.cluster.history_rows import HistoryRows, Written
+from folio.cluster.milvus_check import faults_of_history
 from folio.cluster.milvus_client import Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_log import MilvusQueryLog
 from folio.errors import NotKnown, StoreDamaged, StoreRefused, UsageError
 from folio.store import asked_rows
 from folio.store.conversations import Conversations
-from folio.store.history import Asked, ConversationStore, QuestionLog
+from folio.store.history import Asked, ConversationStore, KeptTurn, QuestionLog
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
@@ -462,9 +463,19 @@ def test_rows_that_were_changed_are_noticed_and_can_be_deleted(milvus: InMilvus)
         if change != {"parts": 2}:
             with pytest.raises(StoreDamaged, match="In Milvus, the log cannot be read") as caught:
                 log.last()
+            assert faults_of_history(milvus.rows()) == [caught.value.happened]
             assert "query.py --forget" in caught.value.remedy
     assert log.clear() == 1
     assert log.entries() == []
+    assert faults_of_history(milvus.rows()) == []
+
+
+def test_what_milvus_cannot_hold_is_refused(milvus: InMilvus) -> None:
+    turn = KeptTurn("no conversation's name", "x", 1, ENTRY.asked, {}, "{}")
+    for asked in (Asked(replace(ENTRY, asked="yesterday"), None), Asked(None, turn)):
+        with pytest.raises(StoreRefused, match="Milvus cannot hold a"):
+            milvus.keep_all([asked])
+    assert milvus.read_all() == []
 
 
 def test_an_answer_that_is_too_large_is_refused(milvus: InMilvus) -> None:

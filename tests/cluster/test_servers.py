@@ -19,7 +19,8 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 
 from folio import workers
 from folio.cli import session
-from folio.commands import log
+from folio.commands import evaluate_log, log
+from folio.evaluate import dataset
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, read_here
 from tests.helpers.live_server import HTTP_ONLY, LIMIT_S, Live
@@ -182,7 +183,7 @@ def test_feedback_and_deletions_are_seen_by_all(servers: Servers) -> None:
 
 
 def test_the_commands_of_another_computer_list_rate_and_delete_what_was_asked(
-    servers: Servers, capsys: pytest.CaptureFixture[str]
+    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with servers.live[0].client() as client:
         talk(client, TALKS[1])
@@ -197,6 +198,9 @@ def test_the_commands_of_another_computer_list_rate_and_delete_what_was_asked(
         shown = log.parser("folio log").parse_args(["show", str(exported[2]["number"]), "--json"])
         assert shown.run(other, shown) == 0
         assert json.loads(capsys.readouterr().out.splitlines()[-1])["feedback"] == "bad"
+        other.query_log(library).mark_row(exported[0]["number"], "good")
+        evaluate_log.make(other, tmp_path / "set.json")
+        assert [each.text for each in dataset.load(tmp_path / "set.json").questions] == [TALKS[1][0]]
         session.forget(other, library)
     assert "Deleted: 3 questions, 1 conversation" in capsys.readouterr().out
     assert [logged(app) for app in servers.apps] == [[], [], []]
