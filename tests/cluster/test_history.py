@@ -420,6 +420,20 @@ def test_a_kill_while_a_conversation_is_deleted_leaves_nothing_to_be_seen(milvus
     assert {row["kind"] for row in sound.rows(f"{milvus.prefix}_history", 'key >= ""', ["kind"])} == {"deleted"}
 
 
+def test_deletions_are_forgotten_after_a_day(milvus: InMilvus, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = milvus.conversations()
+    for n in range(3):
+        with monkeypatch.context() as patch:
+            if n < 2:
+                patch.setattr("folio.cluster.history_rows.time", lambda: 0.0)
+            here.add(id := here.begin(), {}, ANSWER, ENTRY)
+            here.clear() if n else here.remove(id)
+    rows = milvus.milvus.rows(f"{milvus.prefix}_history", 'key >= ""', ["kind"], strong=True)
+    assert sorted(row["kind"] for row in rows) == ["deleted", "entry", "entry"]
+    assert here.clear() == 0
+    assert len(milvus.log().entries()) == 2
+
+
 def test_what_was_being_added_while_a_conversation_was_deleted_stays_hidden(milvus: InMilvus) -> None:
     """The server looked before the deletion, and writes after it."""
     here, there = milvus.conversations(), milvus.conversations()
