@@ -1,9 +1,7 @@
-"""Looks for faults in the rows of a library in Milvus, and in those of what was asked of it."""
+"""Looks for faults in the rows of a library in Milvus."""
 
 from __future__ import annotations
 
-from folio.cluster import history_copy
-from folio.cluster.history_rows import HistoryRows
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.errors import StoreDamaged
 
@@ -23,13 +21,3 @@ def faults_of(library: MilvusLibrary) -> list[str]:
             except StoreDamaged as error:
                 faults.append(error.happened)
     return faults
-
-
-def faults_of_history(rows: HistoryRows) -> list[str]:
-    """What is wrong with the log and the conversations, at most one sentence: reads them all."""
-    try:
-        for _ in history_copy.read_all(rows):
-            pass
-    except StoreDamaged as error:
-        return [error.happened]
-    return []

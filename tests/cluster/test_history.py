@@ -19,7 +19,6 @@ from folio.answer_types import Answer
 from folio.cluster import history_copy
 from folio.cluster.collections import HISTORY
 from folio.cluster.history_rows import HistoryRows, Written
-from folio.cluster.milvus_check import faults_of_history
 from folio.cluster.milvus_client import Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_log import MilvusQueryLog
@@ -477,11 +476,11 @@ def test_rows_that_were_changed_are_noticed_and_can_be_deleted(milvus: InMilvus)
         if change != {"parts": 2}:
             with pytest.raises(StoreDamaged, match="In Milvus, the log cannot be read") as caught:
                 log.last()
-            assert faults_of_history(milvus.rows()) == [caught.value.happened]
+            assert history_copy.faults_of(milvus.rows()) == [caught.value.happened]
             assert "query.py --forget" in caught.value.remedy
     assert log.clear() == 1
     assert log.entries() == []
-    assert faults_of_history(milvus.rows()) == []
+    assert history_copy.faults_of(milvus.rows()) == []
 
 
 def test_what_milvus_cannot_hold_is_refused(milvus: InMilvus) -> None:
