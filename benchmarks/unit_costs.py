@@ -85,7 +85,8 @@ def write(papers: Sequence[NewPaper]) -> dict[str, float]:
         file = files_json([SourceFile(f"/papers/{paper.id[:12]}.pdf", f"{paper.id[:12]}.pdf", paper.id)])
         about = paper_row(record, paper.metadata, file)
         paper_bytes += sum(len(str(value)) for key, value in about.items() if key != "vector")
-        for row in chunk_rows(record, paper.title):
+        rows, _ = chunk_rows(record, paper.metadata)
+        for row in rows:
             words += len(set(row["body"].split()))
             row_bytes += 4 * DIMENSION + sum(len(str(value)) for key, value in row.items() if key != "vector")
         passages += len(ids)

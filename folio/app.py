@@ -199,7 +199,7 @@ class App(AppSettings):
 
     @property
     def library_path(self) -> Path:
-        """The SQLite file with the log and the conversations, and with the library if that is on this computer."""
+        """The SQLite file of this computer: with the library, or with a copy of what others share."""
         return self.backend.database_path
 
     def has_library(self) -> bool:

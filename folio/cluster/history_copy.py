@@ -9,7 +9,7 @@ from datetime import datetime
 from folio.cluster.history_rows import HistoryRows, Item, feedback_of
 from folio.cluster.milvus_conversations import kept_turn, written
 from folio.cluster.milvus_log import entries_of, logged
-from folio.errors import StoreRefused
+from folio.errors import StoreDamaged, StoreRefused
 from folio.store.digests import text_hash
 from folio.store.history import Asked, KeptTurn
 
@@ -48,6 +48,16 @@ def _read(rows: HistoryRows, items: list[Item], places: dict[str, tuple[str, int
     for answer in dict.fromkeys(item.answer for item in items):
         if answer in entries or answer in turns:
             yield Asked(entries.get(answer), turns.get(answer))
+
+
+def faults_of(rows: HistoryRows) -> list[str]:
+    """What is wrong with the log and the conversations, at most one sentence: reads them all."""
+    try:
+        for _ in read_all(rows):
+            pass
+    except StoreDamaged as error:
+        return [error.happened]
+    return []
 
 
 def keep_all(rows: HistoryRows, asked: Iterable[Asked]) -> int:

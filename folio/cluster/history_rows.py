@@ -22,7 +22,7 @@ from time import time, time_ns
 from typing import Any, Literal, get_args
 
 from folio.cluster.collections import HISTORY, Names
-from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row
+from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row, one_of
 from folio.cluster.paper_record import joined, parts
 from folio.errors import FolioError, StoreDamaged, StoreRefused
 from folio.store.database import storable
@@ -179,11 +179,16 @@ class HistoryRows:
         """Delete the rows of deleted conversations, and after a day also what says that they are deleted."""
         with self.checked("the log"):
             deletions = [_item(row) for row in self._rows('kind == "deleted"', _HEAD)]
-        for each in deletions:
-            kinds = "" if each.about["what"] == "all" else ' and kind in ["turn", "marked"]'
-            self._delete(f'conversation == "{each.conversation}" and kind != "deleted"{kinds}')
-            if time() - float(each.about["when"]) > _REMEMBERED_S:
-                self._delete(f'conversation == "{each.conversation}" and kind == "deleted"')
+            old = [each for each in deletions if time() - float(each.about["when"]) > _REMEMBERED_S]
+        for what, kinds in (("all", 'kind != "deleted"'), ("turns", 'kind in ["turn", "marked"]')):
+            self._delete_of([each for each in deletions if each.about["what"] == what], kinds)
+        self._delete_of(old, 'kind == "deleted"')
+
+    def _delete_of(self, deletions: Sequence[Item], where: str) -> None:
+        """Delete what a filter finds among the rows of these conversations."""
+        for at in range(0, len(deletions), BATCH):
+            some = [each.conversation for each in deletions[at : at + BATCH]]
+            self._delete(f"{one_of('conversation', some)} and {where}")
 
     def _delete(self, where: str) -> None:
         """By their keys: Milvus may apply a filter to an older state, without what another server has just written."""

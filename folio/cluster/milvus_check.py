@@ -1,9 +1,7 @@
-"""Looks for faults in the rows of a library in Milvus, and in those of what was asked of it."""
+"""Looks for faults in the rows of a library in Milvus."""
 
 from __future__ import annotations
 
-from folio.cluster import history_copy
-from folio.cluster.history_rows import HistoryRows
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.record_files import RecordFiles
 from folio.errors import StoreDamaged
@@ -38,13 +36,3 @@ def unsaid_of(library: MilvusLibrary, records: RecordFiles) -> list[str]:
         for paper, layers in records.metadata()
         if layers.keys() - library.metadata_layers(paper).keys()
     ]
-
-
-def faults_of_history(rows: HistoryRows) -> list[str]:
-    """What is wrong with the log and the conversations, at most one sentence: reads them all."""
-    try:
-        for _ in history_copy.read_all(rows):
-            pass
-    except StoreDamaged as error:
-        return [error.happened]
-    return []

@@ -33,7 +33,7 @@ from folio.cluster.library_state import (
     write_state,
     write_text,
 )
-from folio.cluster.milvus_check import faults_of, faults_of_history, unsaid_of
+from folio.cluster.milvus_check import faults_of, unsaid_of
 from folio.cluster.milvus_client import REPAIR, Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_indexes import MilvusIndexes, MilvusVectors, MilvusWords
@@ -368,9 +368,9 @@ class MilvusStore:
     def verify(self) -> list[str]:
         """See StoreBackend."""
         with closing(self.open(create=True)) as library:
-            faults = [*faults_of(library), *unsaid_of(library, self._records)]
-            indexes = [f"{fault}." for fault in self.index_faults(library)]
-            return [*faults, *indexes, *faults_of_history(self._history)]
+            found = [*faults_of(library), *unsaid_of(library, self._records)]
+            found += [f"{fault}." for fault in self.index_faults(library)]
+        return [*found, *history_copy.faults_of(self._history)]
 
     def is_sound(self) -> bool:
         """See StoreBackend."""

@@ -28,7 +28,7 @@ class StoreBackend(Protocol):
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file with the log and the conversations."""
+        """The SQLite file of this computer: the library, or a copy of what is known about works."""
         ...
 
     @property

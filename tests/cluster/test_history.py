@@ -19,7 +19,6 @@ from folio.answer_types import Answer
 from folio.cluster import history_copy
 from folio.cluster.collections import HISTORY
 from folio.cluster.history_rows import HistoryRows, Written
-from folio.cluster.milvus_check import faults_of_history
 from folio.cluster.milvus_client import Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_log import MilvusQueryLog
@@ -420,6 +419,20 @@ def test_a_kill_while_a_conversation_is_deleted_leaves_nothing_to_be_seen(milvus
     assert {row["kind"] for row in sound.rows(f"{milvus.prefix}_history", 'key >= ""', ["kind"])} == {"deleted"}
 
 
+def test_deletions_are_forgotten_after_a_day(milvus: InMilvus, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = milvus.conversations()
+    for n in range(3):
+        with monkeypatch.context() as patch:
+            if n < 2:
+                patch.setattr("folio.cluster.history_rows.time", lambda: 0.0)
+            here.add(id := here.begin(), {}, ANSWER, ENTRY)
+            here.clear() if n else here.remove(id)
+    rows = milvus.milvus.rows(f"{milvus.prefix}_history", 'key >= ""', ["kind"], strong=True)
+    assert sorted(row["kind"] for row in rows) == ["deleted", "entry", "entry"]
+    assert here.clear() == 0
+    assert len(milvus.log().entries()) == 2
+
+
 def test_what_was_being_added_while_a_conversation_was_deleted_stays_hidden(milvus: InMilvus) -> None:
     """The server looked before the deletion, and writes after it."""
     here, there = milvus.conversations(), milvus.conversations()
@@ -463,11 +476,11 @@ def test_rows_that_were_changed_are_noticed_and_can_be_deleted(milvus: InMilvus)
         if change != {"parts": 2}:
             with pytest.raises(StoreDamaged, match="In Milvus, the log cannot be read") as caught:
                 log.last()
-            assert faults_of_history(milvus.rows()) == [caught.value.happened]
+            assert history_copy.faults_of(milvus.rows()) == [caught.value.happened]
             assert "query.py --forget" in caught.value.remedy
     assert log.clear() == 1
     assert log.entries() == []
-    assert faults_of_history(milvus.rows()) == []
+    assert history_copy.faults_of(milvus.rows()) == []
 
 
 def test_what_milvus_cannot_hold_is_refused(milvus: InMilvus) -> None:
