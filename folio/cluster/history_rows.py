@@ -22,7 +22,8 @@ from time import time, time_ns
 from typing import Any, Literal, get_args
 
 from folio.cluster.collections import HISTORY, Names
-from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row, one_of
+from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row
+from folio.cluster.milvus_filters import one_of
 from folio.cluster.paper_record import joined, parts
 from folio.errors import FolioError, StoreDamaged, StoreRefused
 from folio.store.database import storable
