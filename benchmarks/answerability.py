@@ -124,7 +124,7 @@ def _confidence(
     app: App, retriever: Retriever, answerer: ExtractiveAnswerer, question: str, hits: Sequence[Hit]
 ) -> float:
     evidence = gather(hits[: app.top_k], retriever.text, answerer.evidence_tokens).evidence
-    answerer.best_quote(question, evidence)
+    list(answerer.sentences(question, evidence))
     return answerer.confidence or 0.0
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from statistics import mean
 
 from folio.answer import followup
-from folio.answer.answerability import LEAST_CONFIDENCE, confidence
+from folio.answer.answerability import FOLLOWUP_MARGIN, LEAST_CONFIDENCE, confidence
 from folio.answer.excerpt_ranking import DETAIL_WORD_COST, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
 from folio.answer.excerpts import Span
 from folio.answer.question_type import ASKING, QuestionType, question_type
@@ -16,7 +17,7 @@ from folio.errors import with_commands
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.search.late_interaction import matches
+from folio.search.late_interaction import Matches, matches
 from folio.search.question_parts import questions_in
 from folio.text import tokenize
 
@@ -41,12 +42,16 @@ class ExtractiveAnswerer:
         self.notice = WITHOUT_MODEL
         self._embedder = embedder
         self._term_weights = term_weights
+        self._senses: Sequence[str] = ()  # of a follow-up that is answered next; the first as it was understood
         self.evidence_tokens = evidence_tokens
 
     def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """See protocols.Answerer."""
+        senses, self._senses = self._senses, ()
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
         scored = self._score(question, evidence)
+        if self.confidence is not None and len(senses) > 1 and question == senses[0]:
+            self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
             yield from of_parts or _best(scored, question, evidence, style)
 
@@ -79,17 +84,29 @@ class ExtractiveAnswerer:
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
-        return followup.standalone(question, history)
+        meant = followup.standalone(question, history)
+        self._senses = followup.senses(question, meant, [turn.question for turn in history])
+        return meant
 
     def _score(self, question: str, evidence: Sequence[Evidence]) -> list[Excerpt]:
-        """Every excerpt of the evidence, best first. Sets `confidence`.
+        """Every excerpt of the evidence, best first. Sets `confidence`."""
+        found, weights = self._matches(question, evidence)
+        self.confidence = confidence(question, evidence, found, weights)
+        return scored_excerpts(self._embedder, question, evidence, found, weights)
+
+    def _confidence_of_followup(self, senses: Sequence[str], evidence: Sequence[Evidence]) -> float:
+        """That of all its senses on average: it may have been understood wrongly."""
+        each = [confidence(sense, evidence, *self._matches(sense, evidence)) for sense in senses]
+        return min(1.0, mean(each) + FOLLOWUP_MARGIN)
+
+    def _matches(self, question: str, evidence: Sequence[Evidence]) -> tuple[list[Matches], TermWeights]:
+        """The question's matches in the evidence, and the IDF of its terms.
 
         A paper's title counts for its sentences: a question may name the paper, and its sentences seldom do.
         """
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
-        found = matches(self._embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-        self.confidence = confidence(question, evidence, found, weights)
-        return scored_excerpts(self._embedder, question, evidence, found, weights)
+        pieces = [(piece.paper.title, piece.text) for piece in evidence]
+        return matches(self._embedder, question, pieces, weights), weights
 
 
 def _best(scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style) -> Iterator[Sentence]:

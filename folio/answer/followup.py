@@ -66,6 +66,16 @@ def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*first, question, *behind]))
 
 
+def senses(question: str, meant: str, history: Sequence[str]) -> list[str]:
+    """What a follow-up may say, by itself, each as a question; only `meant` for one that names its own subject.
+
+    They are the question with its references filled in, as typed, and the first of its `readings`; some may be alike.
+    """
+    if not history or names_its_subject(question):
+        return [meant]
+    return [meant, question, readings(question, meant, history)[0]]
+
+
 # How a question begins: an "and", a preposition, a question word.
 _LEAD = re.compile(
     r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:(?:in|on|at|for|from|to|with|by|of|under|into|through|about)\s+)?"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import mean
 
 import pytest
 
-from folio.answer.answerability import LEAST_CONFIDENCE, LENGTH_WEIGHT, LONG_QUESTION, NAMES_WEIGHT
+from folio.answer import followup
+from folio.answer.answerability import FOLLOWUP_MARGIN, LEAST_CONFIDENCE, LENGTH_WEIGHT, LONG_QUESTION, NAMES_WEIGHT
 from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
-from folio.answer_types import Evidence, Sentence, Style
+from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.text import sentence_spans
@@ -140,6 +142,28 @@ def test_a_question_that_the_evidence_hardly_covers_is_refused(style: Style, mor
     found = list(answerer.sentences("Where do otters sleep?", evidence, style))
     assert answerer.confidence == pytest.approx(LEAST_CONFIDENCE + more / whole, abs=1e-6)
     assert texts(found) == ([] if refused else ["Sea otters float in rafts of kelp."])
+
+
+def test_a_followup_is_refused_by_what_it_may_mean_and_not_by_one_reading_of_it() -> None:
+    answerer, evidence, first = extractive(), papers(), "How thick is the ice at the Konkordiaplatz?"
+    before = Answer(first, first, tuple(asked(first, evidence)), tuple(evidence))
+
+    def sure(question: str) -> float:
+        alone = extractive()
+        alone.best_quote(question, evidence)
+        return alone.confidence or 0.0
+
+    typed = "What thickness has it at the Konkordiaplatz?"
+    meant = answerer.standalone(typed, [before])
+    senses = followup.senses(typed, meant, [first])
+    assert len(set(senses)) > 1
+    list(answerer.sentences(meant, evidence))
+    assert answerer.confidence == pytest.approx(min(1.0, mean(map(sure, senses)) + FOLLOWUP_MARGIN))
+    # What names its own subject is read as it stands, and so is the same question when it is asked first.
+    own = "What do sea otters of the Monterey Bay eat?"
+    for question in (answerer.standalone(own, [before]), meant):
+        list(answerer.sentences(question, evidence))
+        assert answerer.confidence == pytest.approx(sure(question))
 
 
 def test_a_number_that_no_sentence_gives_is_refused() -> None:
