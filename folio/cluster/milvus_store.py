@@ -42,6 +42,7 @@ from folio.cluster.milvus_log import MilvusQueryLog
 from folio.cluster.record_files import RecordFiles
 from folio.cluster.shared_works import leave_out_damaged
 from folio.cluster.term_statistics import TermStatistics
+from folio.cluster.word_counts import counted
 from folio.errors import StoreDamaged, StoreError, StoreMismatch, StoreMissing
 from folio.offline import is_loopback
 from folio.paper_metadata import SOURCES, from_json
@@ -210,7 +211,7 @@ class MilvusStore:
             if known is None:
                 known = self._read_statistics(own)
                 if not state.statistics:  # of an ingest that has not ended
-                    known = _counted(own, known)
+                    known = counted(own, known)
                 self._statistics.clear()
                 self._statistics[state.statistics] = known
             if known.passages:
@@ -238,7 +239,7 @@ class MilvusStore:
                 before = self._read_statistics(own)
             except StoreDamaged:
                 before = TermStatistics()
-            after = _counted(own, before)
+            after = counted(own, before)
             if after != before or not own.state().statistics:
                 old, key = own.state().statistics, f"terms.{time_ns()}"
                 write_text(self.milvus, own.names, key, after.to_text())
@@ -334,7 +335,7 @@ class MilvusStore:
         """The library of an interrupted rebuild if it can be continued, otherwise an empty one of a new epoch."""
         there = self.milvus.collections()
         leave_out_damaged(self.milvus, Names(self.prefix))
-        state = self._state("building")
+        state = self._building()
         building = Names(self.prefix, state.epoch)
         is_whole = state.epoch and building.of_epoch(dual=state.is_dual).keys() <= there
         if not is_whole or differences(state.fingerprint, made_with) or not state.is_of_now:
@@ -344,9 +345,17 @@ class MilvusStore:
             return library
         return self._library("building", strong=True)
 
+    def _building(self) -> LibraryState:
+        """The state of an interrupted rebuild. One that was killed at its end has become the current library."""
+        state = self._state("building")
+        if not state.epoch or state.epoch != self._readable_state().epoch:
+            return state
+        forget_building(self.milvus, Names(self.prefix))
+        return LibraryState()
+
     def _give_up(self) -> None:
         """Drop what an interrupted rebuild has left."""
-        state = self._state("building")
+        state = self._building()
         if state.epoch:
             forget_building(self.milvus, Names(self.prefix))
             drop_epoch(self.milvus, Names(self.prefix), self._records, state.epoch)
@@ -360,7 +369,8 @@ class MilvusStore:
         write_state(self.milvus, names, new, "current")
         library.is_current()
         forget_building(self.milvus, names)
-        delete_text(self.milvus, names, old.statistics)
+        if old.statistics != new.statistics:
+            delete_text(self.milvus, names, old.statistics)
         if old.epoch and old.epoch != new.epoch:
             drop_epoch(self.milvus, names, self._records, old.epoch)
         drop_unused(self.milvus, names, self._records, used={new.epoch})
@@ -376,24 +386,6 @@ class MilvusStore:
         """See StoreBackend."""
         with closing(self.open(create=True)) as library:
             return not faults_of(library)
-
-
-def _counted(library: MilvusLibrary, before: TermStatistics) -> TermStatistics:
-    """The statistics of the versions that count now. Raises StoreDamaged if passages are missing."""
-    rows = {str(row["version"]): int(row["passages"]) for row in library.paper_rows()}
-    gone = before.counted.keys() - rows.keys()
-    left = before.changed([], _bodies(library, gone))
-    if left.counted.keys() - rows.keys():  # somebody has deleted their rows already: begin again
-        left = TermStatistics()
-    after = left.changed(_bodies(library, rows.keys() - left.counted.keys()), [])
-    if after.counted != {version: passages for version, passages in rows.items() if passages}:
-        raise library.damaged("passages are missing")
-    return after
-
-
-def _bodies(library: MilvusLibrary, versions: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for row in library.passages_of(versions, ("version", "body")):
-        yield str(row["version"]), str(row["body"])
 
 
 def _own(library: PaperStore) -> MilvusLibrary:

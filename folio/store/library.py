@@ -38,7 +38,7 @@ class Library:
     def __init__(self, path: Path, *, create: bool = False, citation_style: CitationStyle = "author-year") -> None:
         """create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised."""
         self._citation_style = citation_style  # what its papers are cited by
-        self.path = path
+        self.path, self.filters = path, None  # filters: see PaperStore
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
         self.database = Database(path, first_rows, create=create)  # shared with the query log
         self._query, self._read = self.database.query, self.database.read
@@ -193,11 +193,6 @@ class Library:
     def counts(self) -> dict[str, int]:
         """Table -> its number of rows; `chunk_count` counts chunks by grain."""
         return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in _PAPER_TABLES}
-
-    @property
-    def filters(self) -> None:
-        """See PaperStore."""
-        return None
 
     def papers_without_sections(self) -> int:
         """How many papers were read by a version that knew no sections."""

@@ -25,7 +25,7 @@ import grpc
 
 from folio import workers
 from folio.cluster.collections import CHUNKS
-from folio.cluster.library_state import about
+from folio.cluster.library_state import about, write_state
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.record_files import RecordFiles
 from folio.commands import ingest
@@ -318,7 +318,7 @@ from folio import workers
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import read_once
 from tests.helpers.milvus import lite_app
-from folio.cluster.library_state import about
+from folio.cluster.library_state import about, write_state
 from folio.cluster.milvus_library import MilvusLibrary
 workers.run_guarded = read_once
 folder = Path({str(tmp_path)!r})
@@ -453,3 +453,17 @@ def test_what_is_no_server_of_milvus_is_named_in_time(
         assert monotonic() - began < 3
     assert refused.value.happened == f"Milvus at {address} does not answer."
     assert "http:// or https://" in refused.value.remedy
+
+
+def test_a_rebuild_that_was_killed_at_its_very_end_is_never_thrown_away(app: HashingApp) -> None:
+    before = found(app)
+    with closing(opened(app)) as library:
+        state = library.state()
+        write_state(library.milvus, library.names, state, "building")  # as between the last two steps of a rebuild
+    other = HashingApp(app.settings.model_copy(update={"CHUNK_SIZE": 120}), app.notice, app.hashing)
+    app.backend._give_up()  # type: ignore[attr-defined]
+    assert found(again(app)) == before
+    with closing(opened(app)) as library:
+        write_state(library.milvus, library.names, state, "building")
+    assert run(other, "--rebuild", "--yes") == 0
+    assert again(other).verify() == []
