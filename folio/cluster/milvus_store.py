@@ -54,7 +54,7 @@ from folio.text import VERSION
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
-    from folio.ingest.pipeline import Limits
+    from folio.ingest.pipeline import Limits, PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
 
 # A copy of what services say of works (shared_works.py)
@@ -287,6 +287,7 @@ class MilvusStore:
         limits: Limits,
         progress: IngestProgress,
         batch: int,
+        read: PaperReader | None = None,
     ) -> Iterator[Outcome]:
         """See StoreBackend. Raises StoreError if no file could be read: the old library stays."""
         from folio.ingest import paper_vectors, pipeline
@@ -298,7 +299,7 @@ class MilvusStore:
                 if old.path not in paths:
                     library.drop(old.path)
             yield from pipeline.ingest(
-                library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths
+                library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths, read=read
             )
             paper_vectors.refresh(library, lambda: embedder, batch)
             if not library.chunk_count():
