@@ -231,7 +231,7 @@ class MilvusStore:
         own = _own(library)
         own.name_records()
         own.finish_edits()
-        with own.reading():
+        with own.changing("statistics"), own.reading():
             # First, because Milvus Lite copies all rows that are not on the disk yet for each request.
             self.milvus.flush(own.names.chunks)
             try:

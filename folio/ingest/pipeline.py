@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
@@ -40,6 +41,8 @@ _SEVERITY = (f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to re
 _MODEL_SHARE = 0.75
 # A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
 _PATIENCE = 5
+# Seconds between looks at what other writers are adding: the first, the second, and all others
+_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,29 +98,69 @@ def ingest(
     None for guarded workers on this computer. The caller holds the writer lock.
     """
     read = read or partial(_read_papers, reading=reading, limits=limits)
-    known = {file.path: file.sha256 for file in library.files()}
-    plan = _plan(library, files, known, retry)
-    yield from plan.outcomes
-    now = {file.path: file.sha256 for file in files}
-    yield from _link(library, plan.moved, now)  # before new papers take over their old paths
-    new = list(plan.new.values())
-    progress.planned(new)
-    failed: dict[str, PaperError] = {}
     make_embedder = partial(_make_embedder, library, get_embedder, reading)
-    with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
-        for file, result in _add_papers(queue, read(new, queue.pending_futures)):
-            if isinstance(result, PaperError):
-                failed[file.sha256] = result
-                yield _record_failure(library, file, result)
-            else:
-                status: Status = "replaced" if file.path in known else "added"
-                yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+    now = {file.path: file.sha256 for file in files}
+    left, waits = files, iter(_WAITS_S)
+    while True:
+        others = _Others(library)
+        known = {file.path: file.sha256 for file in library.files()}
+        plan = _plan(library, left, known, retry)
+        yield from plan.outcomes
+        yield from _link(library, plan.moved, now)  # before new papers take over their old paths
+        with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
+            progress.planned(list(plan.new.values()))
+            results = read(others.claimed(plan.new.values()), queue.pending_futures)
+            yield from _bring_in(library, plan, known, _add_papers(queue, results), others, now)
+        if not others.files:
+            break
+        left = others.files
+        time.sleep(next(waits, _WAITS_S[-1]))
+        retry = frozenset()
     paper_vectors.refresh(library, make_embedder, batch)
     library.forget_pending()
+
+
+class _Others:
+    """The files that other writers of the library are adding: they are looked at again when the rest is done."""
+
+    def __init__(self, library: PaperStore) -> None:
+        self.files: list[SourceFile] = []
+        self._library = library
+
+    def claimed(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+        """The files that are ours, each when it is taken."""
+        for file in files:
+            if self._library.claim(file):
+                yield file
+            else:
+                self.files.append(file)
+
+
+def _bring_in(
+    library: PaperStore,
+    plan: _Plan,
+    known: Mapping[str, str],
+    added: Iterable[Added],
+    others: _Others,
+    now: dict[str, str],
+) -> Iterator[Outcome]:
+    """The outcomes of the plan's new files, and of their copies. known: path -> SHA-256 before. now: see _link."""
+    failed: dict[str, PaperError] = {}
+    for file, result in added:
+        if isinstance(result, PaperError):
+            failed[file.sha256] = result
+            outcome = _record_failure(library, file, result)
+        else:
+            status: Status = "replaced" if file.path in known else "added"
+            outcome = Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+        library.release(file)
+        yield outcome
+    elsewhere = {file.sha256 for file in others.files}
     for file in plan.copies:
         if file.sha256 in failed:
             yield _record_failure(library, file, failed[file.sha256])
-    yield from _link(library, [file for file in plan.copies if file.sha256 not in failed], now)
+    others.files += [file for file in plan.copies if file.sha256 in elsewhere]
+    yield from _link(library, [file for file in plan.copies if file.sha256 not in failed.keys() | elsewhere], now)
 
 
 @dataclass(frozen=True, slots=True)
