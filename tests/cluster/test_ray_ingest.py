@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("ray", reason="ray is not installed (requirements-cluster.txt)")
 
 from folio import workers
-from folio.cluster import ray_reader
 from folio.store.paper_store import PaperStore
 from tests.helpers.factories import small_papers
-from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_once
+from tests.helpers.fakes import HashingApp, hashing_app, make_pdf, read_once
 
 
 def kept(library: PaperStore) -> list[Any]:
@@ -26,7 +22,12 @@ def kept(library: PaperStore) -> list[Any]:
     papers = library.papers()
     ids = library.chunk_ids_of([paper.id for paper in papers])
     hashes = {id: found.text_hash for id, found in library.paper_vectors().items()}
-    return [papers, sorted(library.read_chunks(ids), key=lambda row: row[0].id), library.vectors_of(ids).tolist(), hashes]
+    return [
+        papers,
+        sorted(library.read_chunks(ids), key=lambda row: row[0].id),
+        library.vectors_of(ids).tolist(),
+        hashes,
+    ]
 
 
 @pytest.fixture
@@ -40,13 +41,12 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HashingAp
         patch.setattr(workers, "run_guarded", read_once)
         app = hashing_app(tmp_path / "plain", PAPERS_DIR=papers)
         app.run()
-    yield app
+    return app
 
 
 def test_the_same_library_and_report(ray: Any, plain: HashingApp, tmp_path: Path) -> None:
     app = hashing_app(tmp_path / "ray", PAPERS_DIR=plain.settings.PAPERS_DIR)
-    outcomes = app.run(on_ray=True)
-    print([(o.file.name, o.status, o.notes) for o in outcomes])
+    app.run(on_ray=True)
     with closing(plain.open_library()) as expected, closing(app.open_library()) as found:
         assert kept(found) == kept(expected)
         assert found.failures() == expected.failures()
