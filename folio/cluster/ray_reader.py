@@ -249,7 +249,7 @@ class _Run:
 
     def _hire(self, number: int) -> None:
         options = {"num_cpus": 1, "max_concurrency": _AT_A_WORKER, "max_restarts": 0}
-        actor = self._ray.remote(**options)(PaperWorker).remote(self._job, number)
+        actor = self._ray.remote(**options)(_Actor).remote(self._job, number)
         worker = _Worker(actor, number)
         self._workers.append(worker)
         self._starting[actor.start.remote(folio.__version__)] = worker
@@ -348,6 +348,15 @@ class _Run:
         for worker in self._workers:
             with suppress(Exception):
                 self._ray.kill(worker.actor)
+
+
+class _Actor(PaperWorker):
+    """A PaperWorker in a process of Ray."""
+
+    def __init__(self, job: Job, number: int) -> None:
+        # The processes that read PDFs would import the program of this one, and so Ray.
+        vars(sys.modules["__main__"]).pop("__file__", None)
+        super().__init__(job, number)
 
 
 def _is_ours() -> bool:
