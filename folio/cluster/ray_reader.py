@@ -53,7 +53,9 @@ _MISSING = "Install them: pip install -r requirements-cluster.txt, or pip instal
 # inherit them. Nothing is reported.
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # A Ray of this process's own listens on the loopback, where other users of the computer are, and answers nobody else.
+# Its workers are as urgent as this process: at 15, Ray's own choice, they would wait for whatever else runs.
 _PRIVATE = {
+    "RAY_worker_niceness": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
