@@ -16,10 +16,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
+from typing import Any
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -31,8 +34,11 @@ from folio.cluster.ray_reader import RayReader
 from folio.errors import PaperError
 from folio.ingest import chunking, discovery
 from folio.ingest.embedding_queue import EmbeddedPaper, embed_paper
+from folio.ingest.progress import Outcome
 from folio.store import indexes
 from folio.store.digests import text_hash
+from folio.store.fingerprint import fingerprint
+from folio.store.paper_store import PaperStore
 from folio.types import NewPaper, SourceFile
 from folio.workers import Finished
 
@@ -43,7 +49,7 @@ KINDS = {"without Ray, --jobs 1": ["--jobs", "1"], "without Ray, --jobs 2": ["--
 
 
 @contextmanager
-def settings(papers: Path, store: str) -> Iterator[dict[str, str]]:
+def settings(papers: Path, store: str) -> Iterator[dict[str, Any]]:
     """The settings of an ingest into a new folder."""
     with tempfile.TemporaryDirectory() as name:
         yield {
@@ -71,7 +77,7 @@ def steps(papers: Path, store: str) -> dict[str, float]:
     """Seconds of each step of an ingest, one after the other."""
     spent = dict.fromkeys(("read", "embed", "put", "update indexes"), 0.0)
     with settings(papers, store) as chosen:
-        app = App(Settings(_env_file=None, **chosen), print)  # type: ignore[arg-type]
+        app = App(Settings(**{**chosen, "_env_file": None}), print)
         embedder = app.new_embedder()
         job = Job(app.reading, app.limits(1), embedder.identity(), app.worker_embedder(embedder), app.embed_batch)
         files, _ = discovery.hash_files(discovery.find_pdfs([papers]), _Silent())
@@ -82,8 +88,6 @@ def steps(papers: Path, store: str) -> dict[str, float]:
             closing(PaperWorker(job, 0)) as worker,
             closing(app.open_library(create=True)) as library,
         ):
-            from folio.store.fingerprint import fingerprint
-
             library.set_fingerprint(fingerprint(embedder, app.reading))
             for file in files:
                 began = perf_counter()
@@ -105,13 +109,11 @@ def steps(papers: Path, store: str) -> dict[str, float]:
         return spent | _ray(job, files[0])
 
 
-def _put(library: object, file: SourceFile, embedded: EmbeddedPaper) -> None:
-    import numpy as np
-
+def _put(library: PaperStore, file: SourceFile, embedded: EmbeddedPaper) -> None:
     paper = embedded.paper
     texts = [paper.text[start:end] for start, end in paper.chunk_spans]
     vectors = np.stack([embedded.vectors[text_hash(text)] for text in texts])
-    library.add(paper, file, chunking.chunk_ids(paper), vectors)  # type: ignore[attr-defined]
+    library.add(paper, file, chunking.chunk_ids(paper), vectors)
 
 
 def _ray(job: Job, file: SourceFile) -> dict[str, float]:
@@ -129,8 +131,13 @@ def _ray(job: Job, file: SourceFile) -> dict[str, float]:
 class _Silent:
     """An IngestProgress that shows nothing."""
 
-    def hashed(self, file: Path) -> None:
-        pass
+    def hashed(self, file: Path) -> None: ...
+
+    def planned(self, files: Sequence[SourceFile]) -> None: ...
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...
+
+    def done(self, outcome: Outcome) -> None: ...
 
 
 def main() -> None:
