@@ -25,7 +25,7 @@ from folio.ingest.chunking import chunk_id
 from folio.paper_metadata import simple_metadata
 from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.fakes import HashingApp, make_pdf, read_once
-from tests.helpers.milvus import computer, milvus_of, served
+from tests.helpers.milvus import milvus_of, served, writer_at
 
 FINGERPRINT = {"embedder": "hashing", "dimension": "4"}
 
@@ -39,7 +39,7 @@ def address(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def two(tmp_path: Path, address: str) -> Iterator[tuple[MilvusLibrary, MilvusLibrary]]:
     """The libraries of two computers, of one paper."""
-    first, second = (opened(computer(tmp_path / name, tmp_path / "papers", address)) for name in "ab")
+    first, second = (opened(writer_at(tmp_path / name, tmp_path / "papers", address)) for name in "ab")
     first.set_fingerprint(FINGERPRINT)
     add(first, "old")
     yield first, second
@@ -99,13 +99,13 @@ def test_the_sweep_of_one_leaves_what_another_is_writing(
     two: tuple[MilvusLibrary, MilvusLibrary], tmp_path: Path, address: str
 ) -> None:
     first, second = two
-    other = computer(tmp_path / "b", tmp_path / "papers", address)
+    other = writer_at(tmp_path / "b", tmp_path / "papers", address)
     first.milvus = Paused(first, lambda: other.backend.update_indexes(second))  # type: ignore[assignment]
     add(first, "new", path="/p/old.pdf")  # replaces what is there
     assert [file.sha256 for file in second.files()] == ["new"]
     assert [row[2] for row in second.read_chunks(second.chunk_ids_of(["new"]))] == ["Ice is old."]
     assert len(versions(second)) == 2  # the old one, which the first computer has noted
-    computer(tmp_path / "a", tmp_path / "papers", address).backend.update_indexes(first)
+    writer_at(tmp_path / "a", tmp_path / "papers", address).backend.update_indexes(first)
     assert len(versions(second)) == 1
     assert left(second) == []
 
@@ -172,7 +172,7 @@ def test_the_claims_of_a_killed_ingest_end_when_its_computer_begins_again(
     first, second = two
     assert first.claim(file_of("new"))
     assert not second.claim(file_of("new"))
-    with closing(opened(computer(tmp_path / "a", tmp_path / "papers", address))) as again:
+    with closing(opened(writer_at(tmp_path / "a", tmp_path / "papers", address))) as again:
         assert again.claim(file_of("new"))
 
 
@@ -203,7 +203,7 @@ def test_two_computers_share_the_work_on_one_folder(
         make_pdf(papers / f"{number}.pdf", ("trees", "sponges")[number % 2], change=f"This is number {number}.")
     (papers / "broken.pdf").write_bytes(b"%PDF-1.7")
     (papers / "copy.pdf").write_bytes((papers / "3.pdf").read_bytes())
-    apps = [computer(tmp_path / name, papers, address) for name in "ab"]
+    apps = [writer_at(tmp_path / name, papers, address) for name in "ab"]
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(lambda app: app.run(), apps))
     status = [{outcome.file.name: outcome.status for outcome in each} for each in outcomes]
@@ -228,8 +228,8 @@ def test_two_computers_share_the_work_on_one_folder(
 
 def test_a_library_that_another_has_begun_with_other_settings_is_refused(tmp_path: Path, address: str) -> None:
     with (
-        closing(opened(computer(tmp_path / "a", tmp_path / "papers", address))) as first,
-        closing(opened(computer(tmp_path / "b", tmp_path / "papers", address))) as second,
+        closing(opened(writer_at(tmp_path / "a", tmp_path / "papers", address))) as first,
+        closing(opened(writer_at(tmp_path / "b", tmp_path / "papers", address))) as second,
     ):
         assert not second.fingerprint()
         first.set_fingerprint(FINGERPRINT)
@@ -237,4 +237,4 @@ def test_a_library_that_another_has_begun_with_other_settings_is_refused(tmp_pat
             second.set_fingerprint({**FINGERPRINT, "dimension": "8"})
         second.set_fingerprint(FINGERPRINT)
         assert second.state() == first.state()
-        assert len(milvus_of(computer(tmp_path / "a", tmp_path, address)).collections()) == 7
+        assert len(milvus_of(writer_at(tmp_path / "a", tmp_path, address)).collections()) == 7

@@ -87,7 +87,7 @@ def served(folder: Path) -> Iterator[str]:
         release(file)
 
 
-def computer(folder: Path, papers: Path, address: str, **settings: Any) -> HashingApp:
-    """An app as another computer has it: a folder of its own, and a library and records that all share."""
+def writer_at(folder: Path, papers: Path, address: str, **settings: Any) -> HashingApp:
+    """An app as another computer has it that writes: a folder of its own, and a library and records that all share."""
     chosen = {"STORE": "milvus", "MILVUS_URI": address, "MILVUS_TIMEOUT_S": 60, "PAPERS_DIR": papers, **settings}
     return hashing_app(folder, HashingEmbedder(), RECORDS_URI=str(folder.parent / "records"), **chosen)
