@@ -84,9 +84,8 @@ class Settings(BaseSettings):
     or an address such as `s3://bucket/folder`. Empty: the folder `records` in VECTORSTORE_DIR. Not read from the
     checkout's `.env`."""
     RAY_ADDRESS: str = ""
-    """With `ingest.py --on ray`, the cluster that reads and embeds papers: `host:port` for one that this computer is a
-    part of, or `ray://host:10001`. Papers are sent there. Empty: a Ray of its own on this computer. Not read from the
-    checkout's `.env`."""
+    """With `ingest.py --on ray`, the cluster that reads and embeds papers: `host:port`. This computer must be a part of
+    it; papers are sent there. Empty: a Ray of its own on this computer. Not read from the checkout's `.env`."""
 
     # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"

@@ -10,14 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
 import shutil
 import signal
 import socket
 import sys
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -30,6 +28,7 @@ from urllib.parse import urlsplit
 
 import folio
 from folio.cluster.paper_worker import Job, PaperWorker
+from folio.cluster.ray_environment import quiet, settings
 from folio.errors import ClusterError, FolioError, PaperError, PaperLimit
 from folio.ingest import pipeline
 from folio.ingest.embedding_queue import EmbeddedPaper
@@ -49,18 +48,6 @@ _CONNECT_S, _FREE_S = 5.0, 120.0
 # Seconds between looks at what is done elsewhere
 _LOOK_S = 0.5
 _MISSING = "Install them: pip install -r requirements-cluster.txt, or pip install 'folio-papers[cluster]'."
-# Ray's own settings. It reads them from the environment when it is imported, once for the process, and its processes
-# inherit them. Nothing is reported.
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-# A Ray of this process's own listens on the loopback, where other users of the computer are, and answers nobody else.
-# Its workers are as urgent as this process: at 15, Ray's own choice, they would wait for whatever else runs.
-_PRIVATE = {
-    "RAY_worker_niceness": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": secrets.token_hex(32),
-}
-_imported_here = False
 
 
 @dataclass(slots=True)
@@ -113,9 +100,16 @@ class RayReader:
             return
         job = self._get_job()
         with self._running() as ray, closing(_Run(ray, job, chain([first], source), extra_futures)) as run:
-            free = int(ray.available_resources().get("CPU", 1))
             try:
+                free = int(ray.available_resources().get("CPU", 1))
                 yield from run.results(self._workers or max(1, free))
+            except FolioError:
+                raise
+            except Exception as error:  # Ray's own
+                raise ClusterError(
+                    f"Ray has failed: {' '.join(str(error).split())[:200]}.",
+                    "Run the same command again; what was added is kept.",
+                ) from error
             finally:
                 self.most_bytes = max(self.most_bytes, run.most_bytes)
 
@@ -124,21 +118,21 @@ class RayReader:
         """Ray's module, with Ray started here, connected to, or found running in this process."""
         is_own = not self._address
         with ExitStack() as stack:
-            stack.enter_context(_environment(_QUIET | (_PRIVATE if is_own and _is_ours() else {})))
-            with _quiet():
+            stack.enter_context(settings(is_own=is_own))
+            with quiet():
                 import ray
             if ray.is_initialized():
                 yield ray
                 return
             handler = signal.getsignal(signal.SIGTERM)  # Ray sets its own
-            options = self._own(stack) if is_own else {"address": self._reachable()}
+            options: dict[str, Any] = self._own(stack) if is_own else {"address": self._reachable()}
             # Workers import Folio from where it is here. Without _client_job, Ray has them look in the current folder
             # first, which may be one of papers that somebody else has filled.
             root = str(Path(folio.__file__).parents[1])
             config = ray.job_config.JobConfig(_client_job=True, _py_driver_sys_path=[root])
             stack.callback(ray.shutdown)
             try:
-                with _quiet():
+                with quiet():
                     ray.init(**options, job_config=config, log_to_driver=False, logging_level=logging.CRITICAL + 1)
             except Exception as error:  # its own, gRPC's, and those of what it starts
                 raise self._unusable(error, ray) from error
@@ -164,15 +158,15 @@ class RayReader:
 
     def _reachable(self) -> str:
         """The address. Raises ClusterError if nobody listens there: Ray itself would wait for minutes."""
-        place = urlsplit(self._address if "://" in self._address else f"//{self._address}")
         try:
+            place = urlsplit(f"//{self._address}")
             host, port = place.hostname, place.port
-            if not host or not port or place.scheme not in ("", "ray"):
+            if not host or not port or self._address != place.netloc or "@" in place.netloc:
                 raise ValueError
         except ValueError:
             raise ClusterError(
                 f"RAY_ADDRESS is {self._address!r}, which is no address of a cluster.",
-                "Set it to host:port, as `ray status` shows it, or to ray://host:10001.",
+                "Set it to host:port, as `ray start --head` says.",
             ) from None
         try:
             socket.create_connection((host, port), _CONNECT_S).close()
@@ -201,7 +195,7 @@ class RayReader:
         if self._address:
             return ClusterError(
                 f"Ray at {self._address} cannot be used: {said[:200]}.",
-                "This computer must be one of the cluster (`ray start --address=...`), unless the address is ray://.",
+                "This computer must be one of the cluster: `ray start --address=...`.",
             )
         return ClusterError(
             f"Ray could not be started on this computer: {said[:200]}.",
@@ -359,40 +353,3 @@ class _Actor(PaperWorker):
         # The processes that read PDFs would import the program of this one, and so Ray.
         vars(sys.modules["__main__"]).pop("__file__", None)
         super().__init__(job, number)
-
-
-def _is_ours() -> bool:
-    """Whether this module was the first to import Ray, which has not read any other settings then."""
-    global _imported_here
-    _imported_here = _imported_here or "ray" not in sys.modules
-    return _imported_here
-
-
-@contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Inside, nothing that Ray says comes to the terminal: its warnings, and what its libraries write to stderr."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)

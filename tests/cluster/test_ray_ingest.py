@@ -190,7 +190,7 @@ def test_an_address_where_nobody_answers_is_one_sentence() -> None:
     error = refusal(f"127.0.0.1:{port}")
     assert error.happened == f"Ray at 127.0.0.1:{port} does not answer."
     assert error.remedy.startswith("Check RAY_ADDRESS")
-    for wrong in ("cluster", "http://127.0.0.1:6379", "127.0.0.1:many", "auto"):
+    for wrong in ("cluster", "http://127.0.0.1:6379", "ray://127.0.0.1:10001", "127.0.0.1:many", "auto"):
         assert refusal(wrong).happened == f"RAY_ADDRESS is {wrong!r}, which is no address of a cluster."
 
 
