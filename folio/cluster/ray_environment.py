@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Ray's own settings. It reads them from the environment when it is imported, once for the process, and its processes
-# inherit them. Nothing is reported.
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-# A Ray of this process's own listens on the loopback, where other users of the computer are, and answers nobody else.
-# Its workers are as urgent as this process: at 15, Ray's own choice, they would wait for whatever else runs.
-_PRIVATE = {
+# inherit them. Nothing is reported; workers are as urgent as this process: at 15, Ray's own choice, they would wait for
+# whatever else the computer does.
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_worker_niceness": "0",
+}
+# A Ray of this process's own listens on the loopback, where other users of the computer are, and answers nobody else.
+_PRIVATE = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),

@@ -24,6 +24,7 @@ from folio.store.library_check import LibraryCheck
 from folio.store.notices import attached, attached_to_all
 from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Passage, Stamp
+from folio.store.sole_writer import SoleWriter
 from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
@@ -32,7 +33,7 @@ _PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 _INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('files', :path, :name, :paper))"
 
 
-class Library:
+class Library(SoleWriter):
     """The library of one store. Raises StoreError's subclasses and DiskFull, never SQLite's own errors."""
 
     def __init__(self, path: Path, *, create: bool = False, citation_style: CitationStyle = "author-year") -> None:
@@ -234,13 +235,6 @@ class Library:
         return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
 
     # Writing
-
-    def claim(self, file: SourceFile) -> bool:
-        """See PaperStore: whoever holds the writer lock is alone."""
-        return True
-
-    def release(self, file: SourceFile) -> None:
-        """See PaperStore."""
 
     def add(
         self,

@@ -12,12 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("ray", reason="ray is not installed (requirements-cluster.txt)")
+if find_spec("ray") is None:  # not imported here: its settings must be there first
+    pytest.skip("ray is not installed (requirements-cluster.txt)", allow_module_level=True)
 
 from folio import workers
 from folio.cluster import ray_reader
@@ -175,6 +177,14 @@ def test_an_embedder_that_is_down_ends_the_ingest(ray: Any, papers: Path, tmp_pa
         list(reader(files_in(papers), tuple))
 
 
+def test_a_ray_of_its_own_can_be_reached_from_this_computer_alone(ray: Any) -> None:
+    (node,) = ray.nodes()
+    assert node["NodeManagerAddress"] == "127.0.0.1"
+    tokens = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert os.environ["RAY_AUTH_TOKEN"] not in tokens
+
+
 # Without Ray
 
 
@@ -194,9 +204,7 @@ def test_an_address_where_nobody_answers_is_one_sentence() -> None:
         assert refusal(wrong).happened == f"RAY_ADDRESS is {wrong!r}, which is no address of a cluster."
 
 
-def test_another_version_of_ray_is_one_sentence() -> None:
-    import ray
-
+def test_another_version_of_ray_is_one_sentence(ray: Any) -> None:
     said = (
         "Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.9.1\n"
         "This process on Node: 127.0.0.1 was started with:\n    Ray: 2.55.1\n    Python: 3.11.7\n"
