@@ -42,8 +42,7 @@ class Library(SoleWriter):
         self.path = path
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
         self.database = Database(path, first_rows, create=create)  # shared with the query log
-        self._query, self._read = self.database.query, self.database.read
-        self._execute = self.database.execute
+        self._query, self._read, self._execute = self.database.query, self.database.read, self.database.execute
         self._texts = CheckedTexts()
 
     def close(self) -> None:
