@@ -40,6 +40,7 @@ DATA = _data_folder()
 # They run a command or let text leave this computer: set in the environment or by the user, never in the checkout.
 PERSONAL = (
     "OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "MILVUS_URI", "MILVUS_TOKEN", "RECORDS_URI",
+    "RAY_ADDRESS", "OLLAMA_HOSTS",
 )  # fmt: skip
 
 Count = Annotated[int, Field(ge=1)]
@@ -82,6 +83,9 @@ class Settings(BaseSettings):
     """With STORE=milvus, where each paper is kept as a file, from which all collections can be made again: a folder,
     or an address such as `s3://bucket/folder`. Empty: the folder `records` in VECTORSTORE_DIR. Not read from the
     checkout's `.env`."""
+    RAY_ADDRESS: str = ""
+    """With `ingest.py --on ray`, the cluster that reads and embeds papers: `host:port`. This computer must be a part of
+    it; papers are sent there. Empty: a Ray of its own on this computer. Not read from the checkout's `.env`."""
 
     # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
@@ -109,6 +113,10 @@ class Settings(BaseSettings):
     ALLOW_REMOTE_OLLAMA: bool = False
     """Whether OLLAMA_HOST may be another computer, which questions and passages are then sent to. Not read from the
     checkout's `.env`."""
+    OLLAMA_HOSTS: str = ""
+    """With `ingest.py --on ray`, the Ollama servers that embed, separated by commas; all need the same EMBED_MODEL, and
+    ALLOW_REMOTE_OLLAMA if they are other computers. Empty: OLLAMA_HOST, where 127.0.0.1 is each worker's own computer.
+    Not read from the checkout's `.env`."""
     EMBED_MODEL: str = "nomic-embed-text"
     """The embedding model on Ollama."""
     EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"

@@ -15,7 +15,8 @@ from folio.app_settings import AppSettings
 from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
 from folio.files import write_json
 from folio.ingest.local_store import LocalStore, StoreBackend
-from folio.model_choice import ModelChoice
+from folio.model_choice import ModelChoice, prefix_of
+from folio.models.ollama import is_local
 from folio.offline import go_offline
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
@@ -31,6 +32,7 @@ from folio.types import Notice, SourceFile
 if TYPE_CHECKING:
     from config import SettingsError, load_settings, personal_file
     from folio.answer.chat import Chat
+    from folio.ingest.pipeline import PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.search.langchain import FolioRetriever
     from folio.store.history import ConversationStore, QuestionLog
@@ -109,9 +111,15 @@ class App(AppSettings):
     # Ingesting
 
     def ingest(
-        self, files: Sequence[SourceFile], progress: IngestProgress, *, jobs: int | None = None, retry: frozenset[str]
+        self,
+        files: Sequence[SourceFile],
+        progress: IngestProgress,
+        *,
+        jobs: int | None = None,
+        retry: frozenset[str],
+        on_ray: bool = False,
     ) -> Iterator[Outcome]:
-        """Bring the store up to date with these files. The caller holds the writer lock.
+        """Bring the store up to date with these files. The caller holds the writer lock. on_ray: see _ray_reader.
 
         Raises StoreMismatch if the store was made with other settings, also when no file is new: no question could be
         asked of it.
@@ -127,22 +135,59 @@ class App(AppSettings):
                     f"Papers that were read before Folio knew sections: {count}."
                     " `python ingest.py --rebuild` finds their sections."
                 )
-            limits, batch = self.limits(jobs), self.embed_batch
+            limits, batch, get_embedder = self.limits(jobs), self.embed_batch, lambda: self.embedder(library)
+            read = self._ray_reader(get_embedder, jobs) if on_ray else None
             yield from pipeline.ingest(
-                library, files, lambda: self.embedder(library), self.reading, limits, progress, batch=batch, retry=retry
+                library, files, get_embedder, self.reading, limits, progress, batch=batch, retry=retry, read=read
             )
         finally:
             library.close()
 
     def rebuild(
-        self, files: Sequence[SourceFile], progress: IngestProgress, *, jobs: int | None = None
+        self,
+        files: Sequence[SourceFile],
+        progress: IngestProgress,
+        *,
+        jobs: int | None = None,
+        on_ray: bool = False,
     ) -> Iterator[Outcome]:
-        """Rebuild the store from these files. See rebuild.rebuild."""
+        """Rebuild the store from these files. See rebuild.rebuild and _ray_reader."""
         # A store that Ollama made is not made worse because the server happens to be down.
         embedder = self.models.embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
+        read = self._ray_reader(lambda: embedder, jobs) if on_ray else None
         yield from self.backend.rebuild(
-            files, embedder, self.reading, self.limits(jobs), progress, batch=self.embed_batch
+            files, embedder, self.reading, self.limits(jobs), progress, self.embed_batch, read
         )
+
+    def _ray_reader(self, get_embedder: Callable[[], Embedder], jobs: int | None) -> PaperReader:
+        """What reads and embeds papers on Ray. jobs: its workers; None for one a processor. Raises ClusterError."""
+        from folio.cluster.paper_worker import Job
+        from folio.cluster.ray_reader import RayReader
+
+        def job() -> Job:
+            embedder = get_embedder()
+            made = self.worker_embedder(embedder)
+            return Job(self.reading, self.limits(1), embedder.identity(), made, self.embed_batch)
+
+        address = self.settings.RAY_ADDRESS.strip()
+        if address:
+            self.notice(f"Papers are sent to the computers of the cluster at {address}, which read them.")
+        return RayReader(address, jobs, job)
+
+    def worker_embedder(self, embedder: Embedder) -> Callable[[int], Embedder]:
+        """What makes the same embedder in a worker, given the worker's number. Raises UsageError for a server that is
+        not allowed."""
+        from folio.cluster.worker_embedders import BuiltinForWorker, OllamaForWorker
+
+        mine = self.settings
+        if embedder.identity()["embedder"] != "ollama":
+            return BuiltinForWorker(self.models.graphs)
+        servers = self.ollama_servers()
+        for url in servers:
+            if url != self.models.server.url and not is_local(url):
+                self.notice(f"Passages go to {url}, another computer.")
+        prefixes = (prefix_of(mine.EMBED_QUERY_PREFIX), prefix_of(mine.EMBED_PASSAGE_PREFIX))
+        return OllamaForWorker(servers, mine.OLLAMA_TIMEOUT_S, mine.EMBED_MODEL, mine.EMBED_BATCH, *prefixes)
 
     def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""

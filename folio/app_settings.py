@@ -95,6 +95,16 @@ class AppSettings:
             return Reading(settings.COARSE_SIZE, 0, settings.PARSER, ocr, settings.FINE_SIZE)
         return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, ocr)
 
+    def ollama_servers(self) -> tuple[str, ...]:
+        """The servers that embed for workers on other computers. Raises UsageError as server_url does."""
+        from folio.models.ollama import server_url
+
+        mine = self.settings
+        name, hosts = ("OLLAMA_HOSTS", mine.OLLAMA_HOSTS) if mine.OLLAMA_HOSTS else ("OLLAMA_HOST", mine.OLLAMA_HOST)
+        named = [host for host in hosts.split(",") if host.strip()] or [mine.OLLAMA_HOST]
+        allowed = mine.ALLOW_REMOTE_OLLAMA
+        return tuple(dict.fromkeys(server_url(host, allow_remote=allowed, setting=name) for host in named))
+
     def limits(self, jobs: int | None) -> pipeline.Limits:
         """The limits for reading PDFs. jobs: worker processes; None means one per core, at most 8."""
         from folio.ingest import pipeline

@@ -12,6 +12,7 @@ FolioError                 exit code 1
 │   ├── StoreRefused           the library cannot hold a value; what was there before is untouched
 │   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users see it only if that fails
 │   └── DiskFull               no space left
+├── ClusterError           1   Ray cannot be started or reached, or its workers end
 ├── SourceError            1   a service on the internet cannot be reached, refused, or sent something unreadable
 ├── PaperError             1   one file could not be read; the others are not affected
 │   └── PaperLimit             a limit or the computer stopped it: a retry may succeed
@@ -109,6 +110,10 @@ class IndexDamaged(StoreError):
 
 
 class DiskFull(StoreError):
+    pass
+
+
+class ClusterError(FolioError):
     pass
 
 

@@ -166,8 +166,8 @@ class ModelChoice:
             self.server,
             settings.EMBED_MODEL,
             settings.EMBED_BATCH,
-            query_prefix=_prefix(settings.EMBED_QUERY_PREFIX),
-            passage_prefix=_prefix(settings.EMBED_PASSAGE_PREFIX),
+            query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),
+            passage_prefix=prefix_of(settings.EMBED_PASSAGE_PREFIX),
         )
         if found.prefixes_unknown and settings.EMBED_MODEL not in self._noted:
             self._noted.add(settings.EMBED_MODEL)
@@ -390,7 +390,7 @@ class ModelChoice:
         return {}
 
 
-def _prefix(chosen: str) -> str | None:
+def prefix_of(chosen: str) -> str | None:
     """A prefix as a setting gives it; None for the model's own."""
     return {"auto": None, "none": ""}.get(chosen.strip().casefold(), chosen)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 # Seconds after which a folder is deleted: a person has seen its pictures, or the command that made it is gone.
 KEPT_S = 24 * 3600
 # As made here: tempfile adds eight characters to the prefix.
-_OURS = re.compile(r"folio-(?:bm25|pages|plot|zotero)-[a-z0-9_]{8}")
+_OURS = re.compile(r"folio-(?:bm25|pages|plot|ray|zotero)-[a-z0-9_]{8}")
 
 
 def make_folder(prefix: str) -> Path:
     """A new temporary folder that only this user can read. Deletes this user's old ones.
 
-    prefix: "folio-bm25-", "folio-pages-", "folio-plot-" or "folio-zotero-"
+    prefix: "folio-bm25-", "folio-pages-", "folio-plot-", "folio-ray-" or "folio-zotero-"
     """
     _delete_old()
     return Path(tempfile.mkdtemp(prefix=prefix))

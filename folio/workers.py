@@ -158,10 +158,12 @@ def run_guarded(
 class PersistentWorker(Generic[ItemT, ResultT]):
     """One guarded worker that stays alive between items, for occasional work whose caller waits."""
 
-    def __init__(self, function: Callable[[ItemT], ResultT], *, timeout_s: float, memory_mb: int) -> None:
+    def __init__(
+        self, function: Callable[[ItemT], ResultT], *, timeout_s: float, memory_mb: int, cpu_s: float = math.inf
+    ) -> None:
         """See run_guarded."""
         self._function = function
-        self._limits = _Limits(timeout_s, math.inf, memory_mb)
+        self._limits = _Limits(timeout_s, cpu_s, memory_mb)
         # A worker does not outlive the thread that started it, so that thread stays.
         self._thread = ThreadPoolExecutor(1, "persistent-worker")
         self._pool: ProcessPool | None = None

@@ -39,6 +39,11 @@ def passages_with(fields: PassageFields) -> str:
     return all_of([any_year(fields.years), f"({kinds})" if kinds else "", apart])
 
 
+def like(field: str, text: str) -> str:
+    """The field contains a text, or one that differs from it in signs other than letters and digits."""
+    return f'{field} like "%{re.sub("[^A-Za-z0-9]", "_", text)}%"'
+
+
 def is_key(value: str) -> bool:
     """Whether a text can stand in a filter, and be the name of a file."""
     return re.fullmatch(r"\w[\w.-]{0,149}", value, re.ASCII) is not None

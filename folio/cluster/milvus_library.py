@@ -9,7 +9,6 @@ what a transaction is elsewhere.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,9 +33,10 @@ from folio.cluster.paper_rows import (
     paper_row,
     structure_rows,
 )
-from folio.errors import StoreRefused
+from folio.errors import StoreMismatch, StoreRefused
 from folio.paper_metadata import NO_METADATA, Metadata, Source, merged
 from folio.store.digests import text_hash
+from folio.store.fingerprint import differences
 from folio.store.paper_vectors import PaperVector
 from folio.types import Failure, NewPaper, SourceFile, Vectors
 
@@ -47,8 +47,6 @@ _INTENT_S = 86_400
 class MilvusLibrary(MilvusMetadata):
     """See PaperStore."""
 
-    _held: dict[str, str] | None = None  # path -> the paper that it holds
-
     @cached_property
     def _filed(self) -> set[str]:
         """The versions of papers whose files are in the records, as far as they were written here."""
@@ -57,8 +55,17 @@ class MilvusLibrary(MilvusMetadata):
     # What the store was made with
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
-        """See PaperStore. The first one creates the collections."""
-        epoch = self.state().epoch
+        """See PaperStore. The first one creates the collections. Raises StoreMismatch if another has just done so."""
+        with self.changing("fingerprint"):
+            self._set_fingerprint(fingerprint)
+
+    def _set_fingerprint(self, fingerprint: dict[str, str]) -> None:
+        epoch, made_with = self.state().epoch, self.state().fingerprint
+        if other := differences(made_with, fingerprint) if made_with else []:
+            raise StoreMismatch(
+                f"Another computer has just begun this library with other settings: {', '.join(other)}.",
+                "Give all computers the same settings, and run the same command again.",
+            )
         if not epoch:
             if self.which == "current":
                 self.records.require_unused()
@@ -93,27 +100,28 @@ class MilvusLibrary(MilvusMetadata):
             raise StoreRefused(f"The library cannot hold the paper {paper.id[:80]!r}.", NEW_PAPER)
         added = datetime.now(UTC).isoformat(timespec="microseconds")
         record = PaperRecord(paper, uuid4().hex, added, tuple(chunk_ids), vectors, as_a_whole)
-        with self._inside():
+        # Whoever changes what this path holds now needs the path too.
+        with self.changing(file.path, paper.id), self._changing_holders([file.path]), self._inside():
             old = self._holding([file.path])
             before = self.rows_of_papers([paper.id])
-            for id in old.keys() - {paper.id}:
+            for id in old - {paper.id}:
                 self._inherit(id, paper)
             kept = [each for row in before.values() for each in files_of(row) if each.path != file.path]
             files = files_json([*kept, file])
             self.records.write(self.names.epoch, record)
             self._replace(record, files, without={file.path})
-        self._changed(file.path)
+            self._changed(file.path)
         done = [text_hash(paper.text[start:end]).hex() for start, end in paper.chunk_spans]
         done += [as_a_whole.text_hash.hex()] if as_a_whole else []
         self.milvus.delete_of(self.names.pending, "text_hash", done)
-        self._held = {**(self._held or {}), file.path: paper.id}
+        self._listed.add(paper.id)
 
     def put_back(self, record: PaperRecord, files: str) -> None:
         """Add a paper from its record, for a repair; files: as JSON."""
-        with self._inside():
+        with self.changing(record.paper.id), self._inside():
             self.records.write(self.names.epoch, record)
             self._replace(record, fitting(files), without=set())
-        self._changed()
+            self._changed()
 
     def _replace(self, record: PaperRecord, files: str, without: set[str]) -> None:
         """Write a paper's rows, then make them count; other papers lose the paths of `without`."""
@@ -139,9 +147,11 @@ class MilvusLibrary(MilvusMetadata):
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
         """See PaperStore."""
-        with self._inside():
-            rows = {row["id"]: row for row in self._rows_without({*(file.path for file in files), *gone}, "")}
-            whole = self._whole_rows({file.sha256 for file in files} - rows.keys())
+        paths = {*(file.path for file in files), *gone}
+        papers = {file.sha256 for file in files}
+        with self.changing(*paths, *papers), self._changing_holders(paths), self._inside():
+            rows = {row["id"]: row for row in self._rows_without(paths, "")}
+            whole = self._whole_rows(papers - rows.keys())
             rows |= {row["id"]: row for row in whole if row["visible"]}
             for file in files:
                 if file.sha256 not in rows:
@@ -149,16 +159,13 @@ class MilvusLibrary(MilvusMetadata):
                 row = rows[file.sha256]
                 row["files"], row["visible"] = files_json([*files_of(row), file]), 1
             self._write_rows(list(rows.values()))
-        self._changed(*(file.path for file in files))
-        left = {path: paper for path, paper in (self._held or {}).items() if path not in gone}
-        self._held = left | {file.path: file.sha256 for file in files}
+            self._changed(*(file.path for file in files))
 
     def drop(self, path: str) -> None:
         """See PaperStore."""
-        with self._inside():
+        with self.changing(path), self._changing_holders([path]), self._inside():
             self._write_rows(self._rows_without({path}, ""))
-        self._changed(path)
-        self._held = {held: paper for held, paper in (self._held or {}).items() if held != path}
+            self._changed(path)
 
     def _write_rows(self, rows: list[Row]) -> None:
         for row in rows:
@@ -179,7 +186,7 @@ class MilvusLibrary(MilvusMetadata):
 
         but: the id of a paper that is left out.
         """
-        rows = self._whole_rows(self._holding(paths).keys() - {but})
+        rows = self._whole_rows(self._holding(paths) - {but})
         for row in rows:
             left = [file for file in files_of(row) if file.path not in paths]
             row["files"], row["visible"] = files_json(left), int(bool(left))
@@ -189,12 +196,6 @@ class MilvusLibrary(MilvusMetadata):
         wanted = list(papers)
         found = self.milvus.rows_of(self.names.papers, "id", wanted, list(PAPERS), strong=True)
         return [{**row, "vector": [float(x) for x in row["vector"]]} for row in found]
-
-    def _holding(self, paths: Iterable[str]) -> dict[str, str]:
-        """The papers that hold these paths -> one of the paths."""
-        if self._held is None:
-            self._held = {file.path: file.sha256 for file in self.files()}
-        return {paper: path for path in paths if (paper := self._held.get(path)) is not None}
 
     def _changed(self, *paths: str) -> None:
         """Papers have changed: failures of these paths are over, and a reader has to look again."""
@@ -207,7 +208,7 @@ class MilvusLibrary(MilvusMetadata):
 
     def _intend(self, versions: Iterable[str], paper: str) -> None:
         """Note versions whose rows are to be deleted, unless they count by then, and whose files may change."""
-        value = json.dumps([paper, socket.gethostname(), time()])
+        value = json.dumps([paper, self._place if self._holds_lock else f"{self._place}.edit", time()])
         self.milvus.write(self.names.store, [{"key": f"{self._intents}{each}", "value": value} for each in versions])
 
     @property
@@ -217,18 +218,18 @@ class MilvusLibrary(MilvusMetadata):
     def sweep(self) -> None:
         """Delete the rows of versions that do not count: of removed papers, and of ingests that were killed here.
 
-        The caller holds this computer's writer lock. What another computer writes is left alone for a day.
+        The caller holds this computer's writer lock, and writes nothing else. What other writers have noted is left
+        alone for a day: what does not count yet, they may be writing; what counts, they may be about to replace.
         """
         with self._inside(), self.checked("an intent"):
             names = self.names
             rows = {row["version"]: row for row in self.paper_rows()}
             current = {version: row["id"] for version, row in rows.items()}
-            host, now = socket.gethostname(), time()
             done, dead = [], {}
             for row in self.milvus.rows(names.store, f'key like "{self._intents}%"', ["key", "value"], strong=True):
                 version = str(row["key"]).removeprefix(self._intents)
                 paper, where, when = json.loads(row["value"])
-                if version in current or where == host or now - float(when) > _INTENT_S:
+                if where == self._place or time() - float(when) > _INTENT_S:
                     done.append(str(row["key"]))
                     if version not in current and is_key(version) and is_key(paper):
                         dead[version] = paper
@@ -239,8 +240,10 @@ class MilvusLibrary(MilvusMetadata):
             for name in (*(name for name, _ in self._grains()), names.pages, names.structure):
                 self.milvus.delete_of(name, "version", dead)
             for paper in set(dead.values()) - set(current.values()):
-                self.records.delete(names.epoch, paper)
-                self.milvus.delete(names.papers, f'id == "{paper}" and visible == 0')
+                with self.changing(paper):
+                    if not self.rows_of_papers([paper]):  # nobody has added it again meanwhile
+                        self.records.delete(names.epoch, paper)
+                        self.milvus.delete(names.papers, f'id == "{paper}" and visible == 0')
             self.milvus.delete_of(names.store, "key", done)
 
     # Failures
@@ -261,7 +264,7 @@ class MilvusLibrary(MilvusMetadata):
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
         """See PaperStore."""
-        with self._inside():
+        with self.changing(*vectors), self._inside():
             rows = self._whole_rows(vectors.keys())
             for row in rows:
                 each = vectors[row["id"]]
@@ -281,7 +284,7 @@ class MilvusLibrary(MilvusMetadata):
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
         """See PaperStore. A paper with another title or year is written again under another version."""
-        with self._as_writer():
+        with self.changing(paper), self._as_writer():
             layers = self.metadata_layers(paper)
             said = change(layers.get(source, NO_METADATA))
             is_here = bool(self.rows_of_papers([paper]))
@@ -307,7 +310,7 @@ class MilvusLibrary(MilvusMetadata):
     def finish_edits(self) -> None:
         """Finish the edits that were killed. The caller holds this computer's writer lock."""
         for paper in unfinished_edits.papers(self.milvus, self.names):
-            with self._as_writer():
+            with self.changing(paper), self._as_writer():
                 if self.rows_of_papers([paper]):
                     self._write_again(paper)
                 note(self.milvus, self.names, self.which, "generation", "described", "edited")

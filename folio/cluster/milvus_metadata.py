@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from folio.citation_label import CitationStyle
-from folio.cluster.library_state import Which, note
-from folio.cluster.milvus_client import Milvus
+from folio.cluster.library_state import note
 from folio.cluster.milvus_filters import is_key
-from folio.cluster.milvus_reader import MilvusReader
+from folio.cluster.milvus_writer import MilvusWriter
 from folio.cluster.paper_rows import fitting
-from folio.cluster.record_files import RecordFiles
 from folio.errors import StoreRefused
 from folio.paper_metadata import Metadata, Source, merged, to_json, without_version
 from folio.store import metadata_layers, works
@@ -25,32 +22,8 @@ from folio.types import NewPaper
 NEW_PAPER = "Leave out what you were adding, and run the same command again."
 
 
-class MilvusMetadata(MilvusReader):
+class MilvusMetadata(MilvusWriter):
     """The part of PaperStore that writes what is said of papers."""
-
-    def __init__(
-        self,
-        milvus: Milvus,
-        prefix: str,
-        database: Database,
-        citation_style: CitationStyle,
-        records: Callable[[], RecordFiles],
-        *,
-        strong: bool = False,
-        which: Which = "current",
-    ) -> None:
-        """records: opens the files of papers, for writers. strong: see MilvusReader. which: see library_state.py."""
-        super().__init__(milvus, prefix, database, citation_style, strong=strong, which=which)
-        self._open_records = records
-
-    @property
-    def records(self) -> RecordFiles:
-        """The files of papers."""
-        return self._open_records()
-
-    def _create_shared(self) -> None:
-        for name, fields in self.names.shared().items():
-            self.milvus.create_missing(name, fields)
 
     def _write_absent(self, source: Source, said: Mapping[str, Metadata]) -> set[str]:
         """Replace what a source says of those papers that are not in the library; returns the others."""

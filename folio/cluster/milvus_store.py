@@ -55,7 +55,7 @@ from folio.text import VERSION
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
-    from folio.ingest.pipeline import Limits
+    from folio.ingest.pipeline import Limits, PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
 
 # A copy of what services say of works (shared_works.py)
@@ -232,7 +232,7 @@ class MilvusStore:
         own = _own(library)
         own.name_records()
         own.finish_edits()
-        with own.reading():
+        with own.changing("statistics"), own.reading():
             # First, because Milvus Lite copies all rows that are not on the disk yet for each request.
             self.milvus.flush(own.names.chunks)
             try:
@@ -288,6 +288,7 @@ class MilvusStore:
         limits: Limits,
         progress: IngestProgress,
         batch: int,
+        read: PaperReader | None = None,
     ) -> Iterator[Outcome]:
         """See StoreBackend. Raises StoreError if no file could be read: the old library stays."""
         from folio.ingest import paper_vectors, pipeline
@@ -299,7 +300,7 @@ class MilvusStore:
                 if old.path not in paths:
                     library.drop(old.path)
             yield from pipeline.ingest(
-                library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths
+                library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths, read=read
             )
             paper_vectors.refresh(library, lambda: embedder, batch)
             if not library.chunk_count():

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from folio.cluster.paper_record import MOST_CHARACTERS, PaperRecord
 from folio.errors import FolioError, StoreDamaged, StoreError, StoreMismatch, StoreMissing
@@ -119,7 +120,7 @@ class RecordFiles:
                 return
             place = Path(path)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new = place.with_name(f"{place.name}.{os.getpid()}.new")
+            new = place.with_name(f"{place.name}.{uuid4().hex}.new")  # computers may share the folder
             new.write_text(text, encoding="utf-8")
             os.replace(new, place)
 

@@ -27,8 +27,10 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Settings such as PAPERS_DIR and CHUNK_SIZE come from the environment or .env: see docs/settings.md.",
     )
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
-    jobs = "processes that read PDFs (default: one per core, at most 8)"
+    jobs = "processes that read PDFs (default: one per core, at most 8; on a cluster, one per free core)"
     found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
+    on = "where PDFs are read and embedded: `ray`, the cluster at RAY_ADDRESS or else workers of Ray on this computer"
+    found.add_argument("--on", choices=("ray",), help=on)
     found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
     bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) to take titles, authors and years from; its PDFs are read too"
     found.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
@@ -65,6 +67,8 @@ def run(app: App, arguments: argparse.Namespace) -> int:
     if (arguments.verify or arguments.repair) and adds:
         remedy = "Run them without PATH, --prune, --bib and --zotero."
         raise UsageError("--verify and --repair work on the whole index.", remedy)
+    if (arguments.verify or arguments.repair) and arguments.on:
+        raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
     if app.backend.asks_first and (arguments.rebuild or arguments.repair) and not arguments.yes:
@@ -85,7 +89,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.ingest_progress import IngestProgressBar
     from folio.commands import ingest_bibliographies
     from folio.console import say
-    from folio.errors import ModelError, OllamaError, StoreError, UsageError
+    from folio.errors import ClusterError, ModelError, OllamaError, StoreError, UsageError
     from folio.ingest import discovery
 
     began = perf_counter()
@@ -112,10 +116,11 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
         found = {path: name for path, name in known.items() if path not in missing} | found
     with IngestProgressBar(len(found)) as progress:
         files, outcomes = discovery.hash_files(found, progress)
+        jobs, on_ray = arguments.jobs, arguments.on == "ray"
         work = (
-            app.rebuild(files, progress, jobs=arguments.jobs)
+            app.rebuild(files, progress, jobs=jobs, on_ray=on_ray)
             if arguments.rebuild
-            else app.ingest(files, progress, jobs=arguments.jobs, retry=retry)
+            else app.ingest(files, progress, jobs=jobs, retry=retry, on_ray=on_ray)
         )
         try:
             with _finishing(app):
@@ -131,7 +136,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 if arguments.prune:
                     outcomes += app.prune()
                 imported = ingest_bibliographies.import_all(app, bibliographies)
-        except (KeyboardInterrupt, ModelError) as error:
+        except (KeyboardInterrupt, ModelError, ClusterError) as error:
             progress.stop()
             # A model that cannot be used was refused before anything began, and will be again.
             if progress.added or isinstance(error, KeyboardInterrupt | OllamaError):

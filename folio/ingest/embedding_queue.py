@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ import numpy as np
 
 from folio.errors import PaperError, StoreRefused
 from folio.ingest import chunking, paper_vectors
+from folio.paper_text import paper_text
 from folio.protocols import Embedder
+from folio.sections import SectionMap
 from folio.store.digests import text_hash
 from folio.store.paper_store import PaperStore
 from folio.store.paper_vectors import PaperVector
@@ -45,6 +47,25 @@ class _QueuedPaper:
     as_a_whole: bytes | None  # the hash of what the paper itself is searched by; None if nothing is known of it
     vectors: dict[bytes, Vectors]
     missing: set[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPaper:
+    """A paper with vectors that were computed where it was read."""
+
+    paper: NewPaper
+    vectors: Mapping[bytes, Vectors]  # by the hash of their text
+
+
+def embed_paper(paper: NewPaper, embed: Callable[[Sequence[str]], Vectors], batch: int) -> EmbeddedPaper:
+    """Embed a paper's passages, and what it is searched by as a whole. batch: passages per call. Raises ModelError."""
+    texts = [paper.text[start:end] for start, end in paper.chunk_spans]
+    about = paper_text(paper.metadata, SectionMap(paper.sections))
+    wanted = {text_hash(text): text for text in (*texts, *([about] if about else []))}
+    hashes = list(wanted)
+    parts = [hashes[at : at + batch] for at in range(0, len(hashes), batch)]
+    rows = [(part, embed([wanted[digest] for digest in part])) for part in parts]
+    return EmbeddedPaper(paper, {d: row for part, vectors in rows for d, row in zip(part, vectors, strict=True)})
 
 
 # A paper and the file it was read from
@@ -80,8 +101,9 @@ class EmbeddingQueue:
         self._paper_count = self._characters = 0
         self._complete: deque[_QueuedPaper] = deque()
 
-    def put(self, file: SourceFile, paper: NewPaper) -> None:
+    def put(self, file: SourceFile, read: NewPaper | EmbeddedPaper) -> None:
         """Queue a paper. Call `advance` before the next one, to keep the queue short."""
+        paper, known = (read.paper, read.vectors) if isinstance(read, EmbeddedPaper) else (read, {})
         if self._worker is None:
             self._worker = _Worker(self._get_embedder().embed_passages)
         texts = [paper.text[start:end] for start, end in paper.chunk_spans]
@@ -91,7 +113,9 @@ class EmbeddingQueue:
         if about := paper_vectors.text_of_new(self._library, paper):
             as_a_whole = text_hash(about)
             wanted.setdefault(as_a_whole, about)
-        vectors = self._library.recall([digest for digest in wanted if digest not in self._waiting])
+        vectors = {digest: known[digest] for digest in wanted.keys() & known.keys()}
+        if unknown := [digest for digest in wanted if digest not in vectors and digest not in self._waiting]:
+            vectors |= self._library.recall(unknown)
         missing = {digest: text for digest, text in wanted.items() if digest not in vectors}
         queued = _QueuedPaper(file, paper, hashes, as_a_whole, vectors, set(missing))
         for digest, text in missing.items():

@@ -18,7 +18,7 @@ from folio.store.query_log import QueryLog
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
-    from folio.ingest.pipeline import Limits
+    from folio.ingest.pipeline import Limits, PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.store.history import Asked, ConversationStore, QuestionLog
 
@@ -97,8 +97,12 @@ class StoreBackend(Protocol):
         limits: Limits,
         progress: IngestProgress,
         batch: int,
+        read: PaperReader | None = None,
     ) -> Iterator[Outcome]:
-        """Make the library again from these files, while the old one stays in use. The caller holds the writer lock."""
+        """Make the library again from these files, while the old one stays in use. The caller holds the writer lock.
+
+        read: see pipeline.ingest.
+        """
         ...
 
     def verify(self) -> list[str]:
@@ -207,12 +211,14 @@ class LocalStore:
         limits: Limits,
         progress: IngestProgress,
         batch: int,
+        read: PaperReader | None = None,
     ) -> Iterator[Outcome]:
         """See StoreBackend and rebuild.rebuild."""
         from folio.ingest import rebuild
 
         path = self.database_path
-        return rebuild.rebuild(path, files, embedder, reading, limits, progress, batch=batch, notice=self.notice)
+        say = self.notice
+        return rebuild.rebuild(path, files, embedder, reading, limits, progress, batch=batch, notice=say, read=read)
 
     def verify(self) -> list[str]:
         """See StoreBackend."""

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from folio import workers
 from folio.errors import PaperError, PaperLimit
 from folio.ingest import chunking, cleaning, paper_vectors, section_tree
 from folio.ingest.discovery import is_gone
-from folio.ingest.embedding_queue import Added, EmbeddingQueue
+from folio.ingest.embedding_queue import Added, EmbeddedPaper, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.pdf import reader
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
@@ -40,6 +41,8 @@ _SEVERITY = (f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to re
 _MODEL_SHARE = 0.75
 # A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
 _PATIENCE = 5
+# Seconds between looks at what other writers are adding: the first, the second, and all others
+_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,30 @@ class Limits:
     timeout_s: float
     memory_mb: int
     max_file_mb: int
+
+    @property
+    def model_s(self) -> float:
+        """Seconds of work of the layout model and OCR, see reader.read_content."""
+        return _MODEL_SHARE * self.timeout_s
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds by the clock."""
+        return _PATIENCE * self.timeout_s
+
+
+# A file that was read, or word that something else is done
+Read = workers.Finished[SourceFile, NewPaper | EmbeddedPaper] | workers.Woken
+
+
+class PaperReader(Protocol):
+    """Reads files, and may embed their passages."""
+
+    def __call__(
+        self, files: Iterable[SourceFile], extra_futures: Callable[[], Sequence[Future[Any]]], /
+    ) -> Iterator[Read]:
+        """Each file with its paper or its PaperError, as it is read. extra_futures: see workers.run_guarded."""
+        ...
 
 
 def ingest(
@@ -62,36 +89,78 @@ def ingest(
     *,
     batch: int,
     retry: frozenset[str] = frozenset(),
+    read: PaperReader | None = None,
 ) -> Iterator[Outcome]:
     """Bring the library up to date with these files; yields an outcome for each file as it is done.
 
     get_embedder is called when there is something to embed. batch: passages per call of the embedder. retry: paths to
-    read again although they failed before, or had pages that OCR may be able to read now. The caller holds the writer
-    lock.
+    read again although they failed before, or had pages that OCR may be able to read now. read: what reads the files;
+    None for guarded workers on this computer. The caller holds the writer lock.
     """
-    known = {file.path: file.sha256 for file in library.files()}
-    plan = _plan(library, files, known, retry)
-    yield from plan.outcomes
-    now = {file.path: file.sha256 for file in files}
-    yield from _link(library, plan.moved, now)  # before new papers take over their old paths
-    new = list(plan.new.values())
-    progress.planned(new)
-    failed: dict[str, PaperError] = {}
+    read = read or partial(_read_papers, reading=reading, limits=limits)
     make_embedder = partial(_make_embedder, library, get_embedder, reading)
-    with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
-        for file, result in _add_papers(queue, _read_papers(new, reading, limits, queue.pending_futures)):
-            if isinstance(result, PaperError):
-                failed[file.sha256] = result
-                yield _record_failure(library, file, result)
-            else:
-                status: Status = "replaced" if file.path in known else "added"
-                yield Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+    now = {file.path: file.sha256 for file in files}
+    left, waits = files, iter(_WAITS_S)
+    while True:
+        others = _Others(library)
+        known = {file.path: file.sha256 for file in library.files()}
+        plan = _plan(library, left, known, retry)
+        yield from plan.outcomes
+        yield from _link(library, plan.moved, now)  # before new papers take over their old paths
+        with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
+            progress.planned(list(plan.new.values()))
+            results = read(others.claimed(plan.new.values()), queue.pending_futures)
+            yield from _bring_in(library, plan, known, _add_papers(queue, results), others, now)
+        if not others.files:
+            break
+        left = others.files
+        time.sleep(next(waits, _WAITS_S[-1]))
+        retry = frozenset()
     paper_vectors.refresh(library, make_embedder, batch)
     library.forget_pending()
+
+
+class _Others:
+    """The files that other writers of the library are adding: they are looked at again when the rest is done."""
+
+    def __init__(self, library: PaperStore) -> None:
+        self.files: list[SourceFile] = []
+        self._library = library
+
+    def claimed(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+        """The files that are ours, each when it is taken."""
+        for file in files:
+            if self._library.claim(file):
+                yield file
+            else:
+                self.files.append(file)
+
+
+def _bring_in(
+    library: PaperStore,
+    plan: _Plan,
+    known: Mapping[str, str],
+    added: Iterable[Added],
+    others: _Others,
+    now: dict[str, str],
+) -> Iterator[Outcome]:
+    """The outcomes of the plan's new files, and of their copies. known: path -> SHA-256 before. now: see _link."""
+    failed: dict[str, PaperError] = {}
+    for file, result in added:
+        if isinstance(result, PaperError):
+            failed[file.sha256] = result
+            outcome = _record_failure(library, file, result)
+        else:
+            status: Status = "replaced" if file.path in known else "added"
+            outcome = Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
+        library.release(file)
+        yield outcome
+    elsewhere = {file.sha256 for file in others.files}
     for file in plan.copies:
         if file.sha256 in failed:
             yield _record_failure(library, file, failed[file.sha256])
-    yield from _link(library, [file for file in plan.copies if file.sha256 not in failed], now)
+    others.files += [file for file in plan.copies if file.sha256 in elsewhere]
+    yield from _link(library, [file for file in plan.copies if file.sha256 not in failed.keys() | elsewhere], now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,29 +241,36 @@ def record(library: PaperStore) -> list[dict[str, object]]:
 def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
     """Read, clean and split one file. Runs in a worker process. Raises PaperError.
 
-    The file is read once, and what was read must have the hash in `file`: a file that was replaced since raises
-    PaperLimit, so that it is tried again. seconds: the work of the layout model and OCR, as in reader.read_content.
+    The file is read once. seconds: the work of the layout model and OCR, as in reader.read_content.
     """
-    path = Path(file.path)
-    content = reader.read_file(path, max_file_mb)
-    sha256 = hashlib.sha256(content).hexdigest()
-    if sha256 != file.sha256:
+    return paper_of(file, checked_content(file, max_file_mb), reading, seconds)
+
+
+def checked_content(file: SourceFile, max_file_mb: int) -> bytes:
+    """The bytes of a file, which have the hash in `file`.
+
+    Raises PaperLimit, so that it is tried again, also for a file that was replaced since.
+    """
+    content = reader.read_file(Path(file.path), max_file_mb)
+    if hashlib.sha256(content).hexdigest() != file.sha256:
         raise PaperLimit(*reader.CHANGED)
-    parsed = reader.read_content(
-        content, path.name, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds
-    )
+    return content
+
+
+def paper_of(file: SourceFile, content: bytes, reading: Reading, seconds: float = math.inf) -> NewPaper:
+    """Clean and split the content of a file. Runs in a worker process. Raises PaperError. seconds: see read_paper."""
+    name = Path(file.path).name
+    parsed = reader.read_content(content, name, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
     text, pages = cleaning.clean(parsed.pages)
     if not any(map(str.isalnum, text)):
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
     sections = section_tree.sections(parsed.headings, text, pages)
     spans, fine = chunking.chunked(text, reading, sections)
-    return NewPaper(sha256, parsed.metadata, text, pages, spans, problems, sections, fine)
+    return NewPaper(file.sha256, parsed.metadata, text, pages, spans, problems, sections, fine)
 
 
-def _add_papers(
-    queue: EmbeddingQueue, results: Iterable[workers.Finished[SourceFile, NewPaper] | workers.Woken]
-) -> Iterator[Added]:
+def _add_papers(queue: EmbeddingQueue, results: Iterable[Read]) -> Iterator[Added]:
     """Embed and add what was read; yields each file with its paper once that is in the library, or with its error."""
     for read in results:
         if isinstance(read, workers.Finished):
@@ -250,13 +326,18 @@ def _page_problems(pages: Sequence[Page]) -> Iterator[str]:
 
 
 def _read_papers(
-    files: Sequence[SourceFile], reading: Reading, limits: Limits, extra_futures: Callable[[], Sequence[Future[Any]]]
-) -> Iterator[workers.Finished[SourceFile, NewPaper] | workers.Woken]:
+    files: Iterable[SourceFile],
+    extra_futures: Callable[[], Sequence[Future[Any]]],
+    *,
+    reading: Reading,
+    limits: Limits,
+) -> Iterator[Read]:
+    read = partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=limits.model_s)
     return workers.run_guarded(
-        partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=_MODEL_SHARE * limits.timeout_s),
+        read,
         files,
         jobs=limits.jobs,
-        timeout_s=_PATIENCE * limits.timeout_s,
+        timeout_s=limits.patience_s,
         cpu_s=limits.timeout_s,
         memory_mb=limits.memory_mb,
         extra_futures=extra_futures,

@@ -36,11 +36,12 @@ def rebuild(
     *,
     batch: int,
     notice: Notice,
+    read: pipeline.PaperReader | None = None,
 ) -> Iterator[Outcome]:
     """Rebuild the library at `path` from these files; the last step replaces its papers, or a damaged library.
 
-    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old library stays. The caller
-    holds the writer lock, and updates the indexes afterwards.
+    read: see pipeline.ingest. An interrupted rebuild is continued. Raises StoreError if no file could be read: the old
+    library stays. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
     library = _open_unfinished(unfinished, fingerprint(embedder, reading))
@@ -50,7 +51,7 @@ def rebuild(
             if old.path not in paths:
                 library.drop(old.path)
         yield from pipeline.ingest(
-            library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths
+            library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths, read=read
         )
         is_empty = not library.chunk_count()
     finally:

@@ -89,13 +89,13 @@ def is_local(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
-def server_url(host: str, *, allow_remote: bool) -> str:
-    """OLLAMA_HOST as a URL, as `base_url`. Raises UsageError, also for another computer unless that is allowed."""
+def server_url(host: str, *, allow_remote: bool, setting: str = "OLLAMA_HOST") -> str:
+    """A setting as a URL, as `base_url`. Raises UsageError, also for another computer unless that is allowed."""
     url = base_url(host)
     if not (allow_remote or is_local(url)):
         raise UsageError(
-            f"OLLAMA_HOST is {url}, another computer, which questions and passages would be sent to.",
-            "Set ALLOW_REMOTE_OLLAMA=true besides to allow it, or OLLAMA_HOST=127.0.0.1 for the Ollama of this one.",
+            f"{setting} is {url}, another computer, which questions and passages would be sent to.",
+            f"Set ALLOW_REMOTE_OLLAMA=true besides to allow it, or {setting}=127.0.0.1 for the Ollama of this one.",
         )
     return url
 

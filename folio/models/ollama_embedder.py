@@ -27,6 +27,7 @@ UNKNOWN_WINDOW = 512  # tokens, for a model that does not state its context leng
 RESERVE = 48  # tokens kept free for the prefix and the special tokens at both ends; more for a long prefix
 SPECIAL = 8  # tokens at both ends, at most
 MAX_WAIT_S = 8.0
+RETRIES = 4
 
 
 class OllamaEmbedder:
@@ -42,7 +43,7 @@ class OllamaEmbedder:
         server: OllamaServer,
         model: str,
         batch: int,
-        retries: int = 4,
+        retries: int = RETRIES,
         first_wait_s: float | None = None,
         *,
         query_prefix: str | None = None,

@@ -24,6 +24,7 @@ from folio.store.library_check import LibraryCheck
 from folio.store.notices import attached, attached_to_all
 from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Passage, Stamp
+from folio.store.sole_writer import SoleWriter
 from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
@@ -32,7 +33,7 @@ _PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 _INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('files', :path, :name, :paper))"
 
 
-class Library:
+class Library(SoleWriter):
     """The library of one store. Raises StoreError's subclasses and DiskFull, never SQLite's own errors."""
 
     def __init__(self, path: Path, *, create: bool = False, citation_style: CitationStyle = "author-year") -> None:
@@ -41,8 +42,7 @@ class Library:
         self.path, self.filters = path, None  # filters: see PaperStore
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
         self.database = Database(path, first_rows, create=create)  # shared with the query log
-        self._query, self._read = self.database.query, self.database.read
-        self._execute = self.database.execute
+        self._query, self._read, self._execute = self.database.query, self.database.read, self.database.execute
         self._texts = CheckedTexts()
 
     def close(self) -> None:

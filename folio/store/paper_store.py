@@ -130,6 +130,17 @@ class PaperStore(Protocol):
         """
         ...
 
+    # Several writers
+
+    def claim(self, file: SourceFile) -> bool:
+        """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
+
+        False while another writer adds it, and if one has added it since `files` was called.
+        """
+        ...
+
+    def release(self, file: SourceFile) -> None: ...
+
     # Writing: each call is done whole or not at all
 
     def add(

@@ -21,7 +21,7 @@ from folio.errors import PaperError
 from folio.ingest import discovery
 from folio.ingest.progress import Outcome
 from folio.model_choice import ModelChoice
-from folio.protocols import TermWeights
+from folio.protocols import Embedder, TermWeights
 from folio.store import indexes
 from folio.text import coverage, tokenize
 from folio.types import Hit, SourceFile, Tokens, Vectors
@@ -131,6 +131,11 @@ class HashingEmbedder:
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
 
+def hashing_for_worker(number: int) -> HashingEmbedder:
+    """The embedder by hashing of the worker with this number."""
+    return HashingEmbedder()
+
+
 class CoverageReranker:
     """A working reranker: the share of the question's terms that a passage has, by IDF."""
 
@@ -170,7 +175,12 @@ class HashingApp(App):
     def models(self) -> HashingModels:
         return HashingModels(self.settings, self.notice, self.hashing)
 
-    def run(self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = ()) -> list[Outcome]:
+    def worker_embedder(self, embedder: Embedder) -> Callable[[int], Embedder]:
+        return hashing_for_worker
+
+    def run(
+        self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = (), on_ray: bool = False
+    ) -> list[Outcome]:
         """What `python ingest.py` does, on PAPERS_DIR; retry: names of files that were given on the command line."""
         with indexes.writing(self.settings.VECTORSTORE_DIR):
             progress = RecordedProgress()
@@ -179,7 +189,9 @@ class HashingApp(App):
             again = frozenset(str(self.settings.PAPERS_DIR / name) for name in retry)
             try:
                 outcomes += (
-                    self.rebuild(files, progress) if rebuild else self.ingest(files, progress, jobs=1, retry=again)
+                    self.rebuild(files, progress, on_ray=on_ray)
+                    if rebuild
+                    else self.ingest(files, progress, jobs=2 if on_ray else 1, retry=again, on_ray=on_ray)
                 )
                 outcomes += self.prune() if prune else ()
             finally:

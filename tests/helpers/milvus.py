@@ -75,3 +75,19 @@ class KilledAt:
         self._left -= 1
         if self._left == 0:
             raise Killed
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """A file of Milvus Lite, which all stores of this process use by one server."""
+    file = folder / "served.db"
+    try:
+        yield str(file)
+    finally:
+        release(file)
+
+
+def writer_at(folder: Path, papers: Path, address: str, **settings: Any) -> HashingApp:
+    """An app as another computer has it that writes: a folder of its own, and a library and records that all share."""
+    chosen = {"STORE": "milvus", "MILVUS_URI": address, "MILVUS_TIMEOUT_S": 60, "PAPERS_DIR": papers, **settings}
+    return hashing_app(folder, HashingEmbedder(), RECORDS_URI=str(folder.parent / "records"), **chosen)

@@ -1,0 +1,121 @@
+"""What lets several computers write to a library in Milvus: what one of them alone may change for now.
+
+Whoever changes a paper, or what a path holds, claims it (claims.py), and reads it then.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from folio.citation_label import CitationStyle
+from folio.cluster.claims import Claims
+from folio.cluster.collections import Names
+from folio.cluster.library_state import Which, short_hash
+from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_filters import like
+from folio.cluster.milvus_reader import MilvusReader
+from folio.cluster.paper_rows import files_of
+from folio.cluster.record_files import RecordFiles
+from folio.store.database import Database
+from folio.types import SourceFile
+
+# Paths in one filter
+_PATHS = 50
+
+
+class MilvusWriter(MilvusReader):
+    """The part of PaperStore that papers are changed with."""
+
+    def __init__(
+        self,
+        milvus: Milvus,
+        prefix: str,
+        database: Database,
+        citation_style: CitationStyle,
+        records: Callable[[], RecordFiles],
+        *,
+        strong: bool = False,
+        which: Which = "current",
+    ) -> None:
+        """records: opens the files of papers, for writers. strong: see MilvusReader. which: see library_state.py."""
+        super().__init__(milvus, prefix, database, citation_style, strong=strong, which=which)
+        self._open_records, self._holds_lock = records, strong
+        self._listed: set[str] = set()  # the papers that `files` told of last
+        self._made_claims: Claims | None = None
+        place = database.query("SELECT value FROM meta WHERE key = 'epoch'")[0][0]
+        self._place = short_hash(socket.gethostname(), str(place))  # of the writer that holds this computer's lock
+
+    @property
+    def records(self) -> RecordFiles:
+        """The files of papers."""
+        return self._open_records()
+
+    # Several writers
+
+    @property
+    def _claims(self) -> Claims:
+        """What this writer alone may change. Who holds this computer's lock is the only such one."""
+        if self._made_claims is None:
+            self._create_shared()
+            role = "ingest" if self._holds_lock else ""
+            self._made_claims = Claims(self.milvus, Names(self._prefix).store, self._place, role)
+        return self._made_claims
+
+    @contextmanager
+    def changing(self, *names: str) -> Iterator[None]:
+        """Inside, no other writer changes these papers, files and parts of the library. Raises StoreBusy."""
+        with self._claims.holding(names):
+            self._look_again()
+            yield
+
+    def claim(self, file: SourceFile) -> bool:
+        """See PaperStore."""
+        names = (file.sha256, file.path)
+        if not self._claims.take(names):
+            return False
+        self._look_again()
+        if file.sha256 not in self._listed and self.rows_of_papers([file.sha256]):
+            self._claims.release(names)  # somebody else has just added it
+            return False
+        return True
+
+    def release(self, file: SourceFile) -> None:
+        """See PaperStore."""
+        self._claims.release((file.sha256, file.path))
+
+    def files(self) -> list[SourceFile]:
+        """See PaperStore."""
+        found = super().files()
+        self._listed = {file.sha256 for file in found}
+        return found
+
+    def close(self) -> None:
+        """See MilvusPapers."""
+        if self._made_claims is not None:
+            self._made_claims.close()
+        super().close()
+
+    @contextmanager
+    def _changing_holders(self, paths: Iterable[str]) -> Iterator[None]:
+        """Inside, no other writer changes the papers that hold these paths, which this one claims."""
+        with self.changing(*self._holding(paths)):
+            yield
+
+    def _holding(self, paths: Iterable[str]) -> set[str]:
+        """The papers that hold these paths. What other writers did counts, so it is asked for each time."""
+        wanted, found = set(paths), set()
+        with self._inside() as snapshot, self.checked("the record of a file"):
+            parts = [like("files", json.dumps([path])[1:-1]) for path in sorted(wanted)] if snapshot.state.epoch else []
+            for at in range(0, len(parts), _PATHS):
+                where = " or ".join(parts[at : at + _PATHS])
+                for row in self.milvus.rows(self.names.papers, where, ["id", "visible", "files"], strong=True):
+                    if row["visible"] and wanted & {file.path for file in files_of(row)}:
+                        found.add(str(row["id"]))
+        return found
+
+    def _create_shared(self) -> None:
+        for name, fields in self.names.shared().items():
+            self.milvus.create_missing(name, fields)

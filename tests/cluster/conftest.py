@@ -1,0 +1,27 @@
+"""Ray for the tests of this folder, started once."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from folio.cluster.ray_reader import RayReader
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[Any]:
+    """Ray's module, with a Ray of two processors as `--on ray` starts it; an ingest uses one that it finds running."""
+    if find_spec("ray") is None:
+        pytest.skip("ray is not installed (requirements-cluster.txt)")
+    running = ExitStack()
+    yield running.enter_context(RayReader("", 2, lambda: pytest.fail("no job is wanted"))._running())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # Ray does not wait for the processes that it ends
+        running.close()
+        gc.collect()
