@@ -193,7 +193,7 @@ class App(AppSettings):
         """Drop the papers whose file is gone. The caller holds the writer lock."""
         from folio.ingest import pipeline
 
-        library = self.open_library()
+        library = self.open_library(create=True)
         try:
             return list(pipeline.prune(library))
         finally:

@@ -225,11 +225,14 @@ class MilvusLibrary(MilvusMetadata):
             names = self.names
             rows = {row["version"]: row for row in self.paper_rows()}
             current = {version: row["id"] for version, row in rows.items()}
+            hidden = self.milvus.rows(names.papers, "visible == 0", ["version"], strong=True)
+            removed = {str(row["version"]) for row in hidden}  # nobody is writing these
             done, dead = [], {}
             for row in self.milvus.rows(names.store, f'key like "{self._intents}%"', ["key", "value"], strong=True):
                 version = str(row["key"]).removeprefix(self._intents)
                 paper, where, when = json.loads(row["value"])
-                if where == self._place or time() - float(when) > _INTENT_S:
+                is_removed = where == f"{self._place}.edit" and version in removed
+                if where == self._place or is_removed or time() - float(when) > _INTENT_S:
                     done.append(str(row["key"]))
                     if version not in current and is_key(version) and is_key(paper):
                         dead[version] = paper
