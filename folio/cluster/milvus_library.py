@@ -114,7 +114,6 @@ class MilvusLibrary(MilvusMetadata):
         done = [text_hash(paper.text[start:end]).hex() for start, end in paper.chunk_spans]
         done += [as_a_whole.text_hash.hex()] if as_a_whole else []
         self.milvus.delete_of(self.names.pending, "text_hash", done)
-        self._listed.add(paper.id)
 
     def put_back(self, record: PaperRecord, files: str) -> None:
         """Add a paper from its record, for a repair; files: as JSON."""

@@ -43,7 +43,6 @@ class MilvusWriter(MilvusReader):
         """records: opens the files of papers, for writers. strong: see MilvusReader. which: see library_state.py."""
         super().__init__(milvus, prefix, database, citation_style, strong=strong, which=which)
         self._open_records, self._holds_lock = records, strong
-        self._listed: set[str] = set()  # the papers that `files` told of last
         self._made_claims: Claims | None = None
         place = database.query("SELECT value FROM meta WHERE key = 'epoch'")[0][0]
         self._place = short_hash(socket.gethostname(), str(place))  # of the writer that holds this computer's lock
@@ -71,13 +70,13 @@ class MilvusWriter(MilvusReader):
             self._look_again()
             yield
 
-    def claim(self, file: SourceFile) -> bool:
+    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """See PaperStore."""
         names = (file.sha256, file.path)
         if not self._claims.take(names):
             return False
         self._look_again()
-        if file.sha256 not in self._listed and self.rows_of_papers([file.sha256]):
+        if not is_known and self.rows_of_papers([file.sha256]):
             self._claims.release(names)  # somebody else has just added it
             return False
         return True
@@ -85,12 +84,6 @@ class MilvusWriter(MilvusReader):
     def release(self, file: SourceFile) -> None:
         """See PaperStore."""
         self._claims.release((file.sha256, file.path))
-
-    def files(self) -> list[SourceFile]:
-        """See PaperStore."""
-        found = super().files()
-        self._listed = {file.sha256 for file in found}
-        return found
 
     def close(self) -> None:
         """See MilvusPapers."""

@@ -102,8 +102,8 @@ def ingest(
     now = {file.path: file.sha256 for file in files}
     left, waits = files, iter(_WAITS_S)
     while True:
-        others = _Others(library)
         known = {file.path: file.sha256 for file in library.files()}
+        others = _Others(library, frozenset(known.values()))
         plan = _plan(library, left, known, retry)
         yield from plan.outcomes
         yield from _link(library, plan.moved, now)  # before new papers take over their old paths
@@ -123,14 +123,15 @@ def ingest(
 class _Others:
     """The files that other writers of the library are adding: they are looked at again when the rest is done."""
 
-    def __init__(self, library: PaperStore) -> None:
+    def __init__(self, library: PaperStore, known: frozenset[str]) -> None:
+        """known: the papers that were there when this was planned."""
         self.files: list[SourceFile] = []
-        self._library = library
+        self._library, self._known = library, known
 
     def claimed(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
         """The files that are ours, each when it is taken."""
         for file in files:
-            if self._library.claim(file):
+            if self._library.claim(file, is_known=file.sha256 in self._known):
                 yield file
             else:
                 self.files.append(file)

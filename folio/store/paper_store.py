@@ -132,10 +132,10 @@ class PaperStore(Protocol):
 
     # Several writers
 
-    def claim(self, file: SourceFile) -> bool:
+    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
 
-        False while another writer adds it, and if one has added it since `files` was called.
+        False while another writer adds it, and if one has added it; is_known: it was there before.
         """
         ...
 

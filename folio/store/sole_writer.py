@@ -8,7 +8,7 @@ from folio.types import SourceFile
 class SoleWriter:
     """The part of PaperStore that several writers need."""
 
-    def claim(self, file: SourceFile) -> bool:
+    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """See PaperStore."""
         return True
 
