@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from folio.answer_types import Style
-from folio.app_settings import AppSettings
+from folio.app_settings import AppSettings, Place
 from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
 from folio.files import write_json
 from folio.ingest.local_store import LocalStore, StoreBackend
@@ -27,11 +27,12 @@ from folio.store.fingerprint import fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.paper_store import PaperStore, SearchIndexes
 from folio.store.permissions import make_private
-from folio.types import Notice, SourceFile
+from folio.types import Notice, Progress, SourceFile
 
 if TYPE_CHECKING:
     from config import SettingsError, load_settings, personal_file
     from folio.answer.chat import Chat
+    from folio.ingest.move import Moved
     from folio.ingest.pipeline import PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.search.langchain import FolioRetriever
@@ -231,9 +232,13 @@ class App(AppSettings):
 
     @cached_property
     def backend(self) -> StoreBackend:
-        """Where the library is kept. Milvus is imported only where it is asked for."""
+        """Where the library is kept."""
+        return self.backend_of(self.settings.STORE)
+
+    def backend_of(self, place: Place) -> StoreBackend:
+        """One of the places where a library may be kept. Milvus is imported only where it is asked for."""
         mine, folder, style = self.settings, self.store_folder, self.settings.CITATION_STYLE
-        if mine.STORE == "milvus":
+        if place == "milvus":
             from folio.cluster.milvus_store import MilvusStore
 
             uri = mine.MILVUS_URI or str(folder / "cluster.db")
@@ -241,6 +246,18 @@ class App(AppSettings):
             records = mine.RECORDS_URI or str(folder / "records")
             return MilvusStore(*where, records, folder, style, mine.MILVUS_TIMEOUT_S, self.notice)
         return LocalStore(folder, mine.LEXICAL, style, self.notice)
+
+    def move(self, to: Place, progress: Progress, *, replaces: bool) -> Moved:
+        """Bring the library of the other place to this one; see move.move. The caller holds the writer lock."""
+        from folio.ingest.move import move
+
+        source, target = self.backend_of("milvus" if to == "local" else "local"), self.backend_of(to)
+        return move(source, target, self.settings.INGESTED_JSON, progress, replaces=replaces)
+
+    @property
+    def settings_file(self) -> Path:
+        """The user's own settings, which every command reads."""
+        return personal_file()
 
     @property
     def library_path(self) -> Path:

@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from benchmarks import milvus_table, scale_model
 from config import Settings
 from folio.agent.graph import drawn
-from folio.commands import ask, evaluate, fetch, ingest, log, papers, serve
+from folio.commands import ask, evaluate, fetch, ingest, log, move, papers, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,6 +36,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
     "log": partial(log.parser, "folio log"),
+    "move": partial(move.parser, "folio move"),
     "serve": partial(serve.parser, "serve.py"),
     "evaluate": partial(evaluate.parser, "evaluate.py"),
 }
@@ -154,7 +155,7 @@ def options(name: str) -> str:
     parser = PARSERS[name]()
     choices = next((a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction)), None)
     if choices is None:
-        return _options(f"`python {name}.py`", parser)
+        return _options(f"`python {parser.prog}`" if parser.prog.endswith(".py") else parser.prog, parser)
     return "\n\n".join(_options(f"folio {name} {command}", choices[command]) for command in choices)
 
 

@@ -31,6 +31,7 @@ SCRIPT_OF = {
     "ask": "query",
     "papers": "papers",
     "log": "log",
+    "move": "move",
     "serve": "serve",
     "evaluate": "evaluate",
 }

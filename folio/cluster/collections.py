@@ -2,7 +2,8 @@
 
 Names begin with a prefix, so that a server holds several libraries. `store`, `metadata`, `history` and `works`
 outlive a rebuild; the others belong to one epoch, and a rebuild fills those of a new one while the old ones serve.
-`history` and `works` are created when there is something to be kept there.
+`history` and `works` are created when there is something to be kept there. A move (milvus_move.py) brings metadata too,
+which it keeps in a collection of its epoch until it ends.
 
 A paper's rows carry the version that they were written under, and its row in `papers` names the version that counts. It
 is written last: until then the other rows are of no paper. Rows of versions that no paper names are swept away later.
@@ -82,6 +83,7 @@ class Names:
 
     prefix: str
     epoch: str = ""
+    is_moving: bool = False  # whether a move is filling this epoch
 
     @property
     def store(self) -> str:
@@ -89,7 +91,7 @@ class Names:
 
     @property
     def metadata(self) -> str:
-        return f"{self.prefix}_metadata"
+        return self._of_epoch("metadata") if self.is_moving else f"{self.prefix}_metadata"
 
     @property
     def history(self) -> str:
@@ -122,6 +124,11 @@ class Names:
     @property
     def pending(self) -> str:
         return self._of_epoch("pending")
+
+    @property
+    def failures(self) -> str:
+        """What the keys of files that could not be read begin with, in `store`."""
+        return "moving.failure." if self.is_moving else "failure."
 
     def of_epoch(self, *, dual: bool) -> dict[str, dict[str, Kind]]:
         """The collections of the epoch and their fields. dual: with fine passages."""

@@ -15,8 +15,8 @@ from folio.errors import StoreMismatch
 from folio.store.rows import typed
 from folio.text import VERSION
 
-# The epoch that is read, and one that a rebuild or a repair is filling
-Which = Literal["current", "building"]
+# The epoch that is read, one that a rebuild or a repair is filling, and one that a move is filling
+Which = Literal["current", "building", "moving"]
 Change = Literal["generation", "described", "edited"]
 WORKS_STAMP = "works"
 
@@ -100,10 +100,10 @@ def _number() -> str:
     return str(time_ns() // 1000)
 
 
-def forget_building(milvus: Milvus, names: Names) -> None:
-    """Nothing is being filled any more."""
-    milvus.delete(names.store, 'key == "building"')
-    milvus.delete(names.store, 'key like "building.%"')
+def forget_state(milvus: Milvus, names: Names, which: Which) -> None:
+    """Delete a state; its first row tells that there is one."""
+    milvus.delete(names.store, f'key == "{which}"')
+    milvus.delete(names.store, f'key like "{which}.%"')
 
 
 def note(milvus: Milvus, names: Names, which: Which, *changes: Change) -> None:

@@ -1,10 +1,14 @@
-"""Looks for faults in the rows of a library in Milvus."""
+"""Looks for faults in the collections of a library in Milvus, and in their rows."""
 
 from __future__ import annotations
 
+from folio.cluster.collections import FORMAT, Names
+from folio.cluster.library_state import LibraryState
+from folio.cluster.milvus_client import REPAIR, Milvus
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.record_files import RecordFiles
-from folio.errors import StoreDamaged
+from folio.errors import StoreDamaged, StoreMismatch
+from folio.text import VERSION
 
 
 def faults_of(library: MilvusLibrary) -> list[str]:
@@ -36,3 +40,22 @@ def unsaid_of(library: MilvusLibrary, records: RecordFiles) -> list[str]:
         for paper, layers in records.metadata()
         if layers.keys() - library.metadata_layers(paper).keys()
     ]
+
+
+def require_whole(milvus: Milvus, names: Names, state: LibraryState, place: str) -> None:
+    """Raise StoreDamaged or StoreMismatch unless all collections are there, and as the library says."""
+    of_epoch = names.of_epoch(dual=state.is_dual)
+    wanted = {*names.shared(), *of_epoch, *([names.works] if state.works else [])}
+    if missing := sorted(wanted - milvus.collections()):
+        raise StoreDamaged(f"Collections of the library at {place} are missing: {', '.join(missing)}.", REPAIR)
+    if state.format < FORMAT:
+        raise StoreMismatch(f"The library at {place} was written by an earlier version of Folio.", REPAIR)
+    if state.tokenizer != VERSION:
+        raise StoreMismatch(f"The words of the library at {place} were made by another version of Folio.", REPAIR)
+    dimension = milvus.dimension(names.chunks)
+    if str(dimension) != state.fingerprint.get("dimension"):
+        raise StoreDamaged(
+            f"The collection {names.chunks} has vectors of {dimension} numbers, and its library says"
+            f" {state.fingerprint.get('dimension', 'nothing')}.",
+            REPAIR,
+        )

@@ -71,7 +71,7 @@ class MilvusLibrary(MilvusMetadata):
                 self.records.require_unused()
             epoch = create_epoch(self.milvus, self._prefix, fingerprint)
         write_state(self.milvus, self.names, LibraryState(epoch, fingerprint), self.which)
-        self._look_again()
+        self.look_again()
         self.name_records()
 
     def name_records(self) -> None:
@@ -83,7 +83,7 @@ class MilvusLibrary(MilvusMetadata):
     def is_current(self) -> None:
         """The epoch that was filled has become the current one."""
         self.which = "current"
-        self._look_again()
+        self.look_again()
 
     # Papers
 
@@ -94,11 +94,12 @@ class MilvusLibrary(MilvusMetadata):
         chunk_ids: Sequence[int],
         vectors: Vectors,
         as_a_whole: PaperVector | None = None,
+        added: str = "",
     ) -> None:
         """See PaperStore."""
         if not is_key(paper.id) or (any(paper.fine_spans) and not self.state().is_dual):
             raise StoreRefused(f"The library cannot hold the paper {paper.id[:80]!r}.", NEW_PAPER)
-        added = datetime.now(UTC).isoformat(timespec="microseconds")
+        added = added or datetime.now(UTC).isoformat(timespec="microseconds")
         record = PaperRecord(paper, uuid4().hex, added, tuple(chunk_ids), vectors, as_a_whole)
         # Whoever changes what this path holds now needs the path too.
         with self.changing(file.path, paper.id), self._changing_holders([file.path]), self._inside():
@@ -201,7 +202,7 @@ class MilvusLibrary(MilvusMetadata):
         for path in paths:
             self.forget_failure(path)
         note(self.milvus, Names(self._prefix), self.which, "generation", "described")
-        self._look_again()
+        self.look_again()
 
     # Versions that no paper names
 
@@ -254,13 +255,16 @@ class MilvusLibrary(MilvusMetadata):
         """See PaperStore."""
         file = failure.file
         fields = [file.path, file.name, file.sha256, failure.happened, failure.remedy]
-        self._create_shared()
-        row = {"key": _failure(file.path), "value": fitting(json.dumps(fields, ensure_ascii=False))}
+        self.create_shared()
+        row = {"key": self._failure(file.path), "value": fitting(json.dumps(fields, ensure_ascii=False))}
         self.milvus.write(self.names.store, [row])
 
     def forget_failure(self, path: str) -> None:
         """See PaperStore."""
-        self.milvus.delete(self.names.store, f'key == "{_failure(path)}"')
+        self.milvus.delete(self.names.store, f'key == "{self._failure(path)}"')
+
+    def _failure(self, path: str) -> str:
+        return f"{self.names.failures}{short_hash(path)}"
 
     # Papers as a whole, and what is known of them
 
@@ -273,7 +277,7 @@ class MilvusLibrary(MilvusMetadata):
                 row["vector_hash"], row["vector"] = each.text_hash.hex(), each.vector.tolist()
             self.milvus.write(self.names.papers, rows, is_searched=True)
             note(self.milvus, self.names, self.which, "described")
-            self._look_again()
+            self.look_again()
 
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
         """See PaperStore."""
@@ -292,7 +296,7 @@ class MilvusLibrary(MilvusMetadata):
             is_here = bool(self.rows_of_papers([paper]))
             is_torn = is_here and unfinished_edits.begin(self.milvus, self.names, paper)
             self._write_layer(paper, source, said)
-            self._look_again()
+            self.look_again()
             before, after = merged(layers), merged({**layers, source: said})
             is_found_otherwise = (before.title.value, before.printed_year) != (after.title.value, after.printed_year)
             is_written_again = is_here and (is_found_otherwise or is_torn)
@@ -306,7 +310,7 @@ class MilvusLibrary(MilvusMetadata):
                 note(self.milvus, self.names, self.which, "generation")
             if is_here:
                 unfinished_edits.end(self.milvus, self.names, paper)
-            self._look_again()
+            self.look_again()
         return is_written_again
 
     def finish_edits(self) -> None:
@@ -337,7 +341,3 @@ class MilvusLibrary(MilvusMetadata):
         """See PaperStore."""
         if self.state().epoch:
             self.milvus.delete(self.names.pending, 'text_hash >= ""')
-
-
-def _failure(path: str) -> str:
-    return f"failure.{short_hash(path)}"

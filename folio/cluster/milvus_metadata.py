@@ -31,20 +31,20 @@ class MilvusMetadata(MilvusWriter):
             here = self.rows_of_papers(said).keys()
             absent = sorted(said.keys() - here)
             if absent:
-                self._create_shared()
+                self.create_shared()
                 for paper in absent:
                     self._write_layer(paper, source, said[paper])
                 note(self.milvus, self.names, self.which, "described")
-                self._look_again()
+                self.look_again()
             return set(here)
 
     @contextmanager
     def changing_works(self) -> Iterator[Database]:
         """See PaperStore."""
-        self._create_shared()
+        self.create_shared()
         with self._works.changing(self._read_state().works) as database:
             yield database
-        self._look_again()
+        self.look_again()
 
     def _said_of(self, paper: str) -> dict[Source, Metadata]:
         """What sources other than the PDF say of a paper."""
@@ -63,7 +63,8 @@ class MilvusMetadata(MilvusWriter):
             self.milvus.write(self.names.metadata, [row])
         else:
             self.milvus.delete(self.names.metadata, f'key == "{key}"')
-        self.records.write_metadata(paper, {name: to_json(each) for name, each in said.items()})
+        if self.which != "moving":  # until it ends, these records are of the library that it replaces
+            self.records.write_metadata(paper, {name: to_json(each) for name, each in said.items()})
 
     def _inherit(self, old: str, new: NewPaper) -> None:
         """Give a paper what people said of the one whose file it takes over, if it is a version of that."""

@@ -111,7 +111,7 @@ class MilvusPapers:
             self._memory.keep(self._snapshot)
             self._snapshot = None
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
         """What was read before may have changed."""
         self._memory.forget()
         if self._snapshot is not None:
@@ -134,7 +134,7 @@ class MilvusPapers:
         before, self._strong = self._strong, True
         self._memory.strong = True
         try:
-            self._look_again()
+            self.look_again()
             with self._inside() as snapshot:
                 yield snapshot
         finally:
@@ -149,7 +149,7 @@ class MilvusPapers:
     @property
     def names(self) -> Names:
         """The collections of the epoch that is read."""
-        return Names(self._prefix, self.state().epoch)
+        return Names(self._prefix, self.state().epoch, self.which == "moving")
 
     def _read_state(self) -> LibraryState:
         with self.checked("the state of the library"):
@@ -323,7 +323,7 @@ class MilvusPapers:
         with self._inside() as snapshot, self.checked("the record of a file that could not be read"):
             if not snapshot.state.epoch and self.names.store not in self.milvus.collections():
                 return []
-            rows = self._rows(self.names.store, 'key like "failure.%"', ("key", "value"))
+            rows = self._rows(self.names.store, f'key like "{self.names.failures}%"', ("key", "value"))
             found = [json.loads(row["value"]) for row in rows]
             made = [Failure(SourceFile(*map(str, each[:3])), str(each[3]), str(each[4])) for each in found]
         return sorted(made, key=lambda failure: failure.file.path)
@@ -337,6 +337,13 @@ class MilvusPapers:
     def papers_without_sections(self) -> int:
         """See PaperStore: no version that knew no sections wrote to Milvus."""
         return 0
+
+    def described(self) -> set[str]:
+        """See PaperStore."""
+        with self._inside() as snapshot:
+            if not snapshot.state.epoch:
+                return set()
+            return {row["paper"] for row in self._rows(self.names.metadata, 'source != "pdf"', ("paper",))}
 
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
         """See PaperStore."""

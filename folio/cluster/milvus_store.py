@@ -6,7 +6,7 @@ the new epoch, and the old collections are dropped. One that was interrupted is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from folio.citation_label import CitationStyle
-from folio.cluster import history_copy
+from folio.cluster import history_copy, milvus_move
 from folio.cluster.collections import FORMAT, RECORDS, Names
 from folio.cluster.epochs import drop_epoch, drop_unused
 from folio.cluster.history_rows import HistoryRows
@@ -26,14 +26,14 @@ from folio.cluster.library_state import (
     Which,
     about,
     delete_text,
-    forget_building,
+    forget_state,
     read_state,
     read_text,
     set_statistics,
     write_state,
     write_text,
 )
-from folio.cluster.milvus_check import faults_of, unsaid_of
+from folio.cluster.milvus_check import faults_of, require_whole, unsaid_of
 from folio.cluster.milvus_client import REPAIR, Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
 from folio.cluster.milvus_indexes import MilvusIndexes, MilvusVectors, MilvusWords
@@ -43,7 +43,8 @@ from folio.cluster.record_files import RecordFiles
 from folio.cluster.shared_works import leave_out_damaged
 from folio.cluster.term_statistics import TermStatistics
 from folio.cluster.word_counts import counted
-from folio.errors import StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.errors import StoreDamaged, StoreError, StoreMissing
+from folio.ingest.local_store import unfinished_move
 from folio.offline import is_loopback
 from folio.paper_metadata import SOURCES, from_json
 from folio.protocols import Embedder
@@ -51,12 +52,12 @@ from folio.store.database import Database
 from folio.store.fingerprint import Reading, differences, fingerprint
 from folio.store.history import Asked
 from folio.store.paper_store import PaperStore
-from folio.text import VERSION
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
     from folio.ingest.pipeline import Limits, PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
+    from folio.store.lasting_tables import Lasting
 
 # A copy of what services say of works (shared_works.py)
 OWN_DATABASE = "computer.sqlite"
@@ -119,12 +120,17 @@ class MilvusStore:
 
     def open(self, *, create: bool = False) -> MilvusLibrary:
         """See StoreBackend. Raises StoreDamaged if a collection is missing, or is not as the library says."""
+        return self._opened(create=create, strong=create)
+
+    def _opened(self, *, create: bool = False, strong: bool) -> MilvusLibrary:
         state = LibraryState() if self._is_absent else self._state("current")
+        if not state.epoch and self.exists() and self._state("moving").epoch:
+            raise unfinished_move(self.place, "milvus")
         if not state.epoch and not create:
             raise StoreMissing(f"There is no library at {self.place} yet.", _INGEST)
         if state.epoch:
-            self._require_whole(state)
-        library = self._library("current", strong=create)
+            require_whole(self.milvus, Names(self.prefix, state.epoch), state, self.place)
+        library = self._library("current", strong=strong)
         papers = Names(self.prefix, state.epoch).papers
         if state.statistics and not self.milvus.some(papers, 'id >= ""', ("id",), 1):
             try:
@@ -134,6 +140,24 @@ class MilvusStore:
                 library.close()
                 raise
         return library
+
+    def open_to_copy(self) -> MilvusLibrary:
+        """See StoreBackend."""
+        return self._opened(strong=True)
+
+    def is_taken(self) -> bool:
+        """See StoreBackend."""
+        return self.exists() and milvus_move.is_taken(self.milvus, Names(self.prefix))
+
+    def begin_move(self, made_with: dict[str, str]) -> MilvusLibrary:
+        """See StoreBackend."""
+        return milvus_move.begin(self._library("moving", strong=True), self._readable_state(), made_with)
+
+    def finish_move(self, library: PaperStore, lasting: Lasting, record: Callable[[PaperStore], None]) -> None:
+        """See StoreBackend."""
+        own = _own(library)
+        self.update_indexes(own)
+        milvus_move.finish(own, self._readable_state(), self._history, lasting, record)
 
     def _state(self, which: Which) -> LibraryState:
         try:
@@ -156,27 +180,6 @@ class MilvusStore:
         except BaseException:
             database.close()
             raise
-
-    def _require_whole(self, state: LibraryState) -> None:
-        names = Names(self.prefix, state.epoch)
-        of_epoch = names.of_epoch(dual=state.is_dual)
-        wanted = {*names.shared(), *of_epoch, *([names.works] if state.works else [])}
-        missing = sorted(wanted - self.milvus.collections())
-        if missing:
-            raise StoreDamaged(f"Collections of the library at {self.place} are missing: {', '.join(missing)}.", REPAIR)
-        if state.format < FORMAT:
-            raise StoreMismatch(f"The library at {self.place} was written by an earlier version of Folio.", REPAIR)
-        if state.tokenizer != VERSION:
-            raise StoreMismatch(
-                f"The words of the library at {self.place} were made by another version of Folio.", REPAIR
-            )
-        dimension = self.milvus.dimension(names.chunks)
-        if str(dimension) != state.fingerprint.get("dimension"):
-            raise StoreDamaged(
-                f"The collection {names.chunks} has vectors of {dimension} numbers, and its library says"
-                f" {state.fingerprint.get('dimension', 'nothing')}.",
-                REPAIR,
-            )
 
     # Questions
 
@@ -270,7 +273,7 @@ class MilvusStore:
         """See StoreBackend."""
         from folio.ingest import rebuild
 
-        if not self.exists():
+        if not self.exists() or (thorough and self._state("moving").epoch):
             return {}
         try:
             with closing(self.open(create=True)) as library:
@@ -351,14 +354,14 @@ class MilvusStore:
         state = self._state("building")
         if not state.epoch or state.epoch != self._readable_state().epoch:
             return state
-        forget_building(self.milvus, Names(self.prefix))
+        forget_state(self.milvus, Names(self.prefix), "building")
         return LibraryState()
 
     def _give_up(self) -> None:
         """Drop what an interrupted rebuild has left."""
         state = self._building()
         if state.epoch:
-            forget_building(self.milvus, Names(self.prefix))
+            forget_state(self.milvus, Names(self.prefix), "building")
             drop_epoch(self.milvus, Names(self.prefix), self._records, state.epoch)
 
     def _finish(self, library: MilvusLibrary) -> None:
@@ -369,7 +372,7 @@ class MilvusStore:
         self._records.write_library(about(new.epoch, new.fingerprint))
         write_state(self.milvus, names, new, "current")
         library.is_current()
-        forget_building(self.milvus, names)
+        forget_state(self.milvus, names, "building")
         if old.statistics != new.statistics:
             delete_text(self.milvus, names, old.statistics)
         if old.epoch and old.epoch != new.epoch:

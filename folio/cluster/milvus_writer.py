@@ -58,7 +58,7 @@ class MilvusWriter(MilvusReader):
     def _claims(self) -> Claims:
         """What this writer alone may change. Who holds this computer's lock is the only such one."""
         if self._made_claims is None:
-            self._create_shared()
+            self.create_shared()
             role = "ingest" if self._holds_lock else ""
             self._made_claims = Claims(self.milvus, Names(self._prefix).store, self._place, role)
         return self._made_claims
@@ -67,7 +67,7 @@ class MilvusWriter(MilvusReader):
     def changing(self, *names: str) -> Iterator[None]:
         """Inside, no other writer changes these papers, files and parts of the library. Raises StoreBusy."""
         with self._claims.holding(names):
-            self._look_again()
+            self.look_again()
             yield
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
@@ -75,7 +75,7 @@ class MilvusWriter(MilvusReader):
         names = (file.sha256, file.path)
         if not self._claims.take(names):
             return False
-        self._look_again()
+        self.look_again()
         if not is_known and self.rows_of_papers([file.sha256]):
             self._claims.release(names)  # somebody else has just added it
             return False
@@ -109,6 +109,7 @@ class MilvusWriter(MilvusReader):
                         found.add(str(row["id"]))
         return found
 
-    def _create_shared(self) -> None:
-        for name, fields in self.names.shared().items():
+    def create_shared(self) -> None:
+        """Create the collections that outlive an epoch."""
+        for name, fields in Names(self._prefix).shared().items():
             self.milvus.create_missing(name, fields)

@@ -88,6 +88,10 @@ class RecordFiles:
         """Keep what sources other than its PDF say of a paper."""
         self._write(f"metadata/{paper}.json", json.dumps(layers, ensure_ascii=False))
 
+    def drop_metadata(self) -> None:
+        """Delete what `write_metadata` wrote."""
+        self._drop("metadata")
+
     def metadata(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What `write_metadata` wrote, by paper. Raises StoreDamaged."""
         for name in self._names("metadata"):
@@ -98,9 +102,13 @@ class RecordFiles:
 
     def drop_epoch(self, epoch: str) -> None:
         """Delete all records of an epoch."""
+        if epoch:
+            self._drop(epoch)
+
+    def _drop(self, folder: str) -> None:
         with self._errors():
-            path = f"{self._root}/{epoch}"
-            if epoch and self._files.exists(path):
+            path = f"{self._root}/{folder}"
+            if self._files.exists(path):
                 self._files.rm(path, recursive=True)
 
     def _names(self, folder: str) -> list[str]:

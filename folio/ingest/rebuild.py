@@ -14,7 +14,7 @@ from folio.errors import StoreDamaged, StoreError, StoreMismatch
 from folio.ingest import paper_vectors, pipeline
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.protocols import Embedder
-from folio.store import salvage
+from folio.store import replacement, salvage
 from folio.store.database import DAMAGED, set_aside
 from folio.store.fingerprint import Reading, differences, fingerprint
 from folio.store.library import Library
@@ -44,7 +44,7 @@ def rebuild(
     library stays. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
-    library = _open_unfinished(unfinished, fingerprint(embedder, reading))
+    library = open_unfinished(unfinished, fingerprint(embedder, reading))
     paths = frozenset(file.path for file in files)
     try:
         for old in library.files():
@@ -57,7 +57,7 @@ def rebuild(
     finally:
         library.close()
     if is_empty:
-        _delete(unfinished)
+        delete(unfinished)
         raise StoreError("None of the files could be read.", "See the reasons above. The index has not been changed.")
     _replace(path, unfinished, notice)
     with closing(Library(path)) as library:  # what people said of papers has come back
@@ -70,7 +70,7 @@ def known_files(path: Path, record: Path, *, thorough: bool = False) -> dict[Pat
     From a damaged library they are taken as far as they can be read, and from ingested.json (`record`). thorough: look
     for damage in the whole file.
     """
-    files = read_if_sound(path, _sound_files if thorough else Library.files)
+    files = read_if_sound(path, sound_files if thorough else Library.files)
     if files is not None:
         return {Path(file.path): file.name for file in files}
     damaged = [path] if path.exists() else set_aside(path)
@@ -103,8 +103,8 @@ def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
         library.close()
 
 
-def _open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
-    """The library left by an interrupted rebuild if it is sound and can be continued, otherwise an empty one."""
+def open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
+    """The library of an interrupted rebuild or move if it is sound and can be continued, otherwise an empty one."""
     try:
         library = Library(path, create=True)
         made_with = library.fingerprint()
@@ -113,11 +113,11 @@ def _open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
         library.close()
     except (StoreDamaged, StoreMismatch):
         pass
-    _delete(path)
+    delete(path)
     return Library(path, create=True)
 
 
-def _sound_files(library: Library) -> list[SourceFile]:
+def sound_files(library: Library) -> list[SourceFile]:
     if LibraryCheck(library.database).structure():
         raise StoreDamaged("The library is damaged.", DAMAGED)
     return library.files()
@@ -130,12 +130,12 @@ def _replace(path: Path, new: Path, notice: Notice) -> None:
     it goes into the new library, and that is renamed. After a kill in between, the library is missing, and the same
     call with the same new library continues.
     """
-    if read_if_sound(path, _sound_files) is not None:
+    if read_if_sound(path, sound_files) is not None:
         with closing(Library(path)) as library:
-            library.replace_with(new)
-        _delete(new)
+            replacement.replace_papers(library.database, new)
+        delete(new)
         return
-    aside = _set_aside(path)
+    aside = put_aside(path)
     if aside is not None:
         found = salvage.read(aside)
         with closing(Library(new, create=True)) as library:
@@ -144,7 +144,7 @@ def _replace(path: Path, new: Path, notice: Notice) -> None:
     os.replace(new, path)
 
 
-def _set_aside(path: Path) -> Path | None:
+def put_aside(path: Path) -> Path | None:
     """Rename a damaged library; returns its new path, None if there is none. Continues after a kill."""
     wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     aside: Path | None = None
@@ -177,6 +177,6 @@ def _count(number: int, what: str) -> str:
     return f"{number} {one}{'' if number == 1 else 's'}{' of ' if of else ''}{of}"
 
 
-def _delete(database: Path) -> None:
+def delete(database: Path) -> None:
     for suffix in ("-wal", "-shm", ""):
         database.with_name(database.name + suffix).unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
 from folio.files import disk_full
 from folio.store.digests import row_digest, text_crc
-from folio.store.immutable_file import FileState, file_state, has_log, immutable_uri
+from folio.store.immutable_file import FileState, file_state, has_log, immutable_uri, read_only_uri
 from folio.store.migrations import OBJECTS, STEPS
 from folio.store.rows import metadata_json
 
@@ -36,12 +36,15 @@ SIDE_FILES = 2**16
 class Database:
     """A connection to the file. Raises StoreError and its subclasses, never SQLite's own errors."""
 
-    def __init__(self, path: Path, first_rows: Iterable[tuple[str, str]], *, create: bool) -> None:
+    def __init__(
+        self, path: Path, first_rows: Iterable[tuple[str, str]], *, create: bool, only_read: bool = False
+    ) -> None:
         """Open the file and migrate its schema; a new file gets `first_rows` in its table meta.
 
-        create: create the file if it is missing or empty; otherwise StoreMissing is raised.
+        create: create the file if it is missing or empty; otherwise StoreMissing is raised. only_read: write nothing,
+        and raise StoreMismatch if the schema is an older one.
         """
-        self._path = path
+        self._path, self._only_read = path, only_read
         if not path.exists() and (not create or set_aside(path)):
             raise self._missing()
         with self._errors():
@@ -59,7 +62,7 @@ class Database:
     def _connected(self) -> sqlite3.Connection:
         """A connection; where the folder cannot be written, one that needs no file beside the library's."""
         self._unchanged: FileState | None = None
-        sqlite = _connect(str(self._path))
+        sqlite = _connect(read_only_uri(self._path) if self._only_read else str(self._path))
         try:
             sqlite.execute("PRAGMA user_version")
         except sqlite3.OperationalError as error:
@@ -110,6 +113,11 @@ class Database:
             if missing := sorted(OBJECTS - names):
                 raise self.damaged(f"no such table or index: {', '.join(missing)}")
             return
+        if self._only_read:
+            raise StoreMismatch(
+                f"The library {self._path} was made by an older version of Folio, and is not changed here.",
+                "Run `python ingest.py --verify` first, which updates it; then run the same command again.",
+            )
         try:
             self._migrate(first_rows)
         except StoreError as error:

@@ -1,4 +1,4 @@
-"""A library that cannot be written, as SQLite needs it: its address, and what shows that its owner has written it."""
+"""A library that cannot or must not be written: its address for SQLite, and what shows that its owner wrote it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ FileState = tuple[int, int, int]
 def immutable_uri(path: Path) -> str:
     """The address of a file that nobody writes: https://www.sqlite.org/uri.html#uriimmutable"""
     return f"{Path(os.path.abspath(path)).as_uri()}?mode=ro&immutable=1"
+
+
+def read_only_uri(path: Path) -> str:
+    """The address of a file that others may write: https://www.sqlite.org/uri.html#urimode"""
+    return f"{Path(os.path.abspath(path)).as_uri()}?mode=ro"
 
 
 def has_log(path: Path) -> bool:

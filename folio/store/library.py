@@ -28,7 +28,7 @@ from folio.store.sole_writer import SoleWriter
 from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
 # The tables made from papers; the query log and conversations are in the same file, but are not among them.
-_PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
+PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
 
 _INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('files', :path, :name, :paper))"
 
@@ -36,12 +36,22 @@ _INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('file
 class Library(SoleWriter):
     """The library of one store. Raises StoreError's subclasses and DiskFull, never SQLite's own errors."""
 
-    def __init__(self, path: Path, *, create: bool = False, citation_style: CitationStyle = "author-year") -> None:
-        """create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        citation_style: CitationStyle = "author-year",
+        only_read: bool = False,
+    ) -> None:
+        """create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised.
+
+        only_read: see Database.
+        """
         self._citation_style = citation_style  # what its papers are cited by
         self.path, self.filters = path, None  # filters: see PaperStore
         first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
-        self.database = Database(path, first_rows, create=create)  # shared with the query log
+        self.database = Database(path, first_rows, create=create, only_read=only_read)  # shared with the query log
         self._query, self._read, self._execute = self.database.query, self.database.read, self.database.execute
         self._texts = CheckedTexts()
 
@@ -192,7 +202,7 @@ class Library(SoleWriter):
 
     def counts(self) -> dict[str, int]:
         """Table -> its number of rows; `chunk_count` counts chunks by grain."""
-        return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in _PAPER_TABLES}
+        return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in PAPER_TABLES}
 
     def papers_without_sections(self) -> int:
         """How many papers were read by a version that knew no sections."""
@@ -237,6 +247,7 @@ class Library(SoleWriter):
         chunk_ids: Sequence[int],
         vectors: Vectors,
         as_a_whole: PaperVector | None = None,
+        added: str = "",
     ) -> None:
         """See PaperStore: one transaction."""
         with self._writing() as generation:
@@ -244,7 +255,7 @@ class Library(SoleWriter):
             for old in released - {paper.id}:
                 self._inherit(old, paper)
             self._drop_orphans(released, generation)
-            paper_rows.insert(self.database, paper, generation)
+            paper_rows.insert(self.database, paper, generation, added)
             self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
             hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
             fine_passages.change_counts(self.database, paper.id, 1)
@@ -320,6 +331,10 @@ class Library(SoleWriter):
 
     # What is known about papers
 
+    def described(self) -> set[str]:
+        """See PaperStore."""
+        return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata WHERE source != 'pdf'"))
+
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
         """What each source says of a paper."""
         return metadata_layers.read(self.database, paper)
@@ -374,26 +389,6 @@ class Library(SoleWriter):
         self._execute("DELETE FROM pending")
 
     # The whole library
-
-    def replace_with(self, other: Path) -> None:
-        """Replace all papers with another library's, in one transaction, under a new epoch.
-
-        Questions stay, and what people wrote or imported about papers.
-
-        The other library must have been opened by this version, so that its tables have the same columns.
-        """
-        with self.database.attached(other, "other"), self.database.transaction():
-            metadata_layers.inherit_from_files(self.database, "other")
-            tables = (*_PAPER_TABLES, "paper_digests", "sections", "paper_vectors")
-            for table in reversed(tables):
-                self._execute(f"DELETE FROM main.{table}")
-            for table in tables:
-                self._execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
-            self._execute("DELETE FROM main.metadata WHERE source = 'pdf'")
-            self._execute("INSERT INTO main.metadata SELECT * FROM other.metadata WHERE source = 'pdf'")
-            self._execute("DELETE FROM main.pending")
-            self._execute("INSERT OR REPLACE INTO main.meta SELECT key, value FROM other.meta WHERE key != 'epoch'")
-            self._execute("UPDATE main.meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
 
     def check(self) -> list[str]:
         """The faults found inside the library, one sentence each; reads all of it."""

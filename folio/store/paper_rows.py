@@ -16,8 +16,11 @@ from folio.types import NewPaper, Vectors
 _IN_METADATA = {"title": "", "authors": "[]", "year": None}
 
 
-def insert(database: Database, paper: NewPaper, generation: int) -> None:
-    """Insert a paper with its text, sections and metadata; the caller adds its file, chunks and vectors."""
+def insert(database: Database, paper: NewPaper, generation: int, added: str) -> None:
+    """Insert a paper with its text, sections and metadata; the caller adds its file, chunks and vectors.
+
+    added: when it was first added; "" for now.
+    """
     about = {
         "id": paper.id,
         **_IN_METADATA,
@@ -26,7 +29,7 @@ def insert(database: Database, paper: NewPaper, generation: int) -> None:
         "length": len(paper.text),
         "problems": json.dumps(paper.problems),
         "arxiv": "",
-        "added": datetime.now(UTC).isoformat(timespec="seconds"),
+        "added": added or datetime.now(UTC).isoformat(timespec="seconds"),
     }
     database.execute(
         "INSERT INTO papers VALUES (:id, :title, :authors, :year, :text, :length, :starts, :labels, :problems,"

@@ -150,11 +150,13 @@ class PaperStore(Protocol):
         chunk_ids: Sequence[int],
         vectors: Vectors,
         as_a_whole: PaperVector | None = None,
+        added: str = "",
     ) -> None:
         """Add a paper under this file's path, replacing what the path held before.
 
         `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
-        order of these spans. as_a_whole: the vector of the paper itself. Raises StoreRefused.
+        order of these spans. as_a_whole: the vector of the paper itself. added: when it was added (ISO, UTC), if not
+        now. Raises StoreRefused.
         """
         ...
 
@@ -185,6 +187,10 @@ class PaperStore(Protocol):
         ...
 
     # What is known about papers
+
+    def described(self) -> set[str]:
+        """The papers of which sources other than their PDFs say something, those that are not in the library too."""
+        ...
 
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
         """What each source says of a paper."""

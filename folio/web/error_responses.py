@@ -21,6 +21,7 @@ from folio.errors import (
     StoreBusy,
     StoreMismatch,
     StoreMissing,
+    StoreUnfinished,
     UsageError,
 )
 from folio.files import disk_full, is_full, unusable
@@ -35,6 +36,7 @@ STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (Busy, 409),
     (UsageError, 400),
     (StoreMissing, 409),
+    (StoreUnfinished, 409),
     (StoreMismatch, 409),
     (StoreBusy, 409),
     (DiskFull, 507),

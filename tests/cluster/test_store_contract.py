@@ -19,7 +19,7 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 from folio import workers
 from folio.errors import StoreRefused
 from folio.ingest.chunking import chunk_id
-from folio.paper_metadata import simple_metadata
+from folio.paper_metadata import NO_METADATA, simple_metadata
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import PaperFilter
 from folio.search.retriever import Retriever
@@ -249,6 +249,26 @@ def test_papers_that_are_cited_alike_get_letters(app: HashingApp) -> None:
             library.set_metadata(paper, "person", said)
         everyone = {paper.id: paper.label for paper in library.papers()}
         assert {id: paper.label for id in everyone for paper in library.papers_by_id([id])} == everyone
+
+
+def test_of_which_papers_sources_say_something(app: HashingApp) -> None:
+    with closing(filled(app, "a", "b")) as library:
+        assert library.described() == set()
+        for paper in ("a", "absent"):
+            library.set_metadata(paper, "online", simple_metadata("Yaks", origin="openalex"))
+        assert library.described() == {"a", "absent"}
+        library.set_metadata("a", "online", NO_METADATA)
+        assert library.described() == {"absent"}
+
+
+def test_when_a_paper_was_added_may_be_told(app: HashingApp) -> None:
+    with closing(filled(app, "a")) as library:
+        paper, ids, vectors = random_paper("b", 3, 5)
+        then = "2020-02-03T04:05:06+00:00"
+        library.add(paper, SourceFile("/p/b.pdf", "b.pdf", "b"), ids, vectors, added=then)
+        added = library.added()
+        assert added["b"] == then
+        assert added["a"] > then
 
 
 def test_failures_are_kept_until_the_file_is_read(app: HashingApp) -> None:

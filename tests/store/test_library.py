@@ -24,6 +24,7 @@ from folio.store import database
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.migrations import STEPS
+from folio.store.replacement import replace_papers
 from folio.store.rows import SELECT_PAPERS, Stamp, metadata_json
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.paths import ROOT
@@ -268,7 +269,7 @@ def test_chunks_are_counted_when_added_and_removed(library: Library, tmp_path: P
     for letter in "xyz":
         _add(other, f"{letter}.pdf", letter, TEXT + letter)
     other.close()
-    library.replace_with(tmp_path / "other.sqlite")
+    replace_papers(library.database, tmp_path / "other.sqlite")
     assert library.chunk_count() == library.counts()["chunks"] == 9
     library.database.execute("UPDATE meta SET value = 8 WHERE key = 'chunks'")
     assert library.check() == ["The number of passages differs from the recorded count."]
@@ -406,7 +407,7 @@ def test_replacing_a_library_copies_everything_under_a_new_epoch(library: Librar
         pass
     reader = Library(path)
     with reader.reading() as seen:
-        library.replace_with(other.path)
+        replace_papers(library.database, other.path)
         assert [p.file for p in reader.papers()] == ["old.pdf"]  # until its snapshot ends
         assert seen == mine
     assert [p.file for p in reader.papers()] == ["new.pdf"]
@@ -853,10 +854,10 @@ def test_older_and_new_libraries_replace_each_other(old: Path, tmp_path: Path) -
     new = tmp_path / "new.sqlite"
     made, older = Library(new, create=True), Library(old)
     _add(made, "b.pdf", "b", TEXT.upper())
-    older.replace_with(new)
+    replace_papers(older.database, new)
     assert older.papers() == made.papers()
     assert older.papers()[0].arxiv == "2301.01234v2"
-    made.replace_with(old)
+    replace_papers(made.database, old)
     assert older.papers() == made.papers()
     for library in (made, older):
         assert library.check() in ([], ["Some vectors do not have 4 numbers."])
