@@ -132,7 +132,7 @@ def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
     ci = ROOT / ".ci" / "run"
     assert ci.read_text(encoding="utf-8").splitlines()[-3:] == [
         "make --no-print-directory test",
-        "make --no-print-directory cluster",
+        "make --no-print-directory cluster QUICK=1",
         "exec .ci/bare .venv/bin/python",
     ]
     assert os.name == "nt" or os.access(ci, os.X_OK)

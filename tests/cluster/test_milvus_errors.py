@@ -268,6 +268,7 @@ def test_a_wrong_token_is_refused_and_not_shown(tmp_path: Path) -> None:
     assert "s3cr3t" not in f"{refused.value} {refused.value.remedy} {app.settings_used()}"
 
 
+@pytest.mark.slow
 def test_a_file_that_another_process_uses_is_busy(app: HashingApp) -> None:
     code = f"""
 from tests.helpers.fakes import hashing_app
@@ -309,6 +310,7 @@ def test_records_that_cannot_be_written_end_the_ingest(tmp_path: Path) -> None:
         RecordFiles("nonsense://bucket")
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_loses_no_paper(tmp_path: Path) -> None:
     """By SIGKILL, while the file of Milvus Lite is open."""
     code = f"""

@@ -204,6 +204,7 @@ def test_readers_come_back_by_themselves_when_their_server_does(
             assert ask() == expected
 
 
+@pytest.mark.slow
 def test_several_processes_read_and_write_at_once(
     tmp_path: Path, server: LiteServer, expected: list[tuple[str, str]]
 ) -> None:

@@ -172,6 +172,7 @@ def test_papers_wait_until_others_are_back(ray: Any, tmp_path: Path, monkeypatch
     assert largest <= reader.most_bytes <= 2 * largest
 
 
+@pytest.mark.slow
 def test_an_embedder_that_is_down_ends_the_ingest(ray: Any, papers: Path, tmp_path: Path) -> None:
     reader = RayReader("", 1, lambda: job(worker_embedders.down))
     with pytest.raises(OllamaError, match=r"^Nobody is there\.$"):
