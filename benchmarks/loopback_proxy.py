@@ -32,9 +32,14 @@ class CountingProxy:
         with suppress(OSError):  # it was closed
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target))
-                threading.Thread(target=self._pump, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self._pump, args=(server, client, False), daemon=True).start()
+                threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with client, suppress(OSError), socket.create_connection(("127.0.0.1", self._target)) as server:
+            back = threading.Thread(target=self._pump, args=(server, client, False), daemon=True)
+            back.start()
+            self._pump(client, server, True)
+            back.join()
 
     def _pump(self, source: socket.socket, target: socket.socket, is_sent: bool) -> None:
         with suppress(OSError):

@@ -39,6 +39,7 @@ class Balanced:
     url: str
     client: httpx.Client
     servers: list[Served]
+    ports: list[int]
     model: OllamaStandIn
 
 
@@ -46,6 +47,14 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
         return port
+
+
+def refuses_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=WAIT_S).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +86,7 @@ def balanced(two_papers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         client = httpx.Client(base_url=url, timeout=WAIT_S, headers=headers, trust_env=False, verify=False)
         stack.enter_context(client)
         until(lambda: answers(client))
-        yield Balanced(url, client, servers, model)
+        yield Balanced(url, client, servers, ports, model)
 
 
 def answers(client: httpx.Client) -> bool:
@@ -140,6 +149,7 @@ def test_a_server_that_was_killed_is_passed_over(balanced: Balanced) -> None:
     balanced.model.reply = SENTENCES[0]
     balanced.servers[0].process.kill()
     balanced.servers[0].process.communicate(timeout=WAIT_S)
+    until(lambda: refuses_connections(balanced.ports[0]))  # what it accepted before is lost with it
     for _ in range(6):  # GETs go to another server by themselves; a question must too
         assert balanced.client.get("/health").json()["status"] == "ready"
         reply = balanced.client.post("/chat", json={"message": QUESTION})
