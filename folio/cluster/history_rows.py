@@ -14,18 +14,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from secrets import token_hex
 from threading import Lock
 from time import time, time_ns
 from typing import Any, Literal, get_args
 
+from folio.cluster.as_written import as_written
 from folio.cluster.collections import HISTORY, Names
 from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row
 from folio.cluster.milvus_filters import one_of
 from folio.cluster.paper_record import joined, parts
-from folio.errors import FolioError, StoreDamaged, StoreRefused
+from folio.errors import StoreDamaged, StoreRefused
 from folio.store.database import storable
 from folio.store.digests import text_hash
 from folio.store.query_log import Feedback
@@ -197,15 +198,10 @@ class HistoryRows:
         if milvus is not None and keys:
             milvus.delete_of(self._name, "key", keys)
 
-    @contextmanager
-    def checked(self, what: str) -> Iterator[None]:
-        """Any error inside, where rows are made into values, means that they are not as they were written."""
-        try:
-            yield
-        except FolioError:
-            raise
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            raise StoreDamaged(f"In Milvus, {what} cannot be read ({str(error)[:100]}).", _FORGET) from error
+    @staticmethod
+    def checked(what: str) -> AbstractContextManager[None]:
+        """See as_written."""
+        return as_written(lambda said: StoreDamaged(f"In Milvus, {what} cannot be read ({said[:100]}).", _FORGET))
 
 
 def _deletion(conversation: str, what: Deleted) -> Item:

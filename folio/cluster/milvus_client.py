@@ -6,9 +6,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
 
@@ -43,6 +44,9 @@ _WAIT_S, _MOST_WAIT_S = 0.1, 2.0
 _RECONNECT = {"grpc.initial_reconnect_backoff_ms": 200, "grpc.max_reconnect_backoff_ms": 1_000}
 REPAIR = "Run `python ingest.py --repair --yes`, which makes all collections again from RECORDS_URI."
 _AGAIN = "Run the same command again."
+# Milvus Lite opens a collection twice for two threads that ask for it first, and what one of them writes is lost. So
+# its requests follow one another.
+_LITE = Lock()
 _MISSING = "Install them: pip install -r requirements-cluster.txt, or pip install 'folio-papers[cluster]'."
 
 
@@ -70,6 +74,7 @@ class Milvus:
         self.uri = uri
         self.is_lite = "://" not in uri
         self._timeout_s = timeout_s
+        self._turn: AbstractContextManager[object] = _LITE if self.is_lite else nullcontext()
         try:
             with _only_what_is_passed():
                 import pymilvus
@@ -315,7 +320,7 @@ class Milvus:
         until, wait = monotonic() + self._timeout_s, _WAIT_S
         while True:
             try:
-                with self._errors():
+                with self._errors(), self._turn:
                     return request()
             except _NoAnswer:
                 if monotonic() + wait > until:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 import numpy as np
 
 from folio.citation_label import CitationStyle
+from folio.cluster.as_written import as_written
 from folio.cluster.collections import Names
 from folio.cluster.library_state import LibraryState, Which, read_state
 from folio.cluster.milvus_client import REPAIR, Milvus, MissingCollection, Row
@@ -24,7 +25,7 @@ from folio.cluster.paper_record import Structure, joined, structure
 from folio.cluster.paper_rows import files_of
 from folio.cluster.shared_works import SharedWorks
 from folio.cluster.snapshot import Snapshot, SnapshotMemory
-from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError
+from folio.errors import StoreBusy, StoreDamaged, StoreError
 from folio.paper_metadata import SOURCES, Metadata, Source, from_json, merged
 from folio.store import citation_labels
 from folio.store.checked_texts import CheckedTexts
@@ -375,15 +376,9 @@ class MilvusPapers:
         """The error that says what is wrong with the collections."""
         return StoreDamaged(f"The library in Milvus at {self.milvus.uri} is damaged: {what}.", REPAIR)
 
-    @contextmanager
-    def checked(self, what: str) -> Iterator[None]:
-        """Any error inside, where rows are made into values, means that they are not as they were written."""
-        try:
-            yield
-        except FolioError:
-            raise
-        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
-            raise self.damaged(f"{what} cannot be read ({str(error)[:100]})") from error
+    def checked(self, what: str) -> AbstractContextManager[None]:
+        """See as_written."""
+        return as_written(lambda said: self.damaged(f"{what} cannot be read ({said[:100]})"))
 
 
 def vector_of(row: Row) -> Vectors:

@@ -256,9 +256,9 @@ class MilvusStore:
         """See StoreBackend."""
         own = _own(library)
         with own.reading():
-            counted = self._read_statistics(own).counted.keys()
+            known = self._read_statistics(own).counted.keys()
             versions = {str(row["version"]) for row in own.paper_rows()}
-        return [] if counted == versions else ["The words of some papers are not counted yet"]
+        return [] if known == versions else ["The words of some papers are not counted yet"]
 
     def check_in_background(self) -> None:
         """See StoreBackend: Milvus checks its own files."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from folio.cluster.as_written import as_written
 from folio.cluster.paper_record import MOST_CHARACTERS, PaperRecord
 from folio.errors import FolioError, StoreDamaged, StoreError, StoreMismatch, StoreMissing
 
@@ -144,15 +145,9 @@ class RecordFiles:
         with self._checked(name):
             return content.decode()
 
-    @contextmanager
-    def _checked(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            raise StoreDamaged(
-                f"The record {self.uri}/{name} is damaged: {str(error)[:200]}.",
-                "Delete it, and run the same command again; then ingest its paper again.",
-            ) from error
+    def _checked(self, name: str) -> AbstractContextManager[None]:
+        remedy = "Delete it, and run the same command again; then ingest its paper again."
+        return as_written(lambda said: StoreDamaged(f"The record {self.uri}/{name} is damaged: {said[:200]}.", remedy))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -18,11 +18,12 @@ from time import time_ns
 from typing import Any
 from uuid import uuid4
 
+from folio.cluster.as_written import as_written
 from folio.cluster.collections import WORKS, Names
 from folio.cluster.library_state import WORKS_STAMP
 from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row
 from folio.cluster.paper_record import joined, parts
-from folio.errors import FolioError, StoreDamaged, StoreRefused
+from folio.errors import StoreDamaged, StoreRefused
 from folio.store import rows, work_rows, works
 from folio.store.database import Database
 from folio.store.work_rows import AboutWork
@@ -209,14 +210,13 @@ _READ: dict[str, Callable[..., AboutWork]] = {
 def _rows_in(name: str, text: str) -> list[AboutWork]:
     """The rows of a document. Raises StoreDamaged if it is not as it was written."""
     kind = name.partition(".")[0]
-    try:
+    with as_written(_damaged):
         document = rows.mapped(text, "it")
         return [_READ[table](*row[:-1], bytes.fromhex(row[-1])) for table in _WRITTEN[kind] for row in document[table]]
-    except FolioError:
-        raise
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        happened = f"What services say of a work cannot be read in Milvus ({str(error)[:100]})."
-        raise StoreDamaged(happened, _REMEDY) from error
+
+
+def _damaged(said: str) -> StoreDamaged:
+    return StoreDamaged(f"What services say of a work cannot be read in Milvus ({said[:100]}).", _REMEDY)
 
 
 def _made(changed: int, name: str, text: str) -> list[Row]:

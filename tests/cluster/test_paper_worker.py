@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,6 +28,15 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.pdfs import slow_page
 
 JOB = Job(Reading(100, 20, "fast", False), Limits(1, 3, 2048, 10), HashingEmbedder().identity(), hashing_for_worker, 2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environment_of_ray_as_before() -> Iterator[None]:
+    """A worker deletes the token of its Ray; in this process, a Ray of other tests may be running."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("RAY_AUTH_")]:
+            patch.delenv(name)
+        yield
 
 
 @pytest.fixture(scope="module")

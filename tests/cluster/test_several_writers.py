@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 from folio import workers
 from folio.cluster import claims
 from folio.cluster.claims import Claims
+from folio.cluster.milvus_client import Milvus
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.errors import StoreBusy, StoreMismatch
 from folio.ingest import pipeline
@@ -25,7 +27,7 @@ from folio.ingest.chunking import chunk_id
 from folio.paper_metadata import simple_metadata
 from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.fakes import HashingApp, make_pdf, read_once
-from tests.helpers.milvus import milvus_of, served, writer_at
+from tests.helpers.milvus import milvus_of, release, served, writer_at
 
 FINGERPRINT = {"embedder": "hashing", "dimension": "4"}
 
@@ -237,3 +239,21 @@ def test_a_library_that_another_has_begun_with_other_settings_is_refused(tmp_pat
         second.set_fingerprint(FINGERPRINT)
         assert second.state() == first.state()
         assert len(milvus_of(writer_at(tmp_path / "a", tmp_path, address)).collections()) == 7
+
+
+def test_threads_that_use_a_collection_first_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    milvus = Milvus(str(tmp_path / "lite.db"), "", 30)
+    together = threading.Barrier(8)
+    names = [f"numbers_{number}" for number in range(5)]
+
+    def add(number: int) -> None:
+        for name in names:
+            together.wait(30)
+            milvus.create_missing(name, {"id": "key"})
+            milvus.write(name, [{"id": str(number)}])
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, range(8)))
+    found = [{row["id"] for row in milvus.rows(name, 'id != ""', ["id"])} for name in names]
+    release(tmp_path / "lite.db")
+    assert found == [{str(number) for number in range(8)}] * 5
