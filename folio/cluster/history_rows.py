@@ -23,7 +23,8 @@ from typing import Any, Literal, get_args
 
 from folio.cluster.as_written import as_written
 from folio.cluster.collections import HISTORY, Names
-from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row
+from folio.cluster.milvus_client import BATCH, Milvus, Row
+from folio.cluster.milvus_errors import MissingCollection
 from folio.cluster.milvus_filters import one_of
 from folio.cluster.paper_record import joined, parts
 from folio.errors import StoreDamaged, StoreRefused

@@ -9,7 +9,8 @@ from time import time_ns
 from typing import Any, Literal
 
 from folio.cluster.collections import FORMAT, Names
-from folio.cluster.milvus_client import Milvus, MissingCollection
+from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_errors import MissingCollection
 from folio.cluster.paper_record import joined, parts
 from folio.errors import StoreMismatch
 from folio.store.rows import typed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from folio.cluster.collections import FORMAT, Names
 from folio.cluster.library_state import LibraryState
-from folio.cluster.milvus_client import REPAIR, Milvus
+from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_errors import REPAIR
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.record_files import RecordFiles
 from folio.errors import StoreDamaged, StoreMismatch

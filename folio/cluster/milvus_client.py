@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
 
+from folio.cluster import lite_files
+from folio.cluster.milvus_errors import AlreadyThere, MissingCollection, NoAnswer, NotLoaded, UnknownError, translated
 from folio.cluster.milvus_filters import one_of
-from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError
+from folio.errors import FolioError, StoreError
 from folio.types import Vectors
 
 T = TypeVar("T")
@@ -42,28 +43,10 @@ _NO_VECTOR = [1.0, 0.0]
 _WAIT_S, _MOST_WAIT_S = 0.1, 2.0
 # Milliseconds between attempts to connect; gRPC's own two minutes would keep readers from a server that is back
 _RECONNECT = {"grpc.initial_reconnect_backoff_ms": 200, "grpc.max_reconnect_backoff_ms": 1_000}
-REPAIR = "Run `python ingest.py --repair --yes`, which makes all collections again from RECORDS_URI."
-_AGAIN = "Run the same command again."
 # Milvus Lite opens a collection twice for two threads that ask for it first, and what one of them writes is lost. So
 # its requests follow one another.
 _LITE = Lock()
 _MISSING = "Install them: pip install -r requirements-cluster.txt, or pip install 'folio-papers[cluster]'."
-
-
-class MissingCollection(StoreError):
-    """A request named a collection that is not there."""
-
-
-class _NoAnswer(StoreError):
-    """A server that cannot be reached, or does not answer in time."""
-
-
-class _AlreadyThere(StoreError):
-    """A collection or an index is there: the answer to the request that made it was lost."""
-
-
-class _NotLoaded(StoreError):
-    """A collection is not ready to be read."""
 
 
 class Milvus:
@@ -145,19 +128,24 @@ class Milvus:
         if name not in self.collections():
             # One shard: all rows of one request become visible at once.
             whole = {"num_shards": 1, "consistency_level": "Bounded", "timeout": self._timeout_s}
-            with suppress(_AlreadyThere):
-                self._do(lambda: self._client.create_collection(name, schema=schema, **whole))
+            with suppress(AlreadyThere):
+                self._do(lambda: self._create_collection(name, schema=schema, **whole))
         # A process that was killed may have left it without indexes.
         there = set(self._do(lambda: self._client.list_indexes(name, timeout=self._timeout_s)))
         for index in indexes:
             if index.field_name not in there:
-                with suppress(_AlreadyThere):
+                with suppress(AlreadyThere):
                     self._create_index(name, type(indexes)([index]))
 
     def create_missing(self, name: str, fields: Mapping[str, Kind]) -> None:
         """Create a collection unless it is there, or another server creates it at the same time."""
         if name not in self.collections():
             self.create(name, fields)
+
+    def _create_collection(self, name: str, **options: Any) -> None:
+        if self.is_lite:
+            lite_files.delete_unfinished(Path(self.uri), name)
+        self._client.create_collection(name, **options)
 
     def _create_index(self, name: str, index: Any) -> None:
         """Of an empty collection: there is nothing to wait for."""
@@ -184,11 +172,21 @@ class Milvus:
         So the request is repeated if it has ended and begun again: none of them does harm when it is done twice.
         """
         if name in self._loaded:
-            with suppress(_NotLoaded):
+            with suppress(NotLoaded):
                 return self._do(request)
-        self._do(lambda: self._client.load_collection(name, timeout=self._timeout_s))
+        self._load(name)
         self._loaded.add(name)
         return self._do(request)
+
+    def _load(self, name: str) -> None:
+        load = partial(self._client.load_collection, name, timeout=self._timeout_s)
+        try:
+            self._do(load)
+        except UnknownError:
+            if not self.is_lite:
+                raise
+            lite_files.delete_indexes(Path(self.uri), name)
+            self._do(load)
 
     def drop(self, name: str) -> None:
         """Drop a collection, if it is there."""
@@ -322,7 +320,7 @@ class Milvus:
             try:
                 with self._errors(), self._turn:
                     return request()
-            except _NoAnswer:
+            except NoAnswer:
                 if monotonic() + wait > until:
                     raise
             sleep(wait)
@@ -336,40 +334,7 @@ class Milvus:
         except FolioError:
             raise
         except Exception as error:
-            raise self._translated(error) from error
-
-    def _translated(self, error: Exception) -> StoreError:
-        said = " ".join(str(getattr(error, "message", "") or error).split())[:200]
-        if re.search(r"unauthenticated|auth check|permission.?denied|privilege|api.?key", _whole(error), re.I):
-            return StoreError(
-                f"Milvus at {self.uri} refused MILVUS_TOKEN.",
-                "Set MILVUS_TOKEN to USER:PASSWORD or to an API key that may use this database.",
-            )
-        if re.search(r"collection not found|can.t find collection|collection .*not (exist|found)", said, re.I):
-            return MissingCollection(
-                f"A collection of the library is missing in Milvus at {self.uri}: {said}.",
-                REPAIR,
-            )
-        if re.search(r"field.*(not (exist|found)|unknown)|(unknown|undefined|missing).* field", said, re.I):
-            return StoreDamaged(f"A field of the library is missing in Milvus at {self.uri}: {said}.", REPAIR)
-        if re.search(r"already exists?\b", said, re.I):
-            return _AlreadyThere(f"Milvus at {self.uri} failed: {said}.", _AGAIN)
-        if re.search(r"not loaded|call load\(\)", said, re.I):
-            return _NotLoaded(f"Milvus at {self.uri} failed: {said}.", _AGAIN)
-        if self.is_lite and "Open local milvus" in said:
-            return StoreBusy(
-                f"{self.uri} cannot be opened: another process is using it, or Milvus Lite did not write it.",
-                "End that process, or set MILVUS_URI to another file; several processes need a Milvus server.",
-            )
-        if re.search(r"connect|unavailable|deadline|timed? ?out|retry", said, re.I):
-            return _NoAnswer(
-                f"Milvus at {self.uri} does not answer.",
-                "Check MILVUS_URI (http:// or https://, and the port), and that the server is running; then run the"
-                " same command again.",
-            )
-        return StoreError(
-            f"Milvus at {self.uri} failed: {said}.", "Run the same command again; the server's log may say more."
-        )
+            raise translated(error, self.uri, is_lite=self.is_lite) from error
 
 
 @contextmanager
@@ -387,12 +352,3 @@ def _only_what_is_passed() -> Iterator[None]:
         del os.environ["PYTHON_DOTENV_DISABLED"]
         if disabled is not None:
             os.environ["PYTHON_DOTENV_DISABLED"] = disabled
-
-
-def _whole(error: BaseException) -> str:
-    """What an error says, and those that led to it. pymilvus raises errors from themselves."""
-    found = {id(error): error}
-    while (cause := error.__cause__ or error.__context__) is not None and id(cause) not in found:
-        found[id(cause)] = error = cause
-    contexts = [each.__context__ for each in found.values() if each.__context__ is not None]
-    return " ".join(map(str, (*found.values(), *contexts)))

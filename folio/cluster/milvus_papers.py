@@ -19,7 +19,8 @@ from folio.citation_label import CitationStyle
 from folio.cluster.as_written import as_written
 from folio.cluster.collections import Names
 from folio.cluster.library_state import LibraryState, Which, read_state
-from folio.cluster.milvus_client import REPAIR, Milvus, MissingCollection, Row
+from folio.cluster.milvus_client import Milvus, Row
+from folio.cluster.milvus_errors import REPAIR, MissingCollection
 from folio.cluster.milvus_filters import is_key
 from folio.cluster.paper_record import Structure, joined, structure
 from folio.cluster.paper_rows import files_of

@@ -34,8 +34,9 @@ from folio.cluster.library_state import (
     write_text,
 )
 from folio.cluster.milvus_check import faults_of, require_whole, unsaid_of
-from folio.cluster.milvus_client import REPAIR, Milvus
+from folio.cluster.milvus_client import Milvus
 from folio.cluster.milvus_conversations import MilvusConversations
+from folio.cluster.milvus_errors import REPAIR
 from folio.cluster.milvus_indexes import MilvusIndexes, MilvusVectors, MilvusWords
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.milvus_log import MilvusQueryLog

@@ -21,7 +21,8 @@ from uuid import uuid4
 from folio.cluster.as_written import as_written
 from folio.cluster.collections import WORKS, Names
 from folio.cluster.library_state import WORKS_STAMP
-from folio.cluster.milvus_client import BATCH, Milvus, MissingCollection, Row
+from folio.cluster.milvus_client import BATCH, Milvus, Row
+from folio.cluster.milvus_errors import MissingCollection
 from folio.cluster.paper_record import joined, parts
 from folio.errors import StoreDamaged, StoreRefused
 from folio.store import rows, work_rows, works

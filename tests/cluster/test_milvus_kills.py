@@ -14,6 +14,7 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 
 from campaign.milvus_kills import CHANGES, Seen, agrees, app_of, fatal, first_papers, left_over, seen
 from folio import workers
+from folio.cluster.collections import Names
 from tests.helpers.fakes import HashingApp, read_once
 from tests.helpers.milvus import Killed, release
 
@@ -80,3 +81,21 @@ def test_a_kill_tears_nothing_and_the_next_run_goes_on(desk: Desk, change: str) 
 
 def _killed() -> None:
     raise Killed
+
+
+def test_index_files_of_milvus_lite_that_were_cut_short_are_made_again(desk: Desk) -> None:
+    desk.begin()
+    cut = [file for file in desk.folder.rglob("indexes/*") if file.is_file()]
+    assert {"".join(file.suffixes[-2:]) for file in cut} >= {".hnsw.idx", ".flat.idx", ".inverted.sidx"}
+    for number, file in enumerate(cut):
+        os.truncate(file, file.stat().st_size * (number % 3) // 3)
+    assert seen(desk.app()) == desk.before
+
+
+def test_collections_of_milvus_lite_whose_creation_was_cut_off_are_created(tmp_path: Path) -> None:
+    first_papers(tmp_path)
+    for name in Names("folio").shared():
+        (tmp_path / "lite.db" / "collections" / name).mkdir(parents=True)
+    app = app_of(tmp_path, str(tmp_path / "lite.db"))
+    assert {outcome.status for outcome in app.run()} == {"added"}
+    release(tmp_path / "lite.db")
