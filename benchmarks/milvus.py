@@ -21,7 +21,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -99,8 +99,11 @@ def build(folder: Path, store: Store, chunks: int, like: Path | None) -> dict[st
 
 
 def _size_mb(path: Path) -> float:
-    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
-    return sum(each.stat().st_blocks * 512 for each in files) / 2**20
+    total = 0
+    for each in [path] if path.is_file() else path.rglob("*"):
+        with suppress(FileNotFoundError):  # Milvus Lite merges files in the background
+            total += each.stat().st_blocks * 512 if each.is_file() else 0
+    return total / 2**20
 
 
 def make_questions(folder: Path, count: int) -> None:

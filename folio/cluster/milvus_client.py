@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
@@ -39,6 +40,8 @@ HNSW_BYTES = 2**35
 _EDGE_BYTES = 160
 # What a row of a collection that is not searched has for the vector that Milvus asks of each
 _NO_VECTOR = [1.0, 0.0]
+# Requests after which Milvus Lite writes a collection to its disk: for each question, it copies all rows that are not
+_FLUSH_AFTER = 200
 # Seconds before a request is repeated, at first and at most
 _WAIT_S, _MOST_WAIT_S = 0.1, 2.0
 # Milliseconds between attempts to connect; gRPC's own two minutes would keep readers from a server that is back
@@ -68,6 +71,7 @@ class Milvus:
         except ImportError as error:
             raise StoreError(f"STORE=milvus needs packages that are not installed: {error.name}.", _MISSING) from error
         self._loaded: set[str] = set()
+        self._upserts = Counter[str]()  # requests, by collection
         self._index_types: dict[str, str] = {}  # of the field `vector`, by collection
         for logger in ("pymilvus", "milvus_lite"):  # what went wrong is said once, as an error
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
@@ -218,6 +222,9 @@ class Milvus:
 
     def _upsert(self, name: str, rows: list[Row]) -> None:
         self._do(lambda: self._client.upsert(name, rows, timeout=self._timeout_s))
+        self._upserts[name] += 1
+        if self.is_lite and self._upserts[name] % _FLUSH_AFTER == 0:
+            self.flush(name)
 
     def delete(self, name: str, where: str) -> None:
         """Delete the rows that a filter finds."""

@@ -102,15 +102,15 @@ class MilvusLibrary(MilvusMetadata):
         added = added or datetime.now(UTC).isoformat(timespec="microseconds")
         record = PaperRecord(paper, uuid4().hex, added, tuple(chunk_ids), vectors, as_a_whole)
         # Whoever changes what this path holds now needs the path too.
-        with self.changing(file.path, paper.id), self._changing_holders([file.path]), self._inside():
-            old = self._holding([file.path])
+        with self.changing(file.path, paper.id), self._changing_holders([file.path]) as held, self._inside():
             before = self.rows_of_papers([paper.id])
-            for id in old - {paper.id}:
+            others = held - {paper.id}
+            for id in others:
                 self._inherit(id, paper)
             kept = [each for row in before.values() for each in files_of(row) if each.path != file.path]
             files = files_json([*kept, file])
             self.records.write(self.names.epoch, record)
-            self._replace(record, files, without={file.path})
+            self._replace(record, files, self._rows_without({file.path}, others))
             self._changed(file.path)
         done = [text_hash(paper.text[start:end]).hex() for start, end in paper.chunk_spans]
         done += [as_a_whole.text_hash.hex()] if as_a_whole else []
@@ -120,12 +120,11 @@ class MilvusLibrary(MilvusMetadata):
         """Add a paper from its record, for a repair; files: as JSON."""
         with self.changing(record.paper.id), self._inside():
             self.records.write(self.names.epoch, record)
-            self._replace(record, fitting(files), without=set())
+            self._replace(record, fitting(files))
             self._changed()
 
-    def _replace(self, record: PaperRecord, files: str, without: set[str]) -> None:
-        """Write a paper's rows, then make them count; other papers lose the paths of `without`."""
-        rows = self._rows_without(without, record.paper.id)
+    def _replace(self, record: PaperRecord, files: str, rows: Sequence[Row] = ()) -> None:
+        """Write a paper's rows, then make them count, together with these rows of other papers."""
         outdated = [row["version"] for row in self.rows_of_papers([record.paper.id]).values()]
         self._intend([record.version, *outdated], record.paper.id)
         for row in rows:
@@ -149,8 +148,8 @@ class MilvusLibrary(MilvusMetadata):
         """See PaperStore."""
         paths = {*(file.path for file in files), *gone}
         papers = {file.sha256 for file in files}
-        with self.changing(*paths, *papers), self._changing_holders(paths), self._inside():
-            rows = {row["id"]: row for row in self._rows_without(paths, "")}
+        with self.changing(*paths, *papers), self._changing_holders(paths) as held, self._inside():
+            rows = {row["id"]: row for row in self._rows_without(paths, held)}
             whole = self._whole_rows(papers - rows.keys())
             rows |= {row["id"]: row for row in whole if row["visible"]}
             for file in files:
@@ -163,8 +162,8 @@ class MilvusLibrary(MilvusMetadata):
 
     def drop(self, path: str) -> None:
         """See PaperStore."""
-        with self.changing(path), self._changing_holders([path]), self._inside():
-            self._write_rows(self._rows_without({path}, ""))
+        with self.changing(path), self._changing_holders([path]) as held, self._inside():
+            self._write_rows(self._rows_without({path}, held))
             self._changed(path)
 
     def _write_rows(self, rows: list[Row]) -> None:
@@ -181,12 +180,9 @@ class MilvusLibrary(MilvusMetadata):
                 self.records.delete(self.names.epoch, row["id"])
             self._filed.add(row["version"])
 
-    def _rows_without(self, paths: set[str], but: str) -> list[Row]:
-        """The rows of the papers that hold these paths, without them; a paper without any other is not visible then.
-
-        but: the id of a paper that is left out.
-        """
-        rows = self._whole_rows(self._holding(paths) - {but})
+    def _rows_without(self, paths: set[str], papers: Iterable[str]) -> list[Row]:
+        """The rows of papers that hold these paths, without them; a paper without any other is not visible then."""
+        rows = self._whole_rows(papers)
         for row in rows:
             left = [file for file in files_of(row) if file.path not in paths]
             row["files"], row["visible"] = files_json(left), int(bool(left))
@@ -327,7 +323,7 @@ class MilvusLibrary(MilvusMetadata):
         record = self.record_of(paper)
         self.records.write(self.names.epoch, record)
         (row,) = self.rows_of_papers([paper]).values()
-        self._replace(record, row["files"], without=set())
+        self._replace(record, row["files"])
 
     # Vectors of papers that are still being embedded
 

@@ -92,13 +92,13 @@ class MilvusWriter(MilvusReader):
         super().close()
 
     @contextmanager
-    def _changing_holders(self, paths: Iterable[str]) -> Iterator[None]:
-        """Inside, no other writer changes the papers that hold these paths, which this one claims."""
-        with self.changing(*self._holding(paths)):
-            yield
+    def _changing_holders(self, paths: Iterable[str]) -> Iterator[set[str]]:
+        """The papers that hold these paths, which this writer claims. Inside, no other one changes them either."""
+        held = self._holding(paths)
+        with self.changing(*held):
+            yield held
 
     def _holding(self, paths: Iterable[str]) -> set[str]:
-        """The papers that hold these paths. What other writers did counts, so it is asked for each time."""
         wanted, found = set(paths), set()
         with self._inside() as snapshot, self.checked("the record of a file"):
             parts = [like("files", json.dumps([path])[1:-1]) for path in sorted(wanted)] if snapshot.state.epoch else []
