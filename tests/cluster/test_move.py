@@ -45,11 +45,10 @@ from folio.store.library import Library
 from folio.store.migrations import STEPS
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.fakes import HashingApp, hashing_app, read_once
-from tests.helpers.libraries import ABSENT, awkward_papers, everything, fill
+from tests.helpers.libraries import ABSENT, READERS, everything, filled
 from tests.helpers.milvus import Killed, KilledAt, again, lite_app, milvus_of
 
 QUESTIONS = ("How long is the Aletsch glacier?", "What do sea otters eat?", "How do bees tell where flowers are?")
-_READERS: dict[str, Any] = {"LLM": "builtin", "RERANKER": "builtin"}
 
 
 @pytest.fixture(autouse=True)
@@ -60,25 +59,20 @@ def _no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a library on this computer."""
-    folder = tmp_path_factory.mktemp("made")
-    awkward_papers(folder / "papers")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "run_guarded", read_once)
-        fill(hashing_app(folder, **_READERS))
-    return folder
+    return filled(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture(scope="module")
 def whole(made: Path) -> dict[str, Any]:
     """All that there is to move."""
-    return everything(hashing_app(made, **_READERS))
+    return everything(hashing_app(made, **READERS))
 
 
 @pytest.fixture
 def app(made: Path, tmp_path: Path) -> Iterator[HashingApp]:
     """That library, with an empty Milvus beside it, which STORE names."""
     shutil.copytree(made / "store", tmp_path / "store")
-    with lite_app(tmp_path, made / "papers", **_READERS) as found:
+    with lite_app(tmp_path, made / "papers", **READERS) as found:
         yield found
 
 
@@ -395,7 +389,7 @@ def test_a_server_that_goes_away_ends_it_and_it_goes_on_later(app: HashingApp, w
 def test_another_library_than_the_one_that_was_begun_begins_again(app: HashingApp, made: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
         move_until(app, 40)
-    other = hashing_app(tmp_path / "larger", PAPERS_DIR=made / "papers", CHUNK_SIZE=200, **_READERS)
+    other = hashing_app(tmp_path / "larger", PAPERS_DIR=made / "papers", CHUNK_SIZE=200, **READERS)
     other.run()
     chosen = {"VECTORSTORE_DIR": other.store_folder, "RECORDS_URI": str(app.store_folder / "records")}
     with_other = HashingApp(app.settings.model_copy(update={**chosen, "CHUNK_SIZE": 200}), app.notice, app.hashing)
@@ -421,7 +415,7 @@ def test_there_is_nothing_to_move(tmp_path: Path) -> None:
 
 
 def test_fine_passages_go_with_the_others(made: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"INDEX": "dual", "COARSE_SIZE": 200, "FINE_SIZE": 60, **_READERS}
+    settings: dict[str, Any] = {"INDEX": "dual", "COARSE_SIZE": 200, "FINE_SIZE": 60, **READERS}
     with lite_app(tmp_path, made / "papers", **settings) as app:
         local(app).run()
         expected, asked = everything(local(app)), answers(local(app))

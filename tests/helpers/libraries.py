@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from folio import workers
 from folio.paper_metadata import PersonName, simple_metadata
 from folio.store import citations, notices, works
 from folio.store.paper_store import PaperStore
@@ -15,8 +18,9 @@ from folio.store.work_rows import Notice
 from folio.work import Work, WorkAuthor
 from tests.helpers.answers import ANSWER
 from tests.helpers.factories import small_papers, write_pdf
-from tests.helpers.fakes import HashingApp
+from tests.helpers.fakes import HashingApp, hashing_app, read_once
 
+READERS: dict[str, Any] = {"LLM": "builtin", "RERANKER": "builtin"}
 ABSENT = "0" * 64  # a paper that is not in the library
 REPLY = {"question": "How long?", "sources": [{"quote": "Its length is 23 km."}]}
 ENTRY = LogEntry(
@@ -40,6 +44,15 @@ def awkward_papers(folder: Path) -> Path:
     write_pdf(folder / "bees.pdf", ("Bees dance to tell where flowers are. The angle is that of the sun.",), "Bees")
     (folder / "a copy.pdf").write_bytes((folder / "bees.pdf").read_bytes())
     (folder / "broken.pdf").write_bytes(b"no PDF")
+    return folder
+
+
+def filled(folder: Path) -> Path:
+    """A folder with these papers and a library of them."""
+    awkward_papers(folder / "papers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "run_guarded", read_once)
+        fill(hashing_app(folder, **READERS))
     return folder
 
 

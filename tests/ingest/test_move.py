@@ -21,9 +21,8 @@ from folio.store.library import Library
 from folio.store.migrations import STEPS
 from tests.helpers.exhaustive import sample
 from tests.helpers.fakes import HashingApp, hashing_app, read_once
-from tests.helpers.libraries import awkward_papers, everything, fill
-
-_READERS: dict[str, Any] = {"LLM": "builtin", "RERANKER": "builtin"}
+from tests.helpers.libraries import READERS, everything, filled
+from tests.helpers.milvus import Killed
 
 
 @pytest.fixture(autouse=True)
@@ -34,18 +33,13 @@ def _no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a library."""
-    folder = tmp_path_factory.mktemp("made")
-    awkward_papers(folder / "papers")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "run_guarded", read_once)
-        fill(hashing_app(folder, **_READERS))
-    return folder
+    return filled(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture(scope="module")
 def whole(made: Path) -> dict[str, Any]:
     """All that there is to move."""
-    return everything(hashing_app(made, **_READERS))
+    return everything(hashing_app(made, **READERS))
 
 
 def bring(source: HashingApp, target: HashingApp, *, replaces: bool = False) -> Moved:
@@ -55,7 +49,7 @@ def bring(source: HashingApp, target: HashingApp, *, replaces: bool = False) -> 
 
 
 def test_a_library_comes_into_a_folder_that_is_not_there(made: Path, whole: dict[str, Any], tmp_path: Path) -> None:
-    target = hashing_app(tmp_path / "new", **_READERS)
+    target = hashing_app(tmp_path / "new", **READERS)
     assert bring(hashing_app(made), target).papers == 3
     assert everything(target) == whole
     assert target.verify() == []
@@ -70,10 +64,6 @@ def test_fine_passages_go_with_the_others(made: Path, tmp_path: Path) -> None:
     assert bring(source, target).fine_passages == everything(source)["chunk counts"][1] > 0
     assert everything(target) == everything(source)
     assert target.verify() == []
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of Folio catches it."""
 
 
 class Steps:
@@ -124,7 +114,7 @@ def says(app: HashingApp) -> str:
 def test_a_kill_at_any_step_of_a_move_to_a_folder_leaves_nothing_half(
     made: Path, whole: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaces: bool
 ) -> None:
-    source = hashing_app(made, **_READERS)
+    source = hashing_app(made, **READERS)
     before: dict[str, Any] = {}
     if replaces:
         old = hashing_app(tmp_path / "old", PAPERS_DIR=made / "papers")
@@ -135,7 +125,7 @@ def test_a_kill_at_any_step_of_a_move_to_a_folder_leaves_nothing_half(
         if replaces:
             shutil.copytree(tmp_path / "old", tmp_path / name)
         (tmp_path / name).mkdir(exist_ok=True)
-        return hashing_app(tmp_path / name, **_READERS)
+        return hashing_app(tmp_path / name, **READERS)
 
     steps = Steps(monkeypatch)
     bring(source, into("counted"), replaces=replaces)
