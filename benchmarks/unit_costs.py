@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks import synthetic
 from folio.cluster.paper_record import PaperRecord
-from folio.cluster.paper_rows import chunk_rows, files_json, paper_row
+from folio.cluster.paper_rows import chunk_rows, paper_row
 from folio.files import sha256_file
 from folio.ingest import pipeline
 from folio.ingest.chunking import chunk_id
@@ -82,8 +82,8 @@ def write(papers: Sequence[NewPaper]) -> dict[str, float]:
         ids = tuple(chunk_id(paper.id, start, end) for start, end in paper.spans)
         record = PaperRecord(paper, "0" * 32, "2026-01-01T00:00:00", ids, vectors, None)
         record_bytes += len(record.to_text())
-        file = files_json([SourceFile(f"/papers/{paper.id[:12]}.pdf", f"{paper.id[:12]}.pdf", paper.id)])
-        about = paper_row(record, paper.metadata, file)
+        file = SourceFile(f"/papers/{paper.id[:12]}.pdf", f"{paper.id[:12]}.pdf", paper.id)
+        about = paper_row(record, paper.metadata, [file])
         paper_bytes += sum(len(str(value)) for key, value in about.items() if key != "vector")
         rows, _ = chunk_rows(record, paper.metadata)
         for row in rows:

@@ -17,7 +17,7 @@ from folio.cluster.milvus_client import Kind
 
 # Of what is written. A later version's is refused, an earlier one's is made again from the records of papers, whose
 # own format has not changed since RECORDS.
-FORMAT, RECORDS = 2, 1
+FORMAT, RECORDS = 3, 1
 # Key -> value: the state of the library, failures, term statistics, versions that are being written
 STORE: dict[str, Kind] = {"key": "key", "value": "text"}
 # What sources other than the PDF say of papers
@@ -40,7 +40,8 @@ PAPERS: dict[str, Kind] = {
     "id": "key",
     "version": "key",
     "visible": "number",  # 0 for a paper that was removed
-    "files": "text",  # JSON: [path, name] of each
+    "files": "text",  # JSON: [path, name] of each: see files_from
+    "paths": "keys",  # a hash of each path: more of them than the field can hold do not fit into `files`
     "added": "key",
     "crc": "number",  # of the text
     "passages": "number",

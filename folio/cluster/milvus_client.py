@@ -21,11 +21,13 @@ from folio.types import Vectors
 
 T = TypeVar("T")
 Row = dict[str, Any]
-# "key" and "id" are texts and numbers that rows are looked up by
-Kind = Literal["key", "id", "text", "number", "vector", "tokens"]
+# "key" and "id" are texts and numbers that rows are looked up by, "keys" several such texts
+Kind = Literal["key", "keys", "id", "text", "number", "vector", "tokens"]
 
 # Bytes in a text field, Milvus's own limit; and of a key
 MOST_BYTES, KEY_BYTES = 65_535, 200
+# Keys in a field of them, Milvus's own limit
+_MOST_KEYS = 4_096
 # Rows that one request reads or writes, and ids in one filter
 BATCH = 500
 # Results that one search may have, Milvus's own limit
@@ -109,6 +111,9 @@ class Milvus:
         for place, (field, kind) in enumerate(fields.items()):
             if kind in ("number", "id"):
                 schema.add_field(field, types.INT64, is_primary=not place)
+            elif kind == "keys":
+                of = {"element_type": types.VARCHAR, "max_length": KEY_BYTES, "max_capacity": _MOST_KEYS}
+                schema.add_field(field, types.ARRAY, **of)
             elif kind == "vector":
                 schema.add_field(field, types.FLOAT_VECTOR, dim=dimension)
                 indexes.add_index(field, metric_type="COSINE", **self._vector_index(vectors, dimension))
@@ -124,7 +129,8 @@ class Milvus:
             else:
                 bytes_ = KEY_BYTES if kind == "key" else MOST_BYTES
                 schema.add_field(field, types.VARCHAR, max_length=bytes_, is_primary=not place)
-            if kind in ("key", "id") and place:
+            # Lite has no index of keys.
+            if (kind in ("key", "id") and place) or (kind == "keys" and not self._is_lite_server):
                 indexes.add_index(field, index_type="INVERTED")
         if "vector" not in fields.values():
             schema.add_field("nothing", types.FLOAT_VECTOR, dim=len(_NO_VECTOR))

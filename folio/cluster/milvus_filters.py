@@ -26,6 +26,11 @@ def one_of(field: str, values: Iterable[str | int]) -> str:
     return f"{field} in [{', '.join(json.dumps(value) for value in values)}]"
 
 
+def any_of(field: str, values: Iterable[str]) -> str:
+    """The field, of kind "keys", has one of these values among its own."""
+    return f"array_contains_any({field}, {json.dumps(list(values))})"
+
+
 def any_year(ranges: Iterable[Years]) -> str:
     """The year lies in one of these ranges; "" for none."""
     found = [f"(year >= {first or _LEAST} and year <= {last or _MOST})" for first, last in ranges]
@@ -37,11 +42,6 @@ def passages_with(fields: PassageFields) -> str:
     kinds = " or ".join(f'kinds like "%|{kind}|%"' for kind in sorted(fields.kinds))
     apart = f"not ({one_of('apart', sorted(fields.apart))})" if fields.apart else ""
     return all_of([any_year(fields.years), f"({kinds})" if kinds else "", apart])
-
-
-def like(field: str, text: str) -> str:
-    """The field contains a text, or one that differs from it in signs other than letters and digits."""
-    return f'{field} like "%{re.sub("[^A-Za-z0-9]", "_", text)}%"'
 
 
 def is_key(value: str) -> bool:

@@ -25,7 +25,7 @@ from folio.cluster.milvus_metadata import NEW_PAPER, MilvusMetadata
 from folio.cluster.paper_record import PaperRecord
 from folio.cluster.paper_rows import (
     chunk_rows,
-    files_json,
+    files_fields,
     files_of,
     fitting,
     found_by,
@@ -108,22 +108,21 @@ class MilvusLibrary(MilvusMetadata):
             for id in others:
                 self._inherit(id, paper)
             kept = [each for row in before.values() for each in files_of(row) if each.path != file.path]
-            files = files_json([*kept, file])
             self.records.write(self.names.epoch, record)
-            self._replace(record, files, self._rows_without({file.path}, others))
+            self._replace(record, [*kept, file], self._rows_without({file.path}, others))
             self._changed(file.path)
         done = [text_hash(paper.text[start:end]).hex() for start, end in paper.chunk_spans]
         done += [as_a_whole.text_hash.hex()] if as_a_whole else []
         self.milvus.delete_of(self.names.pending, "text_hash", done)
 
-    def put_back(self, record: PaperRecord, files: str) -> None:
-        """Add a paper from its record, for a repair; files: as JSON."""
+    def put_back(self, record: PaperRecord, files: Sequence[SourceFile]) -> None:
+        """Add a paper from its record, for a repair."""
         with self.changing(record.paper.id), self._inside():
             self.records.write(self.names.epoch, record)
-            self._replace(record, fitting(files))
+            self._replace(record, files)
             self._changed()
 
-    def _replace(self, record: PaperRecord, files: str, rows: Sequence[Row] = ()) -> None:
+    def _replace(self, record: PaperRecord, files: Iterable[SourceFile], rows: Sequence[Row] = ()) -> None:
         """Write a paper's rows, then make them count, together with these rows of other papers."""
         outdated = [row["version"] for row in self.rows_of_papers([record.paper.id]).values()]
         self._intend([record.version, *outdated], record.paper.id)
@@ -156,7 +155,7 @@ class MilvusLibrary(MilvusMetadata):
                 if file.sha256 not in rows:
                     raise StoreRefused(f"The library has no paper for {file.path[:300]!r}.", NEW_PAPER)
                 row = rows[file.sha256]
-                row["files"], row["visible"] = files_json([*files_of(row), file]), 1
+                row |= {**files_fields([*files_of(row), file]), "visible": 1}
             self._write_rows(list(rows.values()))
             self._changed(*(file.path for file in files))
 
@@ -185,13 +184,13 @@ class MilvusLibrary(MilvusMetadata):
         rows = self._whole_rows(papers)
         for row in rows:
             left = [file for file in files_of(row) if file.path not in paths]
-            row["files"], row["visible"] = files_json(left), int(bool(left))
+            row |= {**files_fields(left), "visible": int(bool(left))}
         return rows
 
     def _whole_rows(self, papers: Iterable[str]) -> list[Row]:
         wanted = list(papers)
         found = self.milvus.rows_of(self.names.papers, "id", wanted, list(PAPERS), strong=True)
-        return [{**row, "vector": [float(x) for x in row["vector"]]} for row in found]
+        return [{**row, "paths": list(row["paths"]), "vector": [float(x) for x in row["vector"]]} for row in found]
 
     def _changed(self, *paths: str) -> None:
         """Papers have changed: failures of these paths are over, and a reader has to look again."""
@@ -323,7 +322,7 @@ class MilvusLibrary(MilvusMetadata):
         record = self.record_of(paper)
         self.records.write(self.names.epoch, record)
         (row,) = self.rows_of_papers([paper]).values()
-        self._replace(record, row["files"])
+        self._replace(record, files_of(row))
 
     # Vectors of papers that are still being embedded
 

@@ -5,7 +5,6 @@ Whoever changes a paper, or what a path holds, claims it (claims.py), and reads 
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from folio.cluster.claims import Claims
 from folio.cluster.collections import Names
 from folio.cluster.library_state import Which, short_hash
 from folio.cluster.milvus_client import Milvus
-from folio.cluster.milvus_filters import like
+from folio.cluster.milvus_filters import any_of
 from folio.cluster.milvus_reader import MilvusReader
 from folio.cluster.paper_rows import files_of
 from folio.cluster.record_files import RecordFiles
@@ -101,9 +100,9 @@ class MilvusWriter(MilvusReader):
     def _holding(self, paths: Iterable[str]) -> set[str]:
         wanted, found = set(paths), set()
         with self._inside() as snapshot, self.checked("the record of a file"):
-            parts = [like("files", json.dumps([path])[1:-1]) for path in sorted(wanted)] if snapshot.state.epoch else []
-            for at in range(0, len(parts), _PATHS):
-                where = " or ".join(parts[at : at + _PATHS])
+            keys = [short_hash(path) for path in sorted(wanted)] if snapshot.state.epoch else []
+            for at in range(0, len(keys), _PATHS):
+                where = any_of("paths", keys[at : at + _PATHS])
                 for row in self.milvus.rows(self.names.papers, where, ["id", "visible", "files"], strong=True):
                     if row["visible"] and wanted & {file.path for file in files_of(row)}:
                         found.add(str(row["id"]))

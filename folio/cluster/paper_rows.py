@@ -94,15 +94,15 @@ def barred(words: Iterable[str]) -> str:
     return f"|{'|'.join(sorted(set(words)))}|"
 
 
-def paper_row(record: PaperRecord, metadata: Metadata, files: str) -> Row:
-    """The row of `papers`; metadata: of all sources; files: as files_json makes them."""
+def paper_row(record: PaperRecord, metadata: Metadata, files: Iterable[SourceFile]) -> Row:
+    """The row of `papers`; metadata: of all sources. Raises StoreRefused."""
     paper, whole = record.paper, record.as_a_whole
     dimension = record.vectors.shape[1]
     return {
         "id": paper.id,
         "version": record.version,
         "visible": 1,
-        "files": files,
+        **files_fields(files),
         "added": record.added,
         "crc": text_crc(paper.text),
         "passages": len(paper.spans),
@@ -129,14 +129,21 @@ def found_by(metadata: Metadata) -> Row:
     }
 
 
-def files_json(files: Iterable[SourceFile]) -> str:
-    """The files of a paper as they are kept. Raises StoreRefused."""
-    return fitting(json.dumps([[file.path, file.name] for file in files]))
+def files_from(text: str, paper: str) -> list[SourceFile]:
+    """The files of a paper, as they are kept. Raises ValueError, TypeError."""
+    return [SourceFile(str(path), str(name), paper) for path, name in json.loads(text)]
 
 
 def files_of(row: Row) -> list[SourceFile]:
-    """The files of a paper, of its row. Raises ValueError."""
-    return [SourceFile(str(path), str(name), row["id"]) for path, name in json.loads(row["files"])]
+    """The files of a paper, of its row. Raises ValueError, TypeError."""
+    return files_from(row["files"], row["id"])
+
+
+def files_fields(files: Iterable[SourceFile]) -> Row:
+    """The fields of a paper's row that say where its files are. Raises StoreRefused."""
+    kept = list(files)
+    text = json.dumps([[file.path, file.name] for file in kept])
+    return {"files": fitting(text), "paths": [short_hash(file.path) for file in kept]}
 
 
 def fitting(text: str) -> str:

@@ -12,7 +12,9 @@ from uuid import uuid4
 
 from folio.cluster.as_written import as_written
 from folio.cluster.paper_record import MOST_CHARACTERS, PaperRecord
+from folio.cluster.paper_rows import files_from
 from folio.errors import FolioError, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.types import SourceFile
 
 
 class RecordFiles:
@@ -76,13 +78,15 @@ class RecordFiles:
             with self._errors(), suppress(FileNotFoundError):
                 self._files.rm_file(f"{self._root}/{epoch}/{kind}/{paper}.json")
 
-    def records(self, epoch: str) -> Iterator[tuple[PaperRecord, str]]:
-        """Every paper of an epoch that has files, and these as JSON. Raises StoreDamaged."""
+    def records(self, epoch: str) -> Iterator[tuple[PaperRecord, list[SourceFile]]]:
+        """Every paper of an epoch that has files, and these. Raises StoreDamaged."""
         for name in self._names(f"{epoch}/files"):
-            text, files = self._read(f"{epoch}/papers/{name}"), self._read(f"{epoch}/files/{name}")
-            if text is not None and files is not None:
-                with self._checked(name):
+            text, names = self._read(f"{epoch}/papers/{name}"), self._read(f"{epoch}/files/{name}")
+            if text is not None and names is not None:
+                with self._checked(f"{epoch}/papers/{name}"):
                     record = PaperRecord.from_text(text)
+                with self._checked(f"{epoch}/files/{name}"):
+                    files = files_from(names, record.paper.id)
                 yield record, files
 
     def write_metadata(self, paper: str, layers: Mapping[str, Any]) -> None:
@@ -97,7 +101,7 @@ class RecordFiles:
         """What `write_metadata` wrote, by paper. Raises StoreDamaged."""
         for name in self._names("metadata"):
             if (text := self._read(f"metadata/{name}")) is not None:
-                with self._checked(name):
+                with self._checked(f"metadata/{name}"):
                     layers = dict(json.loads(text))
                 yield name.removesuffix(".json"), layers
 

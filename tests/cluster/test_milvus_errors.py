@@ -107,7 +107,7 @@ def test_words_of_another_tokenizer_are_made_again_by_a_repair(app: HashingApp) 
         (
             '{"format": 99}',
             StoreMismatch,
-            "were written by another version of Folio (format 99; this version writes 2).",
+            "were written by another version of Folio (format 99; this version writes 3).",
         ),
         ("[", StoreDamaged, "The state of the library at "),
         ('{"format": 1}', StoreDamaged, "The state of the library at "),
@@ -171,11 +171,17 @@ def test_a_rebuild_asks_first_and_replaces_the_library(app: HashingApp) -> None:
     assert {file.name for file in (app.store_folder / "records").iterdir() if file.is_dir()} == {new}
 
 
-@pytest.mark.parametrize("content", ["", "{", '{"record": "x", "digest": "00"}', "[1]", '{"record": 3}'])
-def test_a_damaged_record_is_named(app: HashingApp, content: str) -> None:
-    record = next((app.store_folder / "records").glob("*/papers/*.json"))
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        *(("papers", text) for text in ["", "{", '{"record": "x", "digest": "00"}', "[1]", '{"record": 3}']),
+        *(("files", text) for text in ["", "[", "{}x", "3", '[["a.pdf"]]']),
+    ],
+)
+def test_a_damaged_record_is_named(app: HashingApp, kind: str, content: str) -> None:
+    record = next((app.store_folder / "records").glob(f"*/{kind}/*.json"))
     record.write_text(content)
-    with pytest.raises(StoreDamaged, match=record.name):
+    with pytest.raises(StoreDamaged, match=f"{kind}/{record.name} is damaged"):
         app.backend.repair()
 
 
