@@ -33,6 +33,8 @@ _IN_FLIGHT = 2
 _ITEMS_PER_WORKER = 200
 # Attempts at an item when the pool broke down without saying which item was to blame.
 _TRIES = 2
+# Seconds after which a wait is begun again: it would sleep through a Ctrl-C that came just before it.
+_WAKE_S = 1
 # Seconds after the time limit at which a worker ends itself, in case its parent is gone.
 _GRACE_S = 10
 # Megabytes that a worker may send back for one item: twice the text of the largest paper, or a picture of a page.
@@ -141,7 +143,9 @@ def run_guarded(
                 running[future] = item, tries + 1
             if not running and not again:
                 return
-            done, _ = wait([*running, *extra_futures()], return_when=FIRST_COMPLETED)
+            done, _ = wait([*running, *extra_futures()], timeout=_WAKE_S, return_when=FIRST_COMPLETED)
+            if not done:
+                continue
             finished = [future for future in running if future in done]
             if not finished:
                 yield Woken()

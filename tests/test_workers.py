@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -202,6 +204,15 @@ def test_ctrl_c_stops_the_workers(tmp_path: Path) -> None:
     assert process.returncode != 0
     assert stderr.rstrip().endswith("KeyboardInterrupt")
     assert not _lives(worker)
+
+
+def test_ctrl_c_just_before_a_wait_stops_the_workers() -> None:
+    # A signal's flag alone, as such a Ctrl-C leaves it: nothing wakes what waits.
+    threading.Timer(1, _thread.interrupt_main).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(run_guarded(work, ["sleep 30"], jobs=1, timeout_s=60, memory_mb=512))
+    assert time.monotonic() - began < 25
 
 
 def test_a_future_of_the_callers_own_is_told_of_while_no_item_is_done() -> None:
