@@ -2,7 +2,8 @@
 
 After each, a reader sees the library as it was or as it is to be; and the same command, run again, makes it as it would
 be without a kill, with nothing left over. test_milvus_kills.py runs some of them in one process, and
-`scripts/campaign.py --store milvus` as many as there is time for, with SIGKILL and a served Milvus Lite.
+`scripts/campaign.py --store milvus` as many as there is time for, with SIGKILL: of a writer, of a served Milvus Lite,
+or of a writer that has Milvus Lite in its own process, somewhere in the middle of its writing to the disk.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Timer
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from folio import workers
 from folio.errors import FolioError
 from folio.paper_metadata import Field
 from tests.helpers.fakes import HashingApp, hashing_app, make_pdf, read_once
+from tests.helpers.milvus import release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,9 +197,10 @@ class Trial:
     """A kill, and what was wrong after it; "" if nothing."""
 
     change: str
-    at: int
-    whom: str  # writer or server
-    failure: str
+    at: int  # the number of the write
+    after_ms: int
+    whom: str  # writer, server, or both: a writer with Milvus Lite in its own process
+    failure: str = ""
 
 
 def campaign(out: Path, minutes: float, seed: int) -> list[Trial]:
@@ -212,8 +216,9 @@ def campaign(out: Path, minutes: float, seed: int) -> list[Trial]:
         with out.open("a", encoding="utf-8") as lines:
             while monotonic() < until:
                 change = rng.choice(sorted(CHANGES))
-                at, whom = rng.randint(1, after[change][1]), rng.choice(("writer", "writer", "server"))
-                trial = Trial(change, at, whom, _tried(base, desk, change, at, whom, after[change][0]))
+                at, after_ms = rng.randint(1, after[change][1]), rng.choice((0, rng.randint(1, 50)))
+                trial = Trial(change, at, after_ms, rng.choice(("writer", "server", "both")))
+                trial = replace(trial, failure=_tried(base, desk, trial, after[change][0]))
                 lines.write(f"{json.dumps(asdict(trial))}\n")
                 lines.flush()
                 done.append(trial)
@@ -254,6 +259,16 @@ def _served(folder: Path) -> Iterator[_Server]:
         server.kill()
 
 
+@contextmanager
+def _at_hand(folder: Path) -> Iterator[str]:
+    """The file of the same library, for Milvus Lite in the process that uses it."""
+    file = folder / "served.db"
+    try:
+        yield str(file)
+    finally:
+        release(file)
+
+
 def _without_a_kill(base: Path, folder: Path, change: str) -> tuple[tuple[Seen, Seen], int]:
     """What is seen before a change and after it, and its writes."""
     shutil.copytree(base, folder)
@@ -268,38 +283,59 @@ def _without_a_kill(base: Path, folder: Path, change: str) -> tuple[tuple[Seen, 
     return found
 
 
-def _tried(base: Path, folder: Path, change: str, at: int, whom: str, states: tuple[Seen, Seen]) -> str:
+def _tried(base: Path, folder: Path, trial: Trial, states: tuple[Seen, Seen]) -> str:
     """What was wrong after a kill; "" if nothing."""
     shutil.copytree(base, folder)
     try:
+        if trial.whom == "both":
+            with _at_hand(folder) as file:
+                return _ended(_writer(folder, file, trial, 0)) or _wrong(folder, file, trial, states)
         with _served(folder) as server:
-            victim = server.process.pid if whom == "server" else 0
-            job = json.dumps([str(folder), server.uri, change, at, victim])
-            command = [sys.executable, "-m", "campaign.milvus_kills", job]
-            child = subprocess.Popen(command, cwd=_ROOT, stderr=subprocess.PIPE, text=True)
+            victim = server.process.pid if trial.whom == "server" else 0
+            child = _writer(folder, server.uri, trial, victim)
             if victim:
                 server.process.wait(120)
                 server.start()
-            _, said = child.communicate(timeout=240)
-            if child.returncode not in (0, 1, -signal.SIGKILL) or "Traceback" in said:
-                return f"the writer ended with {child.returncode}: {said[-500:]}"
-            states_seen = seen(app_of(folder, server.uri))
-            if not any(agrees(states_seen, state) for state in states):
-                return f"a reader sees neither the old nor the new: {str(states_seen)[:300]}"
-            CHANGES[change](app_of(folder, server.uri))
-            if seen(app_of(folder, server.uri)) != states[1]:
-                return "the next run ends otherwise"
-            return " ".join(left_over(app_of(folder, server.uri)))
+            return _ended(child) or _wrong(folder, server.uri, trial, states)
     except (FolioError, AssertionError, subprocess.TimeoutExpired, RuntimeError) as error:
         return f"{type(error).__name__}: {str(error)[:300]}"
     finally:
         shutil.rmtree(folder)
 
 
-def _killed(folder: str, uri: str, change: str, at: int, victim: int) -> None:
+def _writer(folder: Path, uri: str, trial: Trial, victim: int) -> subprocess.Popen[str]:
+    job = json.dumps([str(folder), uri, trial.change, trial.at, trial.after_ms, victim])
+    command = [sys.executable, "-m", "campaign.milvus_kills", job]
+    return subprocess.Popen(command, cwd=_ROOT, stderr=subprocess.PIPE, text=True)
+
+
+def _ended(child: subprocess.Popen[str]) -> str:
+    """How a writer ended, if neither by the kill nor with an error of Folio's own; "" otherwise."""
+    _, said = child.communicate(timeout=240)
+    if child.returncode in (0, 1, -signal.SIGKILL) and "Traceback" not in said:
+        return ""
+    return f"the writer ended with {child.returncode}: {said[-500:]}"
+
+
+def _wrong(folder: Path, uri: str, trial: Trial, states: tuple[Seen, Seen]) -> str:
+    """What is wrong with a library after a kill, and after the next run of what was killed; "" if nothing."""
+    found = seen(app_of(folder, uri))
+    if not any(agrees(found, state) for state in states):
+        return f"a reader sees neither the old nor the new: {str(found)[:300]}"
+    CHANGES[trial.change](app_of(folder, uri))
+    if seen(app_of(folder, uri)) != states[1]:
+        return "the next run ends otherwise"
+    return " ".join(left_over(app_of(folder, uri)))
+
+
+def _killed(folder: str, uri: str, change: str, at: int, after_ms: int, victim: int) -> None:
     """In a process of its own. victim: the server's process, or 0 for this one."""
+
+    def kill() -> None:
+        os.kill(victim or os.getpid(), signal.SIGKILL)
+
     app = app_of(Path(folder), uri)
-    fatal(app, lambda: os.kill(victim or os.getpid(), signal.SIGKILL), at)
+    fatal(app, lambda: Timer(after_ms / 1000, kill).start() if after_ms else kill(), at)
     try:
         CHANGES[change](app)
     except FolioError as error:

@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="file with a line of JSON for each trial; continued if it is there")
     parser.add_argument("--papers", type=Path, action="append", help="a folder with PDFs to mutate, several times")
     parser.add_argument(
-        "--store", choices=("local", "milvus"), default="local", help="milvus: kills alone, over a served Milvus Lite"
+        "--store", choices=("local", "milvus"), default="local", help="milvus: kills alone, over Milvus Lite"
     )
     parser.add_argument("--replay", metavar="SEED", action="append", help="run this trial alone, such as flips-1-42")
     given = parser.parse_args(argv)
@@ -68,7 +68,7 @@ def _milvus(out: Path, minutes: float, seed: int) -> int:
     failed = [trial for trial in trials if trial.failure]
     print(f"{len(trials)} kills, {len(failed)} failed")
     for trial in failed[:_SHOWN]:
-        print(f"\n{trial.change}, the {trial.whom} at write {trial.at}\n  {trial.failure}")
+        print(f"\n{trial.change}, {trial.whom}, {trial.after_ms} ms after write {trial.at}\n  {trial.failure}")
     return 1 if failed or not trials else 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -20,3 +22,17 @@ def delete_unfinished(folder: Path, collection: str) -> None:
     unfinished = folder / "collections" / collection
     if unfinished.is_dir() and not (unfinished / "schema.json").exists():
         shutil.rmtree(unfinished)
+
+
+def delete_written_logs(folder: Path) -> None:
+    """Delete the logs of writes that are in the files of their collections, or Milvus Lite has these rows twice.
+
+    It names the log that it goes on with when the rows of the one before are written, and deletes that one then. The
+    caller uses the folder alone.
+    """
+    for manifest in (folder / "collections").glob("*/manifest.json"):
+        with suppress(ValueError, LookupError, TypeError):  # Milvus Lite says what is wrong with it
+            first = int(json.loads(manifest.read_bytes())["active_wal_number"])
+            for log in (manifest.parent / "wal").glob("wal_*.arrow"):
+                if int(log.stem.rpartition("_")[2]) < first:
+                    log.unlink()

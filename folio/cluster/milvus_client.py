@@ -85,6 +85,9 @@ class Milvus:
             if self.is_lite:
                 Path(uri).parent.mkdir(parents=True, exist_ok=True)
             self._client = pymilvus.MilvusClient(uri, token=token, timeout=timeout_s, grpc_options=_RECONNECT)
+            if self.is_lite:  # its server has the folder to itself now, and has not read it yet
+                with self._turn:
+                    lite_files.delete_written_logs(Path(uri))
         if self.is_lite:
             Path(uri).chmod(0o700)
 

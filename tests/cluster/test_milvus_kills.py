@@ -15,6 +15,7 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 from campaign.milvus_kills import CHANGES, Seen, agrees, app_of, fatal, first_papers, left_over, seen
 from folio import workers
 from folio.cluster.collections import Names
+from folio.cluster.milvus_client import Milvus
 from tests.helpers.fakes import HashingApp, read_once
 from tests.helpers.milvus import Killed, release
 
@@ -90,6 +91,29 @@ def test_index_files_of_milvus_lite_that_were_cut_short_are_made_again(desk: Des
     for number, file in enumerate(cut):
         os.truncate(file, file.stat().st_size * (number % 3) // 3)
     assert seen(desk.app()) == desk.before
+
+
+def test_rows_of_milvus_lite_are_there_once_after_a_kill_between_their_writing_and_the_end_of_their_log(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.begin()
+    flush = Milvus.flush
+    logs: dict[Path, bytes] = {}
+
+    def noted(self: Milvus, name: str) -> None:
+        logs.update({log: log.read_bytes() for log in desk.folder.rglob(f"{name}/wal/*.arrow")})
+        flush(self, name)
+
+    monkeypatch.setattr(Milvus, "flush", noted)
+    CHANGES["ingest"](desk.app())
+    after = seen(desk.app())
+    desk.close()
+    assert {log.parents[1].name.rpartition("_")[2] for log in logs} >= {"chunks", "papers", "pages", "structure"}
+    for log, content in logs.items():
+        assert not log.exists()
+        log.write_bytes(content)
+    assert seen(desk.app()) == after
+    assert left_over(desk.app()) == []
 
 
 def test_collections_of_milvus_lite_whose_creation_was_cut_off_are_created(tmp_path: Path) -> None:
