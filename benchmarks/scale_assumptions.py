@@ -65,6 +65,12 @@ ASSUMPTIONS = {
     "lookup_s": Assumption(
         4e-3, "seconds of a read by key, besides its hops", "our guess for a server; Milvus Lite takes 5 to 20 ms", 3.0
     ),
+    "tick_s": Assumption(
+        0.2,
+        "seconds between ticks, for the next of which a read with Strong waits",
+        "milvus.yaml, timeTickInterval",
+        2.0,
+    ),
     "leftover": Assumption(
         1.5, "times the rows that the object store holds", "merged segments stay until they are collected", 1.5
     ),

@@ -172,7 +172,8 @@ def simulate(
     """Seconds from a question to its candidates and texts, for questions that arrive at random.
 
     Each question goes to all nodes. A node has cores, and a queue of segments to search: those of the questions before
-    come first. The question's search ends with the slowest node. Reads by key follow one after the other.
+    come first. The question's search ends with the slowest node. Before it the state of the library is read with
+    Strong, and reads by key follow, one after the other.
 
     load: the share of the cores that is busy, from which the rate of questions follows.
     """
@@ -195,7 +196,8 @@ def simulate(
             ends[place] = max(ends[place], last + hops[place, 1])
     lookups = int(assume("lookups"))
     reads = assume("lookup_s") + 2 * assume("hop_s") * _lognormal(rng, assume("hop_spread"), (questions, lookups))
-    return [float(seconds) for seconds in ends - arrivals + reads.sum(axis=1)]
+    waits = rng.uniform(0, assume("tick_s"), questions)  # for the state of the library
+    return [float(seconds) for seconds in ends - arrivals + reads.sum(axis=1) + waits]
 
 
 def _lognormal(rng: np.random.Generator, sigma: float, shape: tuple[int, ...]) -> Any:

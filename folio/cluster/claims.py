@@ -12,16 +12,23 @@ import random
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from folio.cluster.library_state import short_hash
 from folio.cluster.milvus_client import Milvus
 from folio.errors import FolioError, StoreBusy
 
+# A name that nobody may have while others have any, nor while anybody else has it
+LIBRARY = "the whole library"
+
 _PREFIX = "claim."
+_LIBRARY = short_hash(LIBRARY)
 # Seconds between renewals; without one after which a claim is over; and that a writer waits for another's
-RENEW_S, EXPIRES_S, WAIT_S = 10.0, 60.0, 75.0
+RENEW_S, EXPIRES_S, WAIT_S = 10.0, 150.0, 165.0
+# Seconds without a renewal after which a writer looks whether its own claims are still there. What it had begun to
+# write by then, and repeated for MILVUS_TIMEOUT_S (60 unless it is set), has ended when they are over for others.
+TRUSTED_S = 75.0
 # Seconds between attempts
 _AGAIN_S = 0.1
 # Claims of others, by their server and key: what they said when they last said something else, and when that was
@@ -40,22 +47,29 @@ class Claims:
         self._alone = bool(role)
         self._writer = f"{self._place}.{random.randbytes(8).hex()}"
         self._held: set[str] = set()  # hashes of names
+        self._renewed = 0.0  # when all of them last were, at least: before that request
         self._lock = threading.Lock()  # of writing claims: a renewal must not bring back what was just released
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def take(self, names: Iterable[str]) -> bool:
-        """Claim all of these things, or none if another writer has claimed one."""
+        """Claim all of these things, or none if another writer has claimed one.
+
+        Raises StoreBusy if another has claimed LIBRARY, or if claims of this writer may be over.
+        """
+        self._require_trusted()
         wanted = {short_hash(name) for name in names} - self._held
         if not wanted:
             return True
-        if wanted & self._others():
+        if self._conflicts(wanted):
             return False
         with self._lock:
+            if not self._held:
+                self._renewed = time.monotonic()
             self._write(wanted)
             self._held |= wanted
         try:
-            if not wanted & self._others():
+            if not self._conflicts(wanted):
                 self._renew()
                 return True
         except BaseException:
@@ -64,20 +78,23 @@ class Claims:
         self._drop(wanted)
         return False
 
-    @contextmanager
-    def holding(self, names: Iterable[str]) -> Iterator[bool]:
-        """Hold these things inside; waits for other writers. Yields whether it had to. Raises StoreBusy."""
-        wanted = list(names)
-        before, until, waited = set(self._held), time.monotonic() + WAIT_S, False
+    def wait_for(self, names: Iterable[str], wait_s: float | None = None) -> None:
+        """Claim these things as soon as others let them go, after WAIT_S at most or wait_s. Raises StoreBusy."""
+        wanted, until = list(names), time.monotonic() + (WAIT_S if wait_s is None else wait_s)
         while not self.take(wanted):
             if time.monotonic() > until:
                 raise StoreBusy(
                     "Another process is changing the same part of the library.", "Run the same command again."
                 )
-            waited = True
             time.sleep(_AGAIN_S * (0.5 + random.random()))
+
+    @contextmanager
+    def holding(self, names: Iterable[str], wait_s: float | None = None) -> Iterator[None]:
+        """Hold these things inside. See wait_for."""
+        before = set(self._held)
+        self.wait_for(names, wait_s)
         try:
-            yield waited
+            yield
         finally:
             self._drop(self._held - before)
 
@@ -99,6 +116,39 @@ class Claims:
         with self._lock:
             self._held -= hashes
             self._milvus.delete_of(self._collection, "key", [self._key(each) for each in hashes])
+
+    def _conflicts(self, wanted: set[str]) -> bool:
+        """Whether others have claimed any of these things. Raises StoreBusy if another has claimed LIBRARY."""
+        others = self._others()
+        if _LIBRARY in others:
+            raise StoreBusy(
+                "Another process is rebuilding or repairing the library, or moves one to its place.",
+                "Run the same command again when it has ended.",
+            )
+        return bool(others) if _LIBRARY in wanted else not others.isdisjoint(wanted)
+
+    def _require_trusted(self) -> None:
+        """Raises StoreBusy if claims of this writer are gone: they were not renewed for long, and another saw that."""
+        if not self._held or time.monotonic() - self._renewed <= TRUSTED_S:
+            return
+        keys = {self._key(each) for each in self._held}
+        if len(list(self._milvus.rows_of(self._collection, "key", keys, ["key"], strong=True))) == len(keys):
+            self._renew_all()
+            if not self._conflicts(self._held):
+                return
+        with self._lock:
+            self._held.clear()
+        raise StoreBusy(
+            "This computer was cut off from Milvus, or stood still, for minutes: others may have gone on meanwhile.",
+            "Run the same command again.",
+        )
+
+    def _renew_all(self) -> None:
+        with self._lock:
+            if self._held:
+                now = time.monotonic()
+                self._write(self._held)
+                self._renewed = now
 
     def _others(self) -> set[str]:
         """The hashes of what other writers claim. Claims of writers that are gone are deleted."""
@@ -139,9 +189,5 @@ class Claims:
 
     def _renewing(self) -> None:
         while not self._stopped.wait(RENEW_S):
-            with self._lock:
-                try:
-                    if self._held:
-                        self._write(self._held)
-                except FolioError:
-                    pass  # the next time, or the writer itself will meet the error
+            with suppress(FolioError):  # the next time, or the writer itself will meet the error
+                self._renew_all()

@@ -32,6 +32,7 @@ class LibraryState:
     described: int = 0  # another one after each change of what is known about papers
     edited: int = 0  # when somebody last changed that: microseconds since 1970
     statistics: str = ""  # which term statistics are the current ones
+    outdated: str = ""  # those before them: readers that know them still may read them
     tokenizer: int = VERSION  # that made the words of its passages
     works: str = ""  # the stamp of what services say of works, of whatever epoch; "" for nothing
     format: int = FORMAT  # of its rows
@@ -49,11 +50,17 @@ class LibraryState:
 
 def read_state(milvus: Milvus, names: Names, which: Which = "current") -> LibraryState:
     """The state as it is now. Raises StoreMismatch for a library of another version, and ValueError."""
-    keys = [which, WORKS_STAMP, *(f"{which}.{each}" for each in ("generation", "described", "edited", "statistics"))]
+    keys = [
+        which,
+        WORKS_STAMP,
+        *(f"{which}.{each}" for each in ("generation", "described", "edited", "statistics", "outdated")),
+    ]
     try:
         found = milvus.rows_of(names.store, "key", keys, ["key", "value"], strong=True)
         values = {str(row["key"]): str(row["value"]) for row in found}
     except MissingCollection:
+        if names.store in milvus.collections():
+            raise
         return LibraryState()
     if which not in values:
         return LibraryState(works=values.get(WORKS_STAMP, ""))
@@ -73,6 +80,7 @@ def read_state(milvus: Milvus, names: Names, which: Which = "current") -> Librar
         int(values.get(f"{which}.described", 0)),
         int(values.get(f"{which}.edited", 0)),
         values.get(f"{which}.statistics", ""),
+        values.get(f"{which}.outdated", ""),
         typed(int, current["tokenizer"], "the version of the tokenizer"),
         values.get(WORKS_STAMP, ""),
         written,
@@ -89,6 +97,7 @@ def write_state(milvus: Milvus, names: Names, state: LibraryState, which: Which)
     now = _number()
     rows = {
         f"{which}.statistics": state.statistics,
+        f"{which}.outdated": state.outdated,
         f"{which}.generation": now,
         f"{which}.described": now,
         which: json.dumps(about(state.epoch, state.fingerprint)),
@@ -112,9 +121,11 @@ def note(milvus: Milvus, names: Names, which: Which, *changes: Change) -> None:
     milvus.write(names.store, [{"key": f"{which}.{change}", "value": _number()} for change in changes])
 
 
-def set_statistics(milvus: Milvus, names: Names, which: Which, key: str) -> None:
-    """Name the term statistics that count."""
-    milvus.write(names.store, [{"key": f"{which}.statistics", "value": key}])
+def set_statistics(milvus: Milvus, names: Names, which: Which, key: str, before: LibraryState) -> None:
+    """Name the term statistics that count, in place of those of a state."""
+    rows = {f"{which}.statistics": key, f"{which}.outdated": before.statistics}
+    milvus.write(names.store, [{"key": key, "value": value} for key, value in rows.items()])
+    delete_text(milvus, names, before.outdated)
 
 
 def write_text(milvus: Milvus, names: Names, key: str, text: str) -> None:

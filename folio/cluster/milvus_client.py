@@ -98,7 +98,7 @@ class Milvus:
         return set(self._do(lambda: self._client.list_collections(timeout=self._timeout_s)))
 
     @cached_property
-    def _is_lite_server(self) -> bool:
+    def is_lite_server(self) -> bool:
         """Whether Milvus Lite answers, from a file or at an address."""
         return "lite" in str(self._do(lambda: self._client.get_server_version(timeout=self._timeout_s))).lower()
 
@@ -122,7 +122,7 @@ class Milvus:
                 indexes.add_index(field, metric_type="COSINE", **self._vector_index(vectors, dimension))
             elif kind == "tokens":
                 # Lite has no whitespace tokenizer; the words in `body` are made so that both split them alike.
-                analyzer = {"tokenizer": "standard" if self._is_lite_server else "whitespace"}
+                analyzer = {"tokenizer": "standard" if self.is_lite_server else "whitespace"}
                 text = {"max_length": MOST_BYTES, "enable_analyzer": True, "analyzer_params": analyzer}
                 schema.add_field(field, types.VARCHAR, **text)
                 schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
@@ -133,7 +133,7 @@ class Milvus:
                 bytes_ = KEY_BYTES if kind == "key" else MOST_BYTES
                 schema.add_field(field, types.VARCHAR, max_length=bytes_, is_primary=not place)
             # Lite has no index of keys.
-            if (kind in ("key", "id") and place) or (kind == "keys" and not self._is_lite_server):
+            if (kind in ("key", "id") and place) or (kind == "keys" and not self.is_lite_server):
                 indexes.add_index(field, index_type="INVERTED")
         if "vector" not in fields.values():
             schema.add_field("nothing", types.FLOAT_VECTOR, dim=len(_NO_VECTOR))
@@ -167,7 +167,7 @@ class Milvus:
     def _vector_index(self, vectors: int, dimension: int) -> dict[str, Any]:
         """HNSW, or DISKANN for more vectors than a query node's memory should hold. Milvus Lite has HNSW alone."""
         in_memory = vectors * (4 * dimension + _EDGE_BYTES)
-        if in_memory > HNSW_BYTES and not self._is_lite_server:
+        if in_memory > HNSW_BYTES and not self.is_lite_server:
             return {"index_type": "DISKANN", "params": {}}
         return {"index_type": "HNSW", "params": {"M": 16, "efConstruction": 200}}
 
@@ -184,12 +184,18 @@ class Milvus:
 
         So the request is repeated if it has ended and begun again: none of them does harm when it is done twice.
         """
-        if name in self._loaded:
-            with suppress(NotLoaded):
+
+        def loaded() -> T:
+            if name not in self._loaded:
+                self._load(name)
+                self._loaded.add(name)
+            try:
                 return self._do(request)
-        self._load(name)
-        self._loaded.add(name)
-        return self._do(request)
+            except NotLoaded:
+                self._loaded.discard(name)
+                raise
+
+        return self._repeated(loaded, NotLoaded)
 
     def _load(self, name: str) -> None:
         load = partial(self._client.load_collection, name, timeout=self._timeout_s)
@@ -262,7 +268,7 @@ class Milvus:
         if len(first) <= at_once:
             yield from map(dict, first)
             return
-        found = self._do(lambda: self._client.query_iterator(name, batch_size=BATCH, **asked))
+        found = self._do(lambda: self._client.query_iterator(name, batch_size=at_once, **asked))
         try:
             while batch := self._do(found.next):
                 yield from (dict(row) for row in batch)
@@ -292,10 +298,13 @@ class Milvus:
         return int(found["count(*)"])
 
     def some(self, name: str, where: str, fields: Sequence[str], most: int) -> list[Row]:
-        """At most so many of the rows that a filter finds."""
+        """At most so many of the rows that a filter finds. That there are none is asked twice: Bounded may lag."""
         asked = {"limit": most, "output_fields": list(fields), "timeout": self._timeout_s}
-        found = self._loaded_for(name, lambda: self._client.query(name, filter=where, **asked))
-        return [dict(row) for row in found]
+        for level in ("Bounded", "Strong"):
+            query = partial(self._client.query, name, filter=where, consistency_level=level, **asked)
+            if found := self._loaded_for(name, query):
+                return [dict(row) for row in found]
+        return []
 
     def search(
         self,
@@ -331,12 +340,20 @@ class Milvus:
         Whether it was done is not known then, but all of them may be done twice: rows are replaced by their keys, and
         what is deleted, created or dropped twice is so once.
         """
+
+        def done() -> T:
+            with self._errors(), self._turn:
+                return request()
+
+        return self._repeated(done, NoAnswer)
+
+    def _repeated(self, attempt: Callable[[], T], passing: type[StoreError]) -> T:
+        """What an attempt returns. One that ends with an error that may pass is repeated until the time is over."""
         until, wait = monotonic() + self._timeout_s, _WAIT_S
         while True:
             try:
-                with self._errors(), self._turn:
-                    return request()
-            except NoAnswer:
+                return attempt()
+            except passing:
                 if monotonic() + wait > until:
                     raise
             sleep(wait)

@@ -8,6 +8,11 @@ from folio.errors import StoreBusy, StoreDamaged, StoreError
 
 REPAIR = "Run `python ingest.py --repair --yes`, which makes all collections again from RECORDS_URI."
 _AGAIN = "Run the same command again."
+# What a server says while it starts, or while its parts find each other again: texts of Milvus's merr/errors.go
+_STARTING = (
+    r"recover|not fully loaded|not ready|initializing|no available shard|shard leader|rate limit|quota exceeded"
+    r"|(channel|node) not (available|found)|not find any channel|(node|channel)\S* (is )?(offline|lacks)"
+)
 
 
 class MissingCollection(StoreError):
@@ -38,7 +43,9 @@ def translated(error: Exception, uri: str, *, is_lite: bool) -> StoreError:
             f"Milvus at {uri} refused MILVUS_TOKEN.",
             "Set MILVUS_TOKEN to USER:PASSWORD or to an API key that may use this database.",
         )
-    if re.search(r"collection not found|can.t find collection|collection .*not (exist|found)", said, re.I):
+    if re.search(_STARTING, said, re.I):
+        return NoAnswer(f"Milvus at {uri} is not ready: {said}.", "Run the same command again when it is.")
+    if re.search(r"collection not found|can.t find collection|collection \S+ (does not exist|not found)", said, re.I):
         return MissingCollection(
             f"A collection of the library is missing in Milvus at {uri}: {said}.",
             REPAIR,

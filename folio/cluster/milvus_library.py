@@ -222,7 +222,7 @@ class MilvusLibrary(MilvusMetadata):
             current = {version: row["id"] for version, row in rows.items()}
             hidden = self.milvus.rows(names.papers, "visible == 0", ["version"], strong=True)
             removed = {str(row["version"]) for row in hidden}  # nobody is writing these
-            done, dead = [], {}
+            done, dead, unfiled = [], {}, set[str]()
             for row in self.milvus.rows(names.store, f'key like "{self._intents}%"', ["key", "value"], strong=True):
                 version = str(row["key"]).removeprefix(self._intents)
                 paper, where, when = json.loads(row["value"])
@@ -232,7 +232,10 @@ class MilvusLibrary(MilvusMetadata):
                     if version not in current and is_key(version) and is_key(paper):
                         dead[version] = paper
                     elif version in current and version not in self._filed:  # its process was killed before that
-                        self._write_files_of([{**rows[version], "visible": 1}])
+                        unfiled.add(paper)
+            for paper in unfiled:
+                with self.changing(paper):
+                    self._write_files_of(self._whole_rows([paper]))
             if dead:  # before their rows are gone: readers that know them look again
                 note(self.milvus, names, self.which, "generation")
             for name in (*(name for name, _ in self._grains()), names.pages, names.structure):

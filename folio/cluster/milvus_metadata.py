@@ -19,6 +19,8 @@ from folio.store.database import Database
 from folio.store.metadata_layers import Version
 from folio.types import NewPaper
 
+# Papers that are claimed together
+_AT_ONCE = 100
 NEW_PAPER = "Leave out what you were adding, and run the same command again."
 
 
@@ -27,16 +29,19 @@ class MilvusMetadata(MilvusWriter):
 
     def _write_absent(self, source: Source, said: Mapping[str, Metadata]) -> set[str]:
         """Replace what a source says of those papers that are not in the library; returns the others."""
-        with self._inside():
-            here = self.rows_of_papers(said).keys()
-            absent = sorted(said.keys() - here)
-            if absent:
-                self.create_shared()
-                for paper in absent:
-                    self._write_layer(paper, source, said[paper])
-                note(self.milvus, self.names, self.which, "described")
-                self.look_again()
-            return set(here)
+        here = set(self.rows_of_papers(said))
+        absent = sorted(said.keys() - here)
+        for at in range(0, len(absent), _AT_ONCE):
+            papers = absent[at : at + _AT_ONCE]
+            with self.changing(*papers), self._inside():
+                here |= self.rows_of_papers(papers).keys()  # somebody has added them meanwhile
+                for paper in papers:
+                    if paper not in here:
+                        self._write_layer(paper, source, said[paper])
+        if absent:
+            note(self.milvus, self.names, self.which, "described")
+            self.look_again()
+        return here
 
     @contextmanager
     def changing_works(self) -> Iterator[Database]:

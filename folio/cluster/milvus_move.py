@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from folio.cluster import history_copy
+from folio.cluster.closing import closed_on_error
 from folio.cluster.collections import METADATA, Names
 from folio.cluster.epochs import create_epoch, drop_epoch, drop_unused
 from folio.cluster.history_rows import HistoryRows
@@ -30,7 +31,7 @@ from folio.store import works
 from folio.store.lasting_tables import Lasting
 from folio.store.paper_store import PaperStore
 
-# The row of the library that the new one replaces: its epoch, and the key of its term statistics
+# The row of the library that the new one replaces: its epoch, and the keys of its term statistics
 _REPLACES = "moving.replaces"
 
 
@@ -45,16 +46,14 @@ def is_taken(milvus: Milvus, names: Names) -> bool:
     return not is_half_moved and bool({names.history, names.works} & milvus.collections())
 
 
-def begin(library: MilvusLibrary, current: LibraryState, made_with: dict[str, str]) -> MilvusLibrary:
+def begin(library: MilvusLibrary, current: Callable[[], LibraryState], made_with: dict[str, str]) -> MilvusLibrary:
     """A library of the state "moving", ready to be filled, with what an interrupted move has brought.
 
-    current: the state of the library that serves.
+    current: reads the state of the library that serves.
     """
-    try:
-        _begin(library, current, made_with)
-    except BaseException:
-        library.close()
-        raise
+    with closed_on_error(library):
+        library.hold_library()
+        _begin(library, current(), made_with)
     return library
 
 
@@ -90,13 +89,16 @@ def finish(
     milvus, state = library.milvus, library.state()
     names = Names(library.names.prefix)
     if current.epoch:
-        milvus.write(names.store, [{"key": _REPLACES, "value": f"{current.epoch} {current.statistics}"}])
+        milvus.write(
+            names.store, [{"key": _REPLACES, "value": f"{current.epoch} {current.statistics} {current.outdated}"}]
+        )
         forget_state(milvus, names, "current")
     library.records.write_library(about(state.epoch, state.fingerprint))
     for row in list(milvus.rows_of(names.store, "key", [_REPLACES], ["value"], strong=True)):
-        epoch, _, statistics = str(row["value"]).partition(" ")
+        epoch, *statistics = str(row["value"]).split()
         drop_epoch(milvus, names, library.records, epoch)
-        delete_text(milvus, names, statistics)
+        for key in statistics:
+            delete_text(milvus, names, key)
     _replace_shared(library, names)
     _replace_lasting(library, history, lasting)
     record(library)

@@ -26,7 +26,7 @@ from folio.cluster.paper_record import Structure, joined, structure
 from folio.cluster.paper_rows import files_of
 from folio.cluster.shared_works import SharedWorks
 from folio.cluster.snapshot import Snapshot, SnapshotMemory
-from folio.errors import StoreBusy, StoreDamaged, StoreError
+from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError
 from folio.paper_metadata import SOURCES, Metadata, Source, from_json, merged
 from folio.store import citation_labels
 from folio.store.checked_texts import CheckedTexts
@@ -105,9 +105,12 @@ class MilvusPapers:
         self._snapshot = self._memory.snapshot_of(state)
         try:
             yield self._stamp(self._snapshot.state)
-        except MissingCollection as error:
-            if self._read_state().epoch != self._snapshot.state.epoch:
+        except (MissingCollection, StoreDamaged, IndexDamaged) as error:
+            before, now = self._snapshot.state, self._read_state()
+            if now.epoch != before.epoch:
                 raise StoreBusy("The library was rebuilt while it was being read.", _AGAIN) from error
+            if (now.generation, now.statistics) != (before.generation, before.statistics):
+                raise StoreBusy("The library was changed while it was being read.", _AGAIN) from error
             raise
         finally:
             self._memory.keep(self._snapshot)

@@ -75,7 +75,7 @@ class MilvusReader(MilvusPapers):
     def _parts(self, keys: set[str]) -> dict[str, str]:
         """Parts of pages, by the keys of their rows."""
         known: dict[str, str] = {}
-        for strong in (self.strong, True):
+        for strong in sorted({self.strong, True}):
             wanted = keys - known.keys()
             for row in self.milvus.rows_of(self.names.pages, "key", wanted, ("key", "text"), strong=strong):
                 known[row["key"]] = str(row["text"])
@@ -126,9 +126,12 @@ class MilvusReader(MilvusPapers):
     def _known(self, ids: Iterable[int]) -> dict[int, Written]:
         with self._inside() as snapshot:
             ids = list(ids)
-            for name, fields in self._grains():
-                missing = [id for id in ids if id not in snapshot.chunks]
-                self.admitted(self.milvus.rows_of(name, "chunk", missing, fields, strong=self.strong, at_once=_AT_ONCE))
+            for strong in sorted({self.strong, True}):
+                for name, fields in self._grains():
+                    if missing := [id for id in ids if id not in snapshot.chunks]:
+                        self.admitted(
+                            self.milvus.rows_of(name, "chunk", missing, fields, strong=strong, at_once=_AT_ONCE)
+                        )
             return {id: snapshot.chunks[id] for id in ids if id in snapshot.chunks}
 
     def chunks(self, ids: Iterable[int]) -> dict[int, Chunk]:
@@ -158,12 +161,15 @@ class MilvusReader(MilvusPapers):
         """The versions of these papers that count."""
         return [row["version"] for row in self.rows_of_papers(papers).values()]
 
-    def passages_of(self, versions: Iterable[str], fields: Sequence[str], grain: Grain = "passage") -> Iterator[Row]:
-        """The rows of the passages, or of the fine ones, of these versions."""
+    def passages_of(
+        self, versions: Iterable[str], fields: Sequence[str], grain: Grain = "passage", *, strong: bool = False
+    ) -> Iterator[Row]:
+        """The rows of the passages, or of the fine ones, of these versions. strong: see Milvus.rows."""
         if grain == "fine" and not self.state().is_dual:
             return iter(())
         name = self.names.fine if grain == "fine" else self.names.chunks
-        return self.milvus.rows_of(name, "version", versions, fields, strong=self.strong)
+        strong = strong or self.strong
+        return self.milvus.rows_of(name, "version", versions, fields, strong=strong, at_once=_AT_ONCE)
 
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
         """See PaperStore. Their vectors are known then, too. Raises StoreDamaged for one outside its passage."""
@@ -213,13 +219,11 @@ class MilvusReader(MilvusPapers):
             known = self._known(unknown)
             versions = {id: self._version_of(chunk) for id, (chunk, _) in known.items()}
             for name, is_fine in ((self.names.chunks, False), (self.names.fine, True)):
-                keys = [
-                    chunk_key(versions[id], id)
-                    for id, (chunk, _) in known.items()
-                    if (chunk.parent is not None) == is_fine
-                ]
-                for row in self.milvus.rows_of(name, "key", keys, ("chunk", "vector"), strong=self.strong):
-                    found[int(row["chunk"])] = vector_of(row)
+                own = [id for id, (chunk, _) in known.items() if (chunk.parent is not None) == is_fine]
+                for strong in sorted({self.strong, True}):
+                    keys = [chunk_key(versions[id], id) for id in own if id not in found]
+                    for row in self.milvus.rows_of(name, "key", keys, ("chunk", "vector"), strong=strong):
+                        found[int(row["chunk"])] = vector_of(row)
             if missing := [id for id in ids if id not in found]:
                 if gone := [versions[id] for id in missing if id in versions]:
                     raise self._missing(gone, "the vector of a passage is missing")

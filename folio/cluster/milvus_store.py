@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from folio.citation_label import CitationStyle
 from folio.cluster import history_copy, milvus_move
+from folio.cluster.closing import closed_on_error
 from folio.cluster.collections import FORMAT, RECORDS, Names
 from folio.cluster.epochs import drop_epoch, drop_unused
 from folio.cluster.history_rows import HistoryRows
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
 # A copy of what services say of works (shared_works.py)
 OWN_DATABASE = "computer.sqlite"
+# Seconds that an ingest waits for another one that counts the words of its papers
+_COUNTING_S = 3_600.0
 _INGEST = "Put PDFs into papers/ and run `python ingest.py`."
 
 
@@ -134,12 +137,9 @@ class MilvusStore:
         library = self._library("current", strong=strong)
         papers = Names(self.prefix, state.epoch).papers
         if state.statistics and not self.milvus.some(papers, 'id >= ""', ("id",), 1):
-            try:
+            with closed_on_error(library):
                 if self._read_statistics(library).passages:
                     library.require_rows()
-            except BaseException:
-                library.close()
-                raise
         return library
 
     def open_to_copy(self) -> MilvusLibrary:
@@ -152,7 +152,7 @@ class MilvusStore:
 
     def begin_move(self, made_with: dict[str, str]) -> MilvusLibrary:
         """See StoreBackend."""
-        return milvus_move.begin(self._library("moving", strong=True), self._readable_state(), made_with)
+        return milvus_move.begin(self._library("moving", strong=True), self._readable_state, made_with)
 
     def finish_move(self, library: PaperStore, lasting: Lasting, record: Callable[[PaperStore], None]) -> None:
         """See StoreBackend."""
@@ -175,12 +175,9 @@ class MilvusStore:
 
     def _library(self, which: Which, *, strong: bool) -> MilvusLibrary:
         database = Database(self.database_path, (("epoch", uuid4().hex), ("generation", "0")), create=True)
-        try:
+        with closed_on_error(database):
             style, records = self.citation_style, lambda: self._records
             return MilvusLibrary(self.milvus, self.prefix, database, style, records, strong=strong, which=which)
-        except BaseException:
-            database.close()
-            raise
 
     # Questions
 
@@ -236,19 +233,18 @@ class MilvusStore:
         own = _own(library)
         own.name_records()
         own.finish_edits()
-        with own.changing("statistics"), own.reading():
-            # First, because Milvus Lite copies all rows that are not on the disk yet for each request.
-            self.milvus.flush(own.names.chunks)
+        with own.changing("statistics", wait_s=_COUNTING_S), own.reading():
+            if self.milvus.is_lite_server:  # it copies all rows that are not on the disk yet for each request
+                self.milvus.flush(own.names.chunks)
             try:
                 before = self._read_statistics(own)
             except StoreDamaged:
                 before = TermStatistics()
             after = counted(own, before)
             if after != before or not own.state().statistics:
-                old, key = own.state().statistics, f"terms.{time_ns()}"
+                key = f"terms.{time_ns()}"
                 write_text(self.milvus, own.names, key, after.to_text())
-                set_statistics(self.milvus, own.names, own.which, key)
-                delete_text(self.milvus, own.names, old)
+                set_statistics(self.milvus, own.names, own.which, key, own.state())
             own.sweep()
             for name in (*own.names.of_epoch(dual=own.state().is_dual), *own.names.shared()):
                 self.milvus.flush(name)
@@ -338,17 +334,19 @@ class MilvusStore:
 
     def _begin(self, made_with: dict[str, str]) -> MilvusLibrary:
         """The library of an interrupted rebuild if it can be continued, otherwise an empty one of a new epoch."""
-        there = self.milvus.collections()
-        leave_out_damaged(self.milvus, Names(self.prefix))
-        state = self._building()
-        building = Names(self.prefix, state.epoch)
-        is_whole = state.epoch and building.of_epoch(dual=state.is_dual).keys() <= there
-        if not is_whole or differences(state.fingerprint, made_with) or not state.is_of_now:
-            self._give_up()
-            library = self._library("building", strong=True)
-            library.set_fingerprint(made_with)
+        library = self._library("building", strong=True)
+        with closed_on_error(library):
+            library.hold_library()
+            there = self.milvus.collections()
+            leave_out_damaged(self.milvus, Names(self.prefix))
+            state = self._building()
+            building = Names(self.prefix, state.epoch)
+            is_whole = state.epoch and building.of_epoch(dual=state.is_dual).keys() <= there
+            if not is_whole or differences(state.fingerprint, made_with) or not state.is_of_now:
+                self._give_up()
+                library.look_again()
+                library.set_fingerprint(made_with)
             return library
-        return self._library("building", strong=True)
 
     def _building(self) -> LibraryState:
         """The state of an interrupted rebuild. One that was killed at its end has become the current library."""
@@ -374,8 +372,8 @@ class MilvusStore:
         write_state(self.milvus, names, new, "current")
         library.is_current()
         forget_state(self.milvus, names, "building")
-        if old.statistics != new.statistics:
-            delete_text(self.milvus, names, old.statistics)
+        for key in {old.statistics, old.outdated} - {new.statistics, new.outdated}:
+            delete_text(self.milvus, names, key)
         if old.epoch and old.epoch != new.epoch:
             drop_epoch(self.milvus, names, self._records, old.epoch)
         drop_unused(self.milvus, names, self._records, used={new.epoch})

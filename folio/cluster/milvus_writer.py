@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from folio.citation_label import CitationStyle
-from folio.cluster.claims import Claims
+from folio.cluster.claims import LIBRARY, Claims
 from folio.cluster.collections import Names
 from folio.cluster.library_state import Which, short_hash
 from folio.cluster.milvus_client import Milvus
@@ -18,6 +18,7 @@ from folio.cluster.milvus_filters import any_of
 from folio.cluster.milvus_reader import MilvusReader
 from folio.cluster.paper_rows import files_of
 from folio.cluster.record_files import RecordFiles
+from folio.errors import StoreBusy
 from folio.store.database import Database
 from folio.types import SourceFile
 
@@ -43,6 +44,7 @@ class MilvusWriter(MilvusReader):
         super().__init__(milvus, prefix, database, citation_style, strong=strong, which=which)
         self._open_records, self._holds_lock = records, strong
         self._made_claims: Claims | None = None
+        self._epoch = ""  # that it has written to
         place = database.query("SELECT value FROM meta WHERE key = 'epoch'")[0][0]
         self._place = short_hash(socket.gethostname(), str(place))  # of the writer that holds this computer's lock
 
@@ -63,18 +65,36 @@ class MilvusWriter(MilvusReader):
         return self._made_claims
 
     @contextmanager
-    def changing(self, *names: str) -> Iterator[None]:
-        """Inside, no other writer changes these papers, files and parts of the library. Raises StoreBusy."""
-        with self._claims.holding(names):
-            self.look_again()
+    def changing(self, *names: str, wait_s: float | None = None) -> Iterator[None]:
+        """Inside, no other writer changes these papers, files and parts of the library. wait_s: see Claims.wait_for.
+
+        Raises StoreBusy.
+        """
+        with self._claims.holding(names, wait_s):
+            self._look_again()
             yield
+
+    def hold_library(self) -> None:
+        """No other process writes to the library until this one is closed. Raises StoreBusy."""
+        self._claims.wait_for([LIBRARY])
+
+    def _look_again(self) -> None:
+        """What was read before may have changed; but an ingest ends if a rebuild has replaced what it adds to."""
+        self.look_again()
+        epoch = self.state().epoch
+        if self._holds_lock and self._epoch and epoch != self._epoch:
+            raise StoreBusy(
+                "Another process has rebuilt the library meanwhile, or put another in its place.",
+                "Run the same command again.",
+            )
+        self._epoch = epoch
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """See PaperStore."""
         names = (file.sha256, file.path)
         if not self._claims.take(names):
             return False
-        self.look_again()
+        self._look_again()
         if not is_known and self.rows_of_papers([file.sha256]):
             self._claims.release(names)  # somebody else has just added it
             return False

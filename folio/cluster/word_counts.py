@@ -22,5 +22,5 @@ def counted(library: MilvusLibrary, before: TermStatistics) -> TermStatistics:
 
 
 def _bodies(library: MilvusLibrary, versions: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for row in library.passages_of(versions, ("version", "body")):
+    for row in library.passages_of(versions, ("version", "body"), strong=True):
         yield str(row["version"]), str(row["body"])

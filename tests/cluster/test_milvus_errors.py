@@ -26,6 +26,7 @@ import grpc
 from folio import workers
 from folio.cluster.collections import CHUNKS
 from folio.cluster.library_state import about, write_state
+from folio.cluster.milvus_errors import MissingCollection, NoAnswer, translated
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.cluster.record_files import RecordFiles
 from folio.commands import ingest
@@ -327,6 +328,7 @@ from tests.helpers.factories import small_papers
 from tests.helpers.fakes import read_once
 from tests.helpers.milvus import lite_app
 from folio.cluster.library_state import about, write_state
+from folio.cluster.milvus_errors import MissingCollection, NoAnswer, translated
 from folio.cluster.milvus_library import MilvusLibrary
 workers.run_guarded = read_once
 folder = Path({str(tmp_path)!r})
@@ -475,3 +477,35 @@ def test_a_rebuild_that_was_killed_at_its_very_end_is_never_thrown_away(app: Has
         write_state(library.milvus, library.names, state, "building")
     assert run(other, "--rebuild", "--yes") == 0
     assert again(other).verify() == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "failed to query: loaded collection do not find any channel in target, may be in recovery: collection on"
+        " recovering[collection=4711]",
+        "collection not fully loaded[collection=4711]",
+        "channel not available[channel=by-dev-rootcoord-dml_0]",
+        "service not ready[querycoord=3]: Initializing",
+        "Milvus Proxy is not ready yet. please wait",
+        "node not found[node=4]",
+        "no available shard leaders",
+        "quota exceeded[reason=flush rate]",
+    ],
+)
+def test_what_a_server_says_while_it_starts_is_no_missing_collection(said: str) -> None:
+    error = translated(Exception(said), "http://milvus:19530", is_lite=False)
+    assert type(error) is NoAnswer
+    assert error.happened == f"Milvus at http://milvus:19530 is not ready: {said}."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "collection not found[database=default][collection=folio_store]",
+        "can't find collection[database=default][collection=folio_store]",
+        "collection 'folio_store' does not exist",
+    ],
+)
+def test_a_missing_collection_is_told_from_a_server_that_starts(said: str) -> None:
+    assert type(translated(Exception(said), "http://milvus:19530", is_lite=False)) is MissingCollection

@@ -81,20 +81,32 @@ def versions(library: MilvusLibrary) -> set[str]:
 
 
 class Paused:
-    """A connection that does something before it makes a paper visible."""
+    """A connection that does something once: before it writes rows of `papers` or `store`, or after it read intents."""
 
-    def __init__(self, library: MilvusLibrary, happens: Any) -> None:
-        self._milvus, self._papers, self._happens = library.milvus, library.names.papers, happens
+    def __init__(self, library: MilvusLibrary, happens: Any, when: str = "papers") -> None:
+        self._milvus, self._happens, self._when = library.milvus, happens, when
+        self._collection = library.names.papers if when == "papers" else library.names.store
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._milvus, name)
 
     def write(self, name: str, rows: list[dict[str, Any]], **more: Any) -> None:
         """See Milvus.write."""
-        if name == self._papers and (happens := self._happens):
+        if name == self._collection and self._when != "intents":
+            self._step()
+        self._milvus.write(name, rows, **more)
+
+    def rows(self, name: str, where: str, *arguments: Any, **more: Any) -> Iterator[dict[str, Any]]:
+        """See Milvus.rows."""
+        found = list(self._milvus.rows(name, where, *arguments, **more))
+        if self._when == "intents" and "intent." in where:
+            self._step()
+        return iter(found)
+
+    def _step(self) -> None:
+        if happens := self._happens:
             self._happens = None
             happens()
-        self._milvus.write(name, rows, **more)
 
 
 def test_the_sweep_of_one_leaves_what_another_is_writing(
@@ -110,6 +122,96 @@ def test_the_sweep_of_one_leaves_what_another_is_writing(
     writer_at(tmp_path / "a", tmp_path / "papers", address).backend.update_indexes(first)
     assert len(versions(second)) == 1
     assert left(second) == []
+
+
+def test_the_sweep_of_one_writes_the_files_that_another_has_just_moved(
+    two: tuple[MilvusLibrary, MilvusLibrary], tmp_path: Path, address: str
+) -> None:
+    first, second = two
+    moved = file_of("old", "/p/moved.pdf")
+    with closing(opened(writer_at(tmp_path / "a", tmp_path / "papers", address))) as again:
+        again.milvus = Paused(again, lambda: second.link([moved], ["/p/old.pdf"]), "intents")  # type: ignore[assignment]
+        again.sweep()  # of a paper whose process may have been killed before it wrote its files
+    ((_, files),) = first.records.records(first.names.epoch)
+    assert files == [moved]
+
+
+def test_what_is_said_of_a_paper_that_another_is_adding_is_among_its_words(
+    two: tuple[MilvusLibrary, MilvusLibrary],
+) -> None:
+    first, second = two
+    first.milvus = Paused(first, lambda: add(second, "new"), "store")  # type: ignore[assignment]
+    first.set_metadata_of("person", {"new": simple_metadata(title="Zebras"), "absent": simple_metadata(title="Foxes")})
+    found = second.milvus.rows(second.names.chunks, 'paper == "new"', ["version", "body"], strong=True)
+    (current,) = second.versions_of(["new"])
+    assert ["zebra" in row["body"] for row in found if row["version"] == current] == [True]
+    assert second.metadata_layers("absent")["person"].title.value == "Foxes"
+
+
+def test_a_reader_may_read_the_statistics_that_a_writer_replaces(
+    two: tuple[MilvusLibrary, MilvusLibrary], tmp_path: Path, address: str
+) -> None:
+    first, _ = two
+    writer, reader = (writer_at(tmp_path / name, tmp_path / "papers", address) for name in "ac")
+    writer.backend.update_indexes(first)
+    with closing(reader.open_library()) as library, library.reading():
+        add(first, "new")
+        writer.backend.update_indexes(first)
+        assert reader.backend.open_indexes(library).lexical.search("ice", 5)
+
+
+def test_a_rebuild_has_the_library_to_itself(
+    two: tuple[MilvusLibrary, MilvusLibrary], tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    monkeypatch.setattr(claims, "WAIT_S", 0.2)
+    other = writer_at(tmp_path / "c", tmp_path / "papers", address)
+    before = first.milvus.collections()
+    assert first.claim(file_of("new"))
+    with pytest.raises(StoreBusy, match=r"^Another process is changing the same part of the library\.$"):
+        other.backend.repair()
+    assert first.milvus.collections() == before
+    first.release(file_of("new"))
+    assert first.claim(file_of("new"))
+    first.release(file_of("new"))
+    with closing(opened(other)) as rebuilder:
+        rebuilder.hold_library()
+        for change in (
+            lambda: first.claim(file_of("new")),
+            lambda: add(first, "new"),
+            lambda: first.drop("/p/old.pdf"),
+            lambda: second.set_metadata("old", "person", simple_metadata(title="Other")),
+            lambda: second.hold_library(),
+        ):
+            with pytest.raises(StoreBusy, match=r"^Another process is rebuilding or repairing the library, or moves"):
+                change()
+        add(rebuilder, "other")
+    assert second.claim(file_of("new"))
+    second.release(file_of("new"))
+    assert other.backend.repair() == 2
+    for writer in (first, second):  # what they have embedded may be of another model
+        with pytest.raises(StoreBusy, match=r"^Another process has rebuilt the library meanwhile"):
+            add(writer, "new")
+    assert [paper.id for paper in first.papers()] == ["old", "other"]
+
+
+def test_a_writer_that_was_cut_off_goes_on_only_with_claims_that_are_still_its_own(
+    two: tuple[MilvusLibrary, MilvusLibrary], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = two
+    mine, other = (Claims(first.milvus, first.names.store, place, "ingest") for place in ("mine", "other"))
+    assert mine.take(["x"])
+    monkeypatch.setattr(claims, "TRUSTED_S", -1)
+    assert mine.take(["y"])
+    monkeypatch.setattr(claims, "EXPIRES_S", -1)
+    assert not other.take(["x"])  # it sees this claim for the first time
+    assert other.take(["x"])  # which has not changed since
+    other.release(["x"])
+    with pytest.raises(StoreBusy, match=r"^This computer was cut off from Milvus"):
+        mine.take(["z"])
+    assert mine.take(["x"])
+    for each in (mine, other):
+        each.close()
 
 
 def test_a_paper_that_another_is_adding_is_left_to_it(
