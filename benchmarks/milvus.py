@@ -255,6 +255,7 @@ def _summary(mode: Mode, rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def measure_wire(folder: Path, count: int) -> dict[str, Any]:
     """Requests and bytes of a question, by mode: a server of Milvus Lite behind a proxy that counts."""
     figures: dict[str, Any] = {}
+    count = min(count, (len(read_questions(folder)[0]) - 1) // len(MODES))
     with (
         _lite_server(folder / "milvus" / "cluster.db") as port,
         loopback_proxy.serving(port) as proxy,

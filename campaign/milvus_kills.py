@@ -295,6 +295,8 @@ def _tried(base: Path, folder: Path, trial: Trial, states: tuple[Seen, Seen]) ->
             child = _writer(folder, server.uri, trial, victim)
             if victim:
                 server.process.wait(120)
+                with _at_hand(folder) as file:
+                    seen(app_of(folder, file))  # Folio mends what Milvus Lite cannot read, as docs/scale.md says
                 server.start()
             return _ended(child) or _wrong(folder, server.uri, trial, states)
     except (FolioError, AssertionError, subprocess.TimeoutExpired, RuntimeError) as error:
