@@ -30,7 +30,7 @@ from folio import workers
 from folio.errors import FolioError
 from folio.paper_metadata import Field
 from tests.helpers.fakes import HashingApp, hashing_app, make_pdf, read_once
-from tests.helpers.milvus import release
+from tests.helpers.milvus import served as in_this_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -259,16 +259,6 @@ def _served(folder: Path) -> Iterator[_Server]:
         server.kill()
 
 
-@contextmanager
-def _at_hand(folder: Path) -> Iterator[str]:
-    """The file of the same library, for Milvus Lite in the process that uses it."""
-    file = folder / "served.db"
-    try:
-        yield str(file)
-    finally:
-        release(file)
-
-
 def _without_a_kill(base: Path, folder: Path, change: str) -> tuple[tuple[Seen, Seen], int]:
     """What is seen before a change and after it, and its writes."""
     shutil.copytree(base, folder)
@@ -288,14 +278,14 @@ def _tried(base: Path, folder: Path, trial: Trial, states: tuple[Seen, Seen]) ->
     shutil.copytree(base, folder)
     try:
         if trial.whom == "both":
-            with _at_hand(folder) as file:
+            with in_this_process(folder) as file:
                 return _ended(_writer(folder, file, trial, 0)) or _wrong(folder, file, trial, states)
         with _served(folder) as server:
             victim = server.process.pid if trial.whom == "server" else 0
             child = _writer(folder, server.uri, trial, victim)
             if victim:
                 server.process.wait(120)
-                with _at_hand(folder) as file:
+                with in_this_process(folder) as file:
                     seen(app_of(folder, file))  # Folio mends what Milvus Lite cannot read, as docs/scale.md says
                 server.start()
             return _ended(child) or _wrong(folder, server.uri, trial, states)
