@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from ipaddress import ip_address
 
 
@@ -24,6 +25,9 @@ def go_offline() -> None:
         TOKENIZERS_PARALLELISM="false",
         PYTHONSAFEPATH="1",
     )
+    # No proxy is used. requests silences this for its own import, which another thread can undo: whoever leaves
+    # warnings.catch_warnings puts back the filters that it found.
+    warnings.filterwarnings("ignore", "SOCKS support in urllib3")
 
 
 def is_loopback(host: str) -> bool:

@@ -17,7 +17,7 @@ from tests.helpers import offline_guard
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.paths import SAMPLE
+from tests.helpers.paths import ROOT, SAMPLE
 from tests.helpers.serve_process import Served
 
 QUESTION = "How long is the Aletsch glacier?"
@@ -156,3 +156,33 @@ def test_a_redirect_to_another_computer_is_not_followed(closed: CliRunner, ollam
     assert ran.code == 1
     assert "redirects to another address" in ran.err
     assert "BROKE OUT" not in ran.err
+
+
+_WARNED = """
+import sys, warnings
+from folio.offline import go_offline
+
+go_offline()
+other = warnings.catch_warnings()
+other.__enter__()  # as another thread does
+
+
+class LeavesJustThen:
+    def find_spec(self, name, path=None, target=None):
+        if name == "urllib3.contrib.socks":
+            other.__exit__(None, None, None)
+
+
+sys.meta_path.insert(0, LeavesJustThen())
+import requests
+
+assert "urllib3.contrib.socks" not in sys.modules
+"""
+
+
+def test_nothing_is_said_about_proxies_while_threads_import(tmp_path: Path) -> None:
+    script = tmp_path / "warned.py"
+    script.write_text(_WARNED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

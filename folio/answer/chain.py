@@ -106,13 +106,13 @@ def make_chain(
     def no_model(_: object) -> str:
         raise AssertionError("the question generator and the combine step call the answerer")
 
-    with warnings.catch_warnings():
-        # LangChain 1 deprecates its classic chains. Folio uses one on purpose, at a pinned version.
-        warnings.simplefilter("ignore", LangChainDeprecationWarning)
-        return ConversationalRetrievalChain(
-            retriever=FolioRetriever(search=search),
-            question_generator=StandaloneQuestion(
-                llm=RunnableLambda(no_model), prompt=PromptTemplate.from_template(prompts.STANDALONE), rewrite=rewrite
-            ),
-            combine_docs_chain=CitedAnswer(answerer=answerer, gather=gather, style=style),
-        )
+    # LangChain 1 deprecates its classic chains. Folio uses one on purpose, at a pinned version. For good, because
+    # catch_warnings would undo the filters of other threads.
+    warnings.simplefilter("ignore", LangChainDeprecationWarning)
+    return ConversationalRetrievalChain(
+        retriever=FolioRetriever(search=search),
+        question_generator=StandaloneQuestion(
+            llm=RunnableLambda(no_model), prompt=PromptTemplate.from_template(prompts.STANDALONE), rewrite=rewrite
+        ),
+        combine_docs_chain=CitedAnswer(answerer=answerer, gather=gather, style=style),
+    )
