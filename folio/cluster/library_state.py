@@ -56,12 +56,11 @@ def read_state(milvus: Milvus, names: Names, which: Which = "current") -> Librar
         *(f"{which}.{each}" for each in ("generation", "described", "edited", "statistics", "outdated")),
     ]
     try:
-        found = milvus.rows_of(names.store, "key", keys, ["key", "value"], strong=True)
-        values = {str(row["key"]): str(row["value"]) for row in found}
+        values = _values(milvus, names, keys)
     except MissingCollection:
-        if names.store in milvus.collections():
-            raise
-        return LibraryState()
+        if names.store not in milvus.collections():
+            return LibraryState()
+        values = _values(milvus, names, keys)  # another computer has just created it
     if which not in values:
         return LibraryState(works=values.get(WORKS_STAMP, ""))
     current: dict[str, Any] = typed(dict, json.loads(values[which]), "the state of the library")
@@ -85,6 +84,11 @@ def read_state(milvus: Milvus, names: Names, which: Which = "current") -> Librar
         values.get(WORKS_STAMP, ""),
         written,
     )
+
+
+def _values(milvus: Milvus, names: Names, keys: list[str]) -> dict[str, str]:
+    found = milvus.rows_of(names.store, "key", keys, ["key", "value"], strong=True)
+    return {str(row["key"]): str(row["value"]) for row in found}
 
 
 def about(epoch: str, fingerprint: dict[str, str]) -> dict[str, Any]:

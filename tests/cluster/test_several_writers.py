@@ -19,7 +19,10 @@ pytest.importorskip("milvus_lite", reason="milvus-lite is not installed (require
 from folio import workers
 from folio.cluster import claims
 from folio.cluster.claims import Claims
+from folio.cluster.collections import Names
+from folio.cluster.library_state import read_state
 from folio.cluster.milvus_client import Milvus
+from folio.cluster.milvus_errors import MissingCollection
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.errors import StoreBusy, StoreMismatch
 from folio.ingest import pipeline
@@ -341,6 +344,24 @@ def test_a_library_that_another_has_begun_with_other_settings_is_refused(tmp_pat
         second.set_fingerprint(FINGERPRINT)
         assert second.state() == first.state()
         assert len(milvus_of(writer_at(tmp_path / "a", tmp_path, address)).collections()) == 7
+
+
+def test_a_library_that_another_computer_creates_while_its_state_is_read_is_read(
+    two: tuple[MilvusLibrary, MilvusLibrary], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = two
+    rows_of, names = Milvus.rows_of, Names("folio")
+    missing = [MissingCollection("A collection of the library is missing.", "")]
+
+    def just_created(self: Milvus, *arguments: Any, **more: Any) -> Iterator[dict[str, Any]]:
+        if missing:
+            raise missing.pop()
+        return rows_of(self, *arguments, **more)
+
+    before = first.state()
+    monkeypatch.setattr(Milvus, "rows_of", just_created)
+    assert read_state(first.milvus, names) == before
+    assert not missing
 
 
 def test_threads_that_use_a_collection_first_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
