@@ -71,34 +71,40 @@ class MilvusWriter(MilvusReader):
         Raises StoreBusy.
         """
         with self._claims.holding(names, wait_s):
-            self._look_again()
-            yield
+            try:
+                with self._as_it_is_now():
+                    yield
+            finally:
+                self._memory.forget()
 
     def hold_library(self) -> None:
         """No other process writes to the library until this one is closed. Raises StoreBusy."""
         self._claims.wait_for([LIBRARY])
 
-    def _look_again(self) -> None:
-        """What was read before may have changed; but an ingest ends if a rebuild has replaced what it adds to."""
+    @contextmanager
+    def _as_it_is_now(self) -> Iterator[None]:
+        """Inside, the library is read anew. Raises StoreBusy for an ingest if a rebuild has replaced its library."""
         self.look_again()
-        epoch = self.state().epoch
-        if self._holds_lock and self._epoch and epoch != self._epoch:
-            raise StoreBusy(
-                "Another process has rebuilt the library meanwhile, or put another in its place.",
-                "Run the same command again.",
-            )
-        self._epoch = epoch
+        with self._inside() as snapshot:
+            epoch = snapshot.state.epoch
+            if self._holds_lock and self._epoch and epoch != self._epoch:
+                raise StoreBusy(
+                    "Another process has rebuilt the library meanwhile, or put another in its place.",
+                    "Run the same command again.",
+                )
+            self._epoch = epoch
+            yield
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """See PaperStore."""
         names = (file.sha256, file.path)
         if not self._claims.take(names):
             return False
-        self._look_again()
-        if not is_known and self.rows_of_papers([file.sha256]):
+        with self._as_it_is_now():
+            is_new = is_known or not self.rows_of_papers([file.sha256])
+        if not is_new:
             self._claims.release(names)  # somebody else has just added it
-            return False
-        return True
+        return is_new
 
     def release(self, file: SourceFile) -> None:
         """See PaperStore."""
