@@ -328,7 +328,6 @@ from tests.helpers.factories import small_papers
 from tests.helpers.fakes import read_once
 from tests.helpers.milvus import lite_app
 from folio.cluster.library_state import about, write_state
-from folio.cluster.milvus_errors import MissingCollection, NoAnswer, translated
 from folio.cluster.milvus_library import MilvusLibrary
 workers.run_guarded = read_once
 folder = Path({str(tmp_path)!r})

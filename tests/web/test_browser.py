@@ -553,6 +553,7 @@ def test_asking_and_opening_a_page_by_keyboard_alone(tab: Tab) -> None:
     expect(tab.find("#viewer-page")).to_be_focused()
     move_focus(tab, tab.find("#copy-bibtex"))
     press("Escape")
+    expect(tab.find("#viewer")).to_be_hidden()
     expect(tab.find(".with-viewer")).to_have_count(0)  # the browser has told the page, and nothing moves any more
     expect(chip).to_be_focused()
     assert tab.focus_shows()
