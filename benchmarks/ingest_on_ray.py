@@ -92,13 +92,13 @@ def steps(papers: Path, store: str) -> dict[str, float]:
             for file in files:
                 began = perf_counter()
                 try:
-                    paper: NewPaper = worker._guarded.run((file, Path(file.path).read_bytes()))
+                    paper: NewPaper = worker._paper(file, Path(file.path).read_bytes())
                 except PaperError:
                     continue
                 finally:
                     spent["read"] += perf_counter() - began
                 began = perf_counter()
-                embedded = embed_paper(paper, own.embed_passages, app.embed_batch)
+                embedded = embed_paper(paper, own, app.embed_batch)
                 spent["embed"] += perf_counter() - began
                 began = perf_counter()
                 _put(library, file, embedded)
@@ -134,6 +134,8 @@ class _Silent:
     def hashed(self, file: Path) -> None: ...
 
     def planned(self, files: Sequence[SourceFile]) -> None: ...
+
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None: ...
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...
 

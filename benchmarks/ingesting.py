@@ -167,6 +167,9 @@ class _NoProgress:
     def planned(self, files: Sequence[SourceFile]) -> None:
         pass
 
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None:
+        pass
+
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         pass
 

@@ -30,9 +30,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.models.cross_encoder import CrossEncoderReranker
-from folio.models.minilm import BuiltinEmbedder, model_folder
+from folio.models.minilm import BuiltinEmbedder
 from folio.paper_metadata import NO_METADATA
 from folio.types import Chunk, Hit, PageMap, Paper
+from scripts.make_minilm import publishers_folder
 
 PASSAGES = 20  # reranked per question
 TOP = 4  # kept after reranking
@@ -123,8 +124,8 @@ def train(folder: Path, pairs: Sequence[tuple[str, str, float]], seconds: float)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.manual_seed(1)
-    tokenizer = AutoTokenizer.from_pretrained(model_folder(), model_max_length=512)
-    model = AutoModelForSequenceClassification.from_pretrained(model_folder(), num_labels=1)
+    tokenizer = AutoTokenizer.from_pretrained(publishers_folder(), model_max_length=512)
+    model = AutoModelForSequenceClassification.from_pretrained(publishers_folder(), num_labels=1)
     for name, weights in model.named_parameters():  # the lower half is frozen, so that a minute is enough
         weights.requires_grad = not name.startswith(
             ("bert.embeddings", *(f"bert.encoder.layer.{n}." for n in range(3)))
@@ -191,8 +192,8 @@ def compare(folder: Path, tasks: Sequence[RerankTask], runs: int, cache: Path) -
     spread = statistics.mean(float(np.std(scores)) for scores in torch_scores)
     agreement_text = f"same top {TOP} for {sum(same)} of {len(same)}; standard deviation of the scores {spread:.3f}"
 
-    torch_embedder = SentenceTransformer(str(model_folder()), device="cpu", local_files_only=True)
-    folio_embedder = BuiltinEmbedder(cache=cache)
+    torch_embedder = SentenceTransformer(str(publishers_folder()), device="cpu", local_files_only=True)
+    folio_embedder = BuiltinEmbedder()
     # Short enough that neither truncates them: sentence-transformers reads 256 tokens of a text.
     texts = list(dict.fromkeys(text[:800] for task in tasks for text in task.passages))[:64]
     questions = [task.question for task in tasks]

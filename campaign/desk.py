@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -261,8 +261,13 @@ class Desk:
         elif self.read == "here":
             workers.run_guarded = read_here  # type: ignore[assignment]
 
-    def _read_cached(self, function: Callable[[Any], Any], items: Iterable[Any], **limits: Any) -> Iterator[Any]:
+    def _read_cached(
+        self, function: Callable[[Any], Any], items: Iterable[Any], **limits: Any
+    ) -> Generator[Any, None, None]:
         for item in items:
+            if item.page is not None or item.scans:  # of a scan: not the first look
+                yield from read_here(function, [item], **limits)
+                continue
             kept = self.cache / "read" / item.sha256
             if kept.exists():
                 yield pickle.loads(kept.read_bytes())._replace(item=item)

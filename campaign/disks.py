@@ -1,4 +1,4 @@
-"""Full disks, disks that cannot be written, and slow ones."""
+"""Full disks, disks that cannot be written, slow ones, and libraries that another program holds."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import os
 import random
 import resource
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from time import sleep
 
 from campaign import papers
 from campaign.bench import Bench
-from campaign.desk import Failed, Work
+from campaign.desk import Desk, Failed, Work
 from campaign.kills import change_of, complete
 from folio.files import remove
+from folio.store import database
+from folio.store.database import set_aside
+from folio.store.indexes import LIBRARY
 
 _NEW_NAMESPACE, _PRIVATE, _READ_ONLY, _REMOUNT = 0x20000, 0x44000, 1, 32  # <sched.h>, <sys/mount.h>
 _ACTIONS = ("first", "ingest", "replace", "prune", "rebuild", "repair", "upload", "remove", "chat")
 
 
 def trial(bench: Bench, chance: random.Random) -> None:
-    kinds = {"full": 60, "read-only": 20, "slow": 20} if _own_mounts() else {"limited": 80, "slow": 20}
-    kind = chance.choices(list(kinds), list(kinds.values()))[0]
-    {"full": _full, "limited": _limited, "read-only": _read_only, "slow": _slow}[kind](bench, chance)
+    mounted = {_full: 50, _read_only: 15, _slow: 15, _held: 20}
+    kinds = mounted if _own_mounts() else {_limited: 60, _slow: 20, _held: 20}
+    chance.choices(list(kinds), list(kinds.values()))[0](bench, chance)
 
 
 def _prepared(bench: Bench, chance: random.Random, what: str) -> tuple[Callable[[], None], Callable[[], None], Work]:
@@ -65,11 +69,13 @@ def _full(bench: Bench, chance: random.Random) -> None:
         desk.commands.append(f"with {free} kB left -> {ended.code}")
         if ended.code and "damaged" in ended.said:
             raise Failed(f"A full disk is called damage: {ended.said}")
+        _require_none_aside(desk)
         bench.verify(0, 1)
         _mount("", place, _REMOUNT, b"size=400m")
         if "damaged" in (said := bench.verify(0, 1)).said and not ended.code:
             raise Failed(f"After a command that ended well: {said.said}")
         finish()
+        _require_none_aside(desk)
         compare()
     finally:
         _leave(place)
@@ -146,6 +152,52 @@ def _slow(bench: Bench, chance: random.Random) -> None:
     compare()
 
 
+def _held(bench: Bench, chance: random.Random) -> None:
+    """A library that another program holds for longer than a command waits: it says so, and loses nothing."""
+    desk = bench.desk
+    finish, compare, work = _prepared(bench, chance, "a held library")
+    library, after = desk.store / LIBRARY, chance.randint(0, 60)
+    held: list[sqlite3.Connection] = []
+    asked = 0
+
+    def beside() -> None:
+        nonlocal asked
+        asked += 1
+        if not held and asked > after and library.exists():
+            connection = sqlite3.connect(library, timeout=0, isolation_level=None)
+            try:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                connection.execute("BEGIN EXCLUSIVE")
+                connection.execute("UPDATE meta SET value = value")
+                held.append(connection)
+            except sqlite3.Error:
+                connection.close()
+
+    def around(work: Work) -> int:
+        database.BUSY_TIMEOUT_S = 0.2  # type: ignore[assignment]
+        return work()
+
+    try:
+        ended = desk.run(work, around=None if desk.whole else around, beside=beside)
+    finally:
+        for connection in held:
+            connection.close()
+    bench.what += f", held after {after} looks" if held else ", never held"
+    desk.commands.append(f"with the library held -> {ended.code}")
+    if "damaged" in ended.said:
+        raise Failed(f"A held library is called damage: {ended.said}")
+    _require_none_aside(desk)
+    finish()
+    _require_none_aside(desk)
+    compare()
+
+
+def _require_none_aside(desk: Desk) -> None:
+    """Raise Failed if a library was set aside: in none of these trials is one damaged."""
+    if aside := set_aside(desk.store / LIBRARY):
+        raise Failed(f"A sound library was set aside as {aside[-1].name}")
+
+
 def _limited(bench: Bench, chance: random.Random) -> None:
     """No file may grow beyond a size: what is left where no disk can be mounted."""
     desk = bench.desk
@@ -158,6 +210,7 @@ def _limited(bench: Bench, chance: random.Random) -> None:
 
     ended = desk.run(work, around=around)
     desk.commands.append(f"with files of at most {limit} bytes -> {ended.code}")
+    _require_none_aside(desk)
     bench.verify(0, 1)
     finish()
     compare()

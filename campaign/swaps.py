@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -138,7 +138,7 @@ def _hook(folder: Path, changes: list[Change], moments: list[int]) -> Callable[[
     def around(work: Work) -> int:
         read_here, read = workers.run_guarded, 0
 
-        def reading(function: Any, items: Iterable[Any], **limits: Any) -> Iterator[Any]:
+        def reading(function: Any, items: Iterable[Any], **limits: Any) -> Generator[Any, None, None]:
             nonlocal read
             for item in items:
                 for change, moment in zip(changes, moments, strict=True):

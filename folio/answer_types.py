@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
 from folio.shown_text import citation_mark, label_mark, name_line, page_words
@@ -89,13 +89,17 @@ class Quote:
 
     @property
     def shown(self) -> str:
-        """The citation as displayed: "[Ongaro & Ousterhout 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]".
+        """The citation as displayed: see `shown_citation`."""
+        return shown_citation(self.paper, self.page)
 
-        With "[Ongaro 2014, RETRACTED, p. 6]", "[otters, RETRACTED p.7]" for a paper that may not be relied on.
-        """
-        label, flag = self.paper.label, self.paper.flag
-        mark = flag.mark if flag else ""
-        return label_mark(label, self.page, mark) if label else citation_mark(self.paper.key, self.page, mark)
+
+def shown_citation(paper: Paper, page: int) -> str:
+    """The citation of a page: "[Ongaro & Ousterhout 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]".
+
+    With "[Ongaro 2014, RETRACTED, p. 6]", "[otters.pdf, RETRACTED p.7]" for a paper that may not be relied on.
+    """
+    mark = paper.flag.mark if paper.flag else ""
+    return label_mark(paper.label, page, mark) if paper.label else citation_mark(paper.cited_as, page, mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class Citation(Quote):
 
     evidence: int  # number of the evidence that contains it
     support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
+    number: int = field(default=0, compare=False)  # of its page among the answer's sources, from 1; see SourceNumbers
 
     def __post_init__(self) -> None:
         Quote.__post_init__(self)
@@ -114,7 +119,7 @@ def warnings(cited: Iterable[Paper]) -> dict[str, str]:
     """Paper id -> a sentence for above what cites it, for the papers among these that may not be relied on."""
     flagged = {paper: paper.flag for paper in cited if paper.flag and paper.flag.is_grave}
     return {
-        paper.id: f"Warning: this answer cites {name_line(paper.label or paper.key)}: {flag.text}."
+        paper.id: f"Warning: this answer cites {name_line(paper.label or paper.cited_as)}: {flag.text}."
         for paper, flag in flagged.items()
     }
 
@@ -182,6 +187,24 @@ class Sentence:
         require(0 <= short[0] < short[1] <= len(self.text), "a short answer is in the text")
 
 
+class SourceNumbers:
+    """Numbers the pages that an answer cites, from 1, in the order in which its sentences name them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int], int] = {}  # paper and page
+
+    def numbered(self, sentence: Sentence) -> Sentence:
+        """The sentence, which comes after those before, with its citations numbered."""
+        for cited in (*sentence.citations, *sentence.against):
+            self._numbers.setdefault((cited.paper.id, cited.page), len(self._numbers) + 1)
+        return replace(
+            sentence, citations=self._with_numbers(sentence.citations), against=self._with_numbers(sentence.against)
+        )
+
+    def _with_numbers(self, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+        return tuple(replace(cited, number=self._numbers[cited.paper.id, cited.page]) for cited in citations)
+
+
 @dataclass(frozen=True, slots=True)
 class RejectedSentence:
     """A statement that a model wrote and that is left out, because the evidence does not support it."""
@@ -196,6 +219,11 @@ class Checking:
     """So many statements are waiting for their verifier; those that pass are shown when they are through."""
 
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The model thinks before it writes."""
 
 
 Style = Literal["plain", "report"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import weakref
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,16 +19,18 @@ from folio.ingest.local_store import LocalStore, StoreBackend
 from folio.model_choice import ModelChoice, prefix_of
 from folio.models.ollama import is_local
 from folio.offline import go_offline
+from folio.paper_versions import version_keys
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.paper_filter import PaperFilter
 from folio.search.retriever import Retriever
 from folio.store import indexes
+from folio.store.closing import closed_on_error
 from folio.store.fingerprint import fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.paper_store import PaperStore, SearchIndexes
 from folio.store.permissions import make_private
-from folio.types import Notice, Progress, SourceFile
+from folio.types import Notice, Paper, Progress, SourceFile
 
 if TYPE_CHECKING:
     from config import SettingsError, load_settings, personal_file
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from folio.ingest.move import Moved
     from folio.ingest.pipeline import PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
+    from folio.ingest.scanned_pages import ScannedPages
     from folio.search.langchain import FolioRetriever
     from folio.store.history import ConversationStore, QuestionLog
 else:
@@ -64,6 +68,14 @@ class App(AppSettings):
         """The same app with a short time limit for Ollama, to see what is ready. It gives no notices."""
         settings = self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)})
         return replace(self, settings=settings, notice=lambda text: None)
+
+    def with_model(self, name: str) -> App:
+        """The same app answering with this model on Ollama, and with no other; or with "builtin". Raises UsageError."""
+        if not name.strip():
+            raise UsageError("--model names no model.", "Name one that `ollama list` shows, or builtin.")
+        builtin = {"LLM": "builtin"}
+        chosen = builtin if name == "builtin" else {"LLM": "ollama", "LLM_MODEL": name.strip()}
+        return replace(self, settings=self.settings.model_copy(update=chosen))
 
     def over(self, papers: Path, store: Path) -> App:
         """The same app over another folder of papers, with another store in a folder."""
@@ -119,7 +131,7 @@ class App(AppSettings):
         jobs: int | None = None,
         retry: frozenset[str],
         on_ray: bool = False,
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome, None, None]:
         """Bring the store up to date with these files. The caller holds the writer lock. on_ray: see _ray_reader.
 
         Raises StoreMismatch if the store was made with other settings, also when no file is new: no question could be
@@ -139,7 +151,16 @@ class App(AppSettings):
             limits, batch, get_embedder = self.limits(jobs), self.embed_batch, lambda: self.embedder(library)
             read = self._ray_reader(get_embedder, jobs) if on_ray else None
             yield from pipeline.ingest(
-                library, files, get_embedder, self.reading, limits, progress, batch=batch, retry=retry, read=read
+                library,
+                files,
+                get_embedder,
+                self.reading,
+                limits,
+                progress,
+                batch=batch,
+                retry=retry,
+                read=read,
+                scans=self._scans,
             )
         finally:
             library.close()
@@ -151,7 +172,7 @@ class App(AppSettings):
         *,
         jobs: int | None = None,
         on_ray: bool = False,
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome, None, None]:
         """Rebuild the store from these files. See rebuild.rebuild and _ray_reader."""
         # A store that Ollama made is not made worse because the server happens to be down.
         embedder = self.models.embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
@@ -168,7 +189,8 @@ class App(AppSettings):
         def job() -> Job:
             embedder = get_embedder()
             made = self.worker_embedder(embedder)
-            return Job(self.reading, self.limits(1), embedder.identity(), made, self.embed_batch)
+            scans = None if address else self.store_folder
+            return Job(self.reading, self.limits(1), embedder.identity(), made, self.embed_batch, scans)
 
         address = self.settings.RAY_ADDRESS.strip()
         if address:
@@ -182,13 +204,25 @@ class App(AppSettings):
 
         mine = self.settings
         if embedder.identity()["embedder"] != "ollama":
-            return BuiltinForWorker(self.models.graphs)
+            return BuiltinForWorker()
         servers = self.ollama_servers()
         for url in servers:
             if url != self.models.server.url and not is_local(url):
                 self.notice(f"Passages go to {url}, another computer.")
         prefixes = (prefix_of(mine.EMBED_QUERY_PREFIX), prefix_of(mine.EMBED_PASSAGE_PREFIX))
-        return OllamaForWorker(servers, mine.OLLAMA_TIMEOUT_S, mine.EMBED_MODEL, mine.EMBED_BATCH, *prefixes)
+        kept = self.models.keep_alive
+        return OllamaForWorker(servers, mine.OLLAMA_TIMEOUT_S, mine.EMBED_MODEL, mine.EMBED_BATCH, *prefixes, kept)
+
+    def versions_among(self, papers: Iterable[str]) -> list[Paper]:
+        """The papers of the library that are older versions of others, or there twice, if one of these is concerned.
+
+        papers: ids.
+        """
+        with closing(self.open_library()) as library:
+            every = library.papers()
+        keys = {key for paper in every if paper.id in set(papers) for key in version_keys(paper.metadata)}
+        about = [paper for paper in every if keys.intersection(version_keys(paper.metadata))]
+        return [paper for paper in about if paper.flag and paper.flag.is_of_library]
 
     def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""
@@ -196,9 +230,16 @@ class App(AppSettings):
 
         library = self.open_library(create=True)
         try:
-            return list(pipeline.prune(library))
+            return list(pipeline.prune(library, self._scans))
         finally:
             library.close()
+
+    @property
+    def _scans(self) -> ScannedPages:
+        """The pages that OCR has read, of papers that are not in the library yet."""
+        from folio.ingest.scanned_pages import FOLDER, ScannedPages
+
+        return ScannedPages(self.store_folder / FOLDER)
 
     def known_files(self, *, thorough: bool = False) -> dict[Path, str]:
         """Absolute path -> name of the files that the index was made from. thorough: see rebuild.known_files."""
@@ -237,7 +278,7 @@ class App(AppSettings):
 
     def backend_of(self, place: Place) -> StoreBackend:
         """One of the places where a library may be kept. Milvus is imported only where it is asked for."""
-        mine, folder, style = self.settings, self.store_folder, self.settings.CITATION_STYLE
+        mine, folder, style = self.settings, self.store_folder, self.citation_style
         if place == "milvus":
             from folio.cluster.milvus_store import MilvusStore
 
@@ -342,23 +383,30 @@ class App(AppSettings):
     # For LangChain programs
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
-        """Folio's search as a LangChain retriever."""
+        """Folio's search as a LangChain retriever, which holds the library open as long as it lives."""
         from folio.search.langchain import FolioRetriever
 
-        retriever = self.retriever(self.open_library())
-        return FolioRetriever(search=lambda question: retriever.search(question, top_k or self.settings.TOP_K).hits)
+        library = self.open_library()
+        with closed_on_error(library):
+            own = self.retriever(library)
+            found = FolioRetriever(search=lambda question: own.search(question, top_k or self.settings.TOP_K).hits)
+        weakref.finalize(found, library.close)
+        return found
 
     def langchain_vector_store(self) -> Any:
-        """langchain_community's FAISS vector store over the same vectors."""
+        """langchain_community's FAISS vector store over the same vectors. It holds the library open while it lives."""
         from folio.search.langchain import vector_store
 
         library = self.open_library()
-        if not isinstance(library, Library):
-            raise UsageError(
-                "LangChain's FAISS vector store is made of a library on this computer.",
-                "Use langchain_retriever, which searches every store.",
-            )
-        return vector_store(library, self.embedder(library))
+        with closed_on_error(library):
+            if not isinstance(library, Library):
+                raise UsageError(
+                    "LangChain's FAISS vector store is made of a library on this computer.",
+                    "Use langchain_retriever, which searches every store.",
+                )
+            store = vector_store(library, self.embedder(library))
+        weakref.finalize(store, library.close)
+        return store
 
 
 def from_environment(notice: Notice) -> App:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from folio.citation_label import CitationStyle
 from folio.sources.internet_access import InternetAccess
 from folio.store.fingerprint import Reading
 
@@ -76,6 +77,17 @@ class AppSettings:
     def shows_understood(self) -> bool:
         """Whether the answer to a follow-up says how it was understood."""
         return self.settings.SHOW_UNDERSTOOD
+
+    @property
+    def numbers_citations(self) -> bool:
+        """Whether citations are shown as numbers of the list of sources."""
+        return self.settings.CITATION_STYLE == "numbered"
+
+    @property
+    def citation_style(self) -> CitationStyle:
+        """What papers are named by, also where their citations are numbered."""
+        style = self.settings.CITATION_STYLE
+        return "author-year" if style == "numbered" else style
 
     @property
     def lexical_engine(self) -> indexes.Engine:

@@ -1,7 +1,7 @@
 """How a paper is named in citations: "Ongaro & Ousterhout 2014", as its metadata says. Pure.
 
 Only what is sure is used. A label of authors has no quotation marks, no digit but those of the year, and an ampersand
-between two people alone: no name can make it look like another paper's.
+between two people alone, and no label has the ending of a file: no name can make it look like another paper's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ CitationStyle = Literal["author-year", "arxiv", "file"]
 _LONGEST_NAME = 40  # characters of a name, or of an organisation's
 _LONGEST_TITLE = 50
 _VERSION = re.compile(r" v\d+$")
+_IS_FILE = re.compile(r"\.pdf\W*$", re.I)
 _QUOTES = re.compile('["“”„‟«»]')
 
 
@@ -52,9 +53,9 @@ def _authors(metadata: Metadata) -> str:
 
 
 def _name(family: str) -> str:
-    """A family name as a label has it; "" for one with digits, which could pass for a year."""
+    """A family name as a label has it; "" for one with digits, which could pass for a year, or a file's ending."""
     name = " ".join(_QUOTES.sub("", one_line(family.replace("&", " and "))).split())
-    return "" if any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
+    return "" if _IS_FILE.search(name) or any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
 
 
 def _short_title(metadata: Metadata) -> str:
@@ -64,7 +65,7 @@ def _short_title(metadata: Metadata) -> str:
     title = _QUOTES.sub("", one_line(metadata.title.value)).strip()
     main = re.split(r":\s|\s[–—]\s", title)[0].strip()
     short = main if len(main.split()) > 1 else title
-    return f"“{_shortened(short, _LONGEST_TITLE)}”" if short else ""
+    return f"“{_shortened(short, _LONGEST_TITLE)}”" if short and not _IS_FILE.search(short) else ""
 
 
 def _shortened(text: str, longest: int) -> str:

@@ -45,6 +45,8 @@ class EvidenceEventJson(Strict):
     pages: PageRange
     text: str
     """The passage."""
+    page_breaks: list[Count] = Field(default_factory=list)
+    """Where in its text each page after the first begins, in Unicode code points."""
     relevance: Annotated[int, Field(ge=0, le=10)] | None
     """0 is dropped; null if it could not be scored."""
     summary: str
@@ -97,9 +99,8 @@ class DeepAnswerJson(AnswerJson):
 
 def deep_answer_json(answer: AnswerJson, trace: DeepTrace, profile: EvidenceProfile | None = None) -> DeepAnswerJson:
     """An answer with its trace and its profile."""
-    found = {name: getattr(answer, name) for name in AnswerJson.model_fields}
     shown = profile_json(profile) if profile else None
-    return DeepAnswerJson(**found, trace=trace_json(trace), evidence_profile=shown)
+    return DeepAnswerJson(**dict(answer), trace=trace_json(trace), evidence_profile=shown)
 
 
 def trace_json(trace: DeepTrace) -> TraceJson:
@@ -148,6 +149,7 @@ def event_json(event: DeepEvent) -> EventJson:
             title=event.hit.paper.title,
             pages=event.hit.pages,
             text=event.hit.text,
+            page_breaks=list(event.hit.page_breaks),
             relevance=event.assessment.relevance,
             summary=event.assessment.summary,
         )

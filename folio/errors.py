@@ -16,7 +16,9 @@ FolioError                 exit code 1
 ├── ClusterError           1   Ray cannot be started or reached, or its workers end
 ├── SourceError            1   a service on the internet cannot be reached, refused, or sent something unreadable
 ├── PaperError             1   one file could not be read; the others are not affected
-│   └── PaperLimit             a limit or the computer stopped it: a retry may succeed
+│   └── PaperLimit             a limit stopped it: a retry may succeed with other settings or programs
+│       └── PaperBusy          the computer stopped it, or another program: a retry may succeed
+├── PackagesMissing        1   this part of Folio needs packages that are not installed
 └── ModelError             1   a model cannot be used
     ├── OllamaError            the server is down, too slow, refused the request or sent something unreadable
     │   └── ModelFailed        the server answers, but could not run the model to the end: a retry may succeed
@@ -29,6 +31,7 @@ FolioError                 exit code 1
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 # An installed Folio has no scripts, but the command `folio`.
@@ -52,6 +55,23 @@ def with_commands(text: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
 def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
     """The command that downloads a model from the Hugging Face hub: an installed Folio has no Makefile."""
     return "make models" if in_checkout else f"hf download {model}"
+
+
+def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
+    """The command that installs packages which a part of Folio needs: "models", "evaluate" or "torch"."""
+    if not in_checkout:
+        return f"pip install 'folio-papers[{extra}]'"
+    files = {"evaluate": "requirements-evaluate.txt", "torch": "requirements.txt"}
+    return f"pip install -r {files[extra]}" if extra in files else f"make {extra}"
+
+
+def require_packages(extra: str, what: str, *names: str) -> None:
+    """Raise PackagesMissing unless these packages are installed. extra: see install_command. what: needs them."""
+    if missing := [name for name in names if find_spec(name) is None]:
+        raise PackagesMissing(
+            f"{what} needs packages that are not installed: {', '.join(missing)}.",
+            f"Run `{install_command(extra)}`.",
+        )
 
 
 class FolioError(Exception):
@@ -134,6 +154,14 @@ class PaperLimit(PaperError):
     pass
 
 
+class PaperBusy(PaperLimit):
+    pass
+
+
+class PackagesMissing(FolioError):
+    pass
+
+
 class ModelError(FolioError):
     pass
 
@@ -144,6 +172,10 @@ class OllamaError(ModelError):
 
 class ModelFailed(OllamaError):
     pass
+
+
+class ThoughtAlone(ModelFailed):
+    """A reply was cut in its thought, and has no answer."""
 
 
 class ModelMissing(ModelError):

@@ -6,18 +6,23 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import sleep
 
 from folio.errors import DiskFull, FolioError
 
 # Where the files of papers that were removed or replaced are kept, in PAPERS_DIR; ingestion skips hidden folders.
 REMOVED = ".removed"
+# Windows' numbers of errors for a file that is open or mapped: access denied, two violations, a mapped section
+_IN_USE = (5, 32, 33, 1224)
+_TRIES, _PAUSE_S = 50, 0.02
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])(?:\.|$)", re.IGNORECASE)
 _KINDS = {
     stat.S_IFIFO: "A named pipe",
     stat.S_IFSOCK: "A socket",
@@ -74,12 +79,54 @@ def sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
+def is_in_use(error: OSError) -> bool:
+    """Whether Windows refuses because a program has the file open or mapped. Elsewhere that is no obstacle."""
+    return getattr(error, "winerror", None) in _IN_USE
+
+
+def replace(old: Path, new: Path) -> None:
+    """Rename a file, over another if there is one. Raises OSError.
+
+    On Windows it is tried again for a second: a program that reads the other one may just be at it.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            os.replace(old, new)
+            return
+        except OSError as error:
+            if not tries_left or not is_in_use(error):
+                raise
+            sleep(_PAUSE_S)
+
+
+def discard(path: Path) -> None:
+    """Remove whatever is at a path, save files that Windows does not let go: a later call removes them."""
+    try:
+        remove(path)
+    except OSError as error:
+        if not is_in_use(error):
+            raise
+        for inside in path.rglob("*"):
+            with suppress(OSError):
+                inside.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the names of a folder's files to the disk, after a rename. Windows cannot be told to."""
+    if os.name != "nt":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
 def remove(path: Path) -> None:
     """Remove whatever is at a path: nothing, a file, or a folder with its content. Raises OSError.
 
     It is tried again for a second: another thread may still write there, as one of tantivy does after a merge.
     """
-    for tries_left in reversed(range(50)):
+    for tries_left in reversed(range(_TRIES)):
         try:
             if not path.is_symlink() and path.is_dir():
                 shutil.rmtree(path)
@@ -89,7 +136,7 @@ def remove(path: Path) -> None:
         except OSError:
             if not tries_left:
                 raise
-            sleep(0.02)
+            sleep(_PAUSE_S)
 
 
 def write_json(path: Path, value: object) -> None:
@@ -115,13 +162,15 @@ def _open_private(path: str, flags: int) -> int:
 def _replace(path: Path, content: bytes, opener: Callable[[str, int], int] | None = None) -> None:
     if _holds(path, content):
         return
+    if path.is_dir():  # else the error would name the new file, which would be left
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     new = path.with_name(path.name + ".new")
     with no_space(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(new, "wb", opener=opener) as file:
             file.write(content)
         sync(new)
-        os.replace(new, path)
+        replace(new, path)
 
 
 def json_bytes(value: object) -> bytes:
@@ -155,6 +204,11 @@ def is_full(error: OSError) -> bool:
 
 def unusable(error: OSError) -> FolioError:
     """A system error as one that a user can understand."""
+    if is_in_use(error):
+        return FolioError(
+            f"{error.filename or 'A file'} is open in another program, or may not be changed.",
+            "Close the other program, such as a viewer or `python serve.py`, and run the same command again.",
+        )
     place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
     return FolioError(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.")
 
@@ -166,6 +220,18 @@ def disk_full(folder: Path) -> DiskFull:
     )
 
 
+def no_device(name: str) -> str:
+    """A file's name that Windows takes for no device, as it does CON, NUL and COM1.pdf."""
+    return f"_{name}" if _DEVICE.match(name) else name
+
+
 def shortened(name: str, longest: int) -> str:
     """The beginning of a file's name, no more than so many bytes."""
     return name.encode(errors="replace")[:longest].decode(errors="ignore")
+
+
+def without_ending(name: str) -> str:
+    """A file's name without its ending, its folders before it: "seas/otters". One of dots alone keeps it: "..pdf"."""
+    path = PurePath(name)
+    left = path.name.removesuffix(path.suffix)
+    return (path.parent / left if left.strip(".") else path).as_posix()

@@ -57,7 +57,13 @@ class ModelChoice:
         Raises UsageError for an invalid address, and for another computer's unless the settings allow it.
         """
         url = server_url(self.settings.OLLAMA_HOST, allow_remote=self.settings.ALLOW_REMOTE_OLLAMA)
-        return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S)
+        return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S, self.settings.THINK, self.keep_alive)
+
+    @property
+    def keep_alive(self) -> str | int | None:
+        """How long Ollama is to keep a model; None: as it is set."""
+        kept = self.settings.KEEP_ALIVE
+        return int(kept) if kept.lstrip("-").isdecimal() else kept or None
 
     @property
     def fusion(self) -> FusionSettings:
@@ -198,7 +204,7 @@ class ModelChoice:
         """
         from folio.models.minilm import BuiltinEmbedder
 
-        return BuiltinEmbedder(cache=self.graphs)
+        return BuiltinEmbedder()
 
     @property
     def builtin_required(self) -> bool:

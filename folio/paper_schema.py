@@ -165,7 +165,7 @@ def found_paper_json(hit: PaperHit, added: str) -> ListedPaperJson:
     """A paper that a query found. added: ISO time in UTC."""
     passage = hit.passage
     match = PaperMatchJson(
-        label=hit.paper.label or hit.paper.key,
+        label=hit.paper.label or hit.paper.cited_as,
         score=round(hit.score, 4),
         bm25=hit.lexical,
         dense=hit.dense,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.types import ANYWHERE, Hit, PassageFields, Tokens, Vectors, require
 
 # Token of a question -> its weight (LexicalIndex.rarity)
@@ -37,6 +37,23 @@ class Embedder(Protocol):
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length, in one call of the model. Raises ModelError."""
+        ...
+
+
+@runtime_checkable
+class TitledEmbedder(Protocol):
+    """An embedder that may read a passage with the title of its paper."""
+
+    @property
+    def reads_titles(self) -> bool:
+        """Whether titles make a difference."""
+        ...
+
+    def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:
+        """Shape (len(passages), dimension), rows of unit length. passages: text and title, "" for none.
+
+        Raises ModelError.
+        """
         ...
 
 
@@ -134,7 +151,7 @@ class Answerer(Protocol):
 
     def sentences(
         self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | RejectedSentence | Checking]:
+    ) -> Iterator[Sentence | RejectedSentence | Checking | Thinking]:
         """Yield the answer's sentences; a yielded sentence is final. Raises ModelError."""
         ...
 

@@ -6,15 +6,25 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.answer_types import REFUSAL, Answer, Citation, Evidence, Outcome, Quote, Sentence, Style, warnings
+from folio.answer_types import (
+    REFUSAL,
+    Answer,
+    Evidence,
+    Outcome,
+    Quote,
+    Sentence,
+    Style,
+    shown_citation,
+    warnings,
+)
 from folio.citation_label import sure_venue, sure_year
 from folio.paper_lists import By
 from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
-from folio.types import Hit
+from folio.types import Hit, Paper
 from folio.zotero_link import open_page
 
 Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
@@ -25,6 +35,29 @@ Span = Annotated[
 ]
 
 _DIGITS = 4  # of a score, behind the point
+
+
+def _rounded_support(support: float) -> float:
+    """Rounded, but never to 0, and to 1 only for a verbatim sentence."""
+    least = 10**-_DIGITS
+    return support if support == 1 else min(max(round(support, _DIGITS), least), 1 - least)
+
+
+Score = Annotated[float, AfterValidator(lambda score: round(score, _DIGITS))]
+Support = Annotated[float, Field(gt=0, le=1), AfterValidator(_rounded_support)]
+
+
+def _copied(model: type[BaseModel], source: object, **given: Any) -> dict[str, Any]:
+    """What a model is made from: each field of the source that has its name, but for those that are given.
+
+    A field that the source does not have is an AttributeError, so that none can be forgotten.
+    """
+    return {**{name: getattr(source, name) for name in model.model_fields if name not in given}, **given}
+
+
+def _said_of(paper: Paper) -> dict[str, Any]:
+    """What is said of a paper wherever something stands in it."""
+    return {"paper": paper.id, "file": paper.file, "title": paper.title, "notice": notice_json(paper.flag)}
 
 
 class QuoteJson(Strict):
@@ -49,8 +82,8 @@ class QuoteJson(Strict):
     end: FromOne
     """End of the quote in the text of its page."""
     shown: str
-    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters p.7]"; of a paper that may
-    not be relied on "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in such a form."""
+    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]"; of a paper that
+    may not be relied on "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in such a form."""
     section: str = ""
     """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
     zotero: str = ""
@@ -58,14 +91,39 @@ class QuoteJson(Strict):
     notice: NoticeJson | None = None
     """That the paper was retracted, corrected or the like; null if nothing is known."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_quote(cls, value: Any) -> Any:
+        if not isinstance(value, Quote):
+            return value
+        start, end = value.offsets
+        about = {**_said_of(value.paper), **cited_as(value.paper, value.page)}
+        return _copied(cls, value, start=start, end=end, **about)
+
+
+def cited_as(paper: Paper, page: int) -> dict[str, Any]:
+    """What a citation of a page says of its paper, as the library knows it now."""
+    return {
+        "title": paper.title,
+        "file": paper.file,
+        "venue": sure_venue(paper.metadata),
+        "year": sure_year(paper.metadata),
+        "shown": shown_citation(paper, page),
+        "zotero": open_page(paper.metadata.zotero.value, page),
+        "notice": notice_json(paper.flag),
+    }
+
 
 class CitationJson(QuoteJson):
     """A quote that holds up a sentence of an answer."""
 
     evidence: FromOne
     """Number of the evidence that contains it."""
-    support: Annotated[float, Field(gt=0, le=1)]
+    support: Support
     """How well the quotes support the sentence; 1 means verbatim."""
+    number: Count = 0
+    """Number of its page in the list of sources, from 1: "[3]" with CITATION_STYLE=numbered; 0 for an answer of
+    an older Folio."""
 
 
 class SentenceJson(Strict):
@@ -73,7 +131,7 @@ class SentenceJson(Strict):
 
     text: Annotated[str, Field(min_length=1)]
     """A sentence, an excerpt of several; or several lines, such as a list, code or a table."""
-    section: str
+    section: Annotated[str, BeforeValidator(str)]
     """The heading that it stands under, such as "Closest passages", or "Summary" or "Analysis/Melt" in a report."""
     citations: Annotated[list[CitationJson], Field(min_length=1)]
     against: list[CitationJson]
@@ -106,13 +164,18 @@ class EvidenceJson(Strict):
     file: str
     title: str
     pages: PageRange
-    score: float
+    score: Score
     """Score of the best passage that it was built from."""
     text: str
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
     notice: NoticeJson | None = None
     """That the paper was retracted, corrected or the like; null if nothing is known."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_evidence(cls, value: Any) -> Any:
+        return _copied(cls, value, **_said_of(value.paper)) if isinstance(value, Evidence) else value
 
 
 class HitJson(Strict):
@@ -122,17 +185,24 @@ class HitJson(Strict):
     file: str
     title: str
     pages: PageRange
-    score: float
+    score: Score
     """The score that ranks the passages."""
-    dense: float | None
+    dense: Score | None
     """Cosine to the question; null if dense search did not find the passage."""
-    bm25: float | None
+    bm25: Score | None
     """BM25 score; null if BM25 did not find the passage."""
     text: str
+    page_breaks: list[Count] = Field(default_factory=list)
+    """Where in its text each page after the first begins, in Unicode code points."""
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
     notice: NoticeJson | None = None
     """That the paper was retracted, corrected or the like; null if nothing is known."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_hit(cls, value: Any) -> Any:
+        return _copied(cls, value, bm25=value.lexical, **_said_of(value.paper)) if isinstance(value, Hit) else value
 
 
 # What holds between the fields of a refusal and of an answer.
@@ -149,12 +219,10 @@ _REFUSED_OR_CITED: JsonDict = {
 }
 
 
-class AnswerJson(Strict):
-    """An answer, a remark or a refusal. A refusal has a fixed wording. A remark and a refusal cite nothing."""
+class AnswerFields(Strict):
+    """What every face has of an answer: the terminal's JSON, the web API, the page, exports, and conversations as they
+    are kept. A face adds fields in a subclass; tests/test_faces.py says where each of these is shown."""
 
-    model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
-
-    question: str
     standalone_question: str
     """The question rewritten so that it stands alone."""
     style: Style
@@ -166,21 +234,29 @@ class AnswerJson(Strict):
     sentences: list[SentenceJson]
     dropped_sentences: Count
     """Number of the model's sentences that nothing supports and that are not shown."""
-    left_out: list[LeftOutJson]
-    """Those sentences, in the order in which the model wrote them."""
+    left_out: list[LeftOutJson] = Field(default_factory=list)
+    """Those sentences, in the order in which the model wrote them; empty for an answer of an older Folio."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
     warnings: list[str] = Field(default_factory=list)
     """A sentence on each cited paper that was retracted, or of which that may be. Show them above the answer."""
-    model_failed: bool
+    model_failed: bool = False
     """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
     citations: list[CitationJson]
     """Every citation of the sentences once, in order, including those that disagree."""
-    evidence: list[EvidenceJson]
-    """The evidence given to the answerer, by number."""
     hits: list[HitJson]
     """Passages found, best first."""
     models: Models
+
+
+class AnswerJson(AnswerFields):
+    """An answer, a remark or a refusal. A refusal has a fixed wording. A remark and a refusal cite nothing."""
+
+    model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
+
+    question: str
+    evidence: list[EvidenceJson]
+    """The evidence given to the answerer, by number."""
     timings_ms: Timings
 
 
@@ -243,49 +319,30 @@ def answer_json(
     answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> AnswerJson:
     """An answer as the object that `--json` prints."""
-    return AnswerJson(
-        question=answer.question,
-        standalone_question=answer.standalone_question,
-        style=answer.style,
+    fields = _copied(
+        AnswerJson,
+        answer,
         answer=answer.text,
-        refused=answer.refused,
-        remark=answer.remark,
-        sentences=[sentence_json(sentence) for sentence in answer.sentences],
         dropped_sentences=answer.dropped,
-        left_out=[LeftOutJson(text=rejected.text, reason=rejected.reason) for rejected in answer.left_out],
-        notice=answer.notice,
         warnings=list(warnings(cited.paper for cited in answer.citations).values()),
-        model_failed=answer.model_failed,
-        citations=[_citation(citation) for citation in answer.citations],
-        evidence=[_evidence(evidence) for evidence in answer.evidence],
-        hits=[_hit(hit) for hit in hits],
-        models=dict(models),
-        timings_ms=dict(timings_ms),
+        hits=hits,
+        models=models,
+        timings_ms=timings_ms,
     )
+    return AnswerJson.model_validate(fields, from_attributes=True)
 
 
 def sentence_json(sentence: Sentence) -> SentenceJson:
     """One sentence of an answer, as in `answer_json`."""
-    return SentenceJson(
-        text=sentence.text,
-        section=str(sentence.section),
-        citations=[_citation(citation) for citation in sentence.citations],
-        against=[_citation(citation) for citation in sentence.against],
-        outcome=sentence.outcome,
-        verified_by=sentence.verified_by,
-        instead_of=sentence.instead_of,
-        marks=list(sentence.marks),
-        short=sentence.short,
-    )
+    return SentenceJson.model_validate(sentence, from_attributes=True)
 
 
 def passages_json(
     question: str, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> PassagesJson:
     """Passages as the object that `--json --sources` prints."""
-    return PassagesJson(
-        question=question, hits=[_hit(hit) for hit in hits], models=dict(models), timings_ms=dict(timings_ms)
-    )
+    given = {"question": question, "hits": hits, "models": models, "timings_ms": timings_ms}
+    return PassagesJson.model_validate(given)
 
 
 def counts_json(by: By, counts: Sequence[tuple[str, int]]) -> PaperCountsJson:
@@ -294,63 +351,7 @@ def counts_json(by: By, counts: Sequence[tuple[str, int]]) -> PaperCountsJson:
 
 def quote_json(quote: Quote) -> QuoteJson:
     """A quote and its place."""
-    start, end = quote.offsets
-    return QuoteJson(
-        paper=quote.paper.id,
-        file=quote.paper.file,
-        title=quote.paper.title,
-        venue=sure_venue(quote.paper.metadata),
-        year=sure_year(quote.paper.metadata),
-        page=quote.page,
-        label=quote.label,
-        quote=quote.quote,
-        start=start,
-        end=end,
-        shown=quote.shown,
-        section=quote.section,
-        zotero=open_page(quote.paper.metadata.zotero.value, quote.page),
-        notice=notice_json(quote.paper.flag),
-    )
-
-
-def _citation(citation: Citation) -> CitationJson:
-    fields = quote_json(citation)
-    return CitationJson(**dict(fields), evidence=citation.evidence, support=_support(citation.support))
-
-
-def _support(support: float) -> float:
-    """Rounded, but never to 0, and to 1 only for a verbatim sentence."""
-    least = 10**-_DIGITS
-    return support if support == 1 else min(max(round(support, _DIGITS), least), 1 - least)
-
-
-def _evidence(evidence: Evidence) -> EvidenceJson:
-    return EvidenceJson(
-        number=evidence.number,
-        paper=evidence.paper.id,
-        file=evidence.paper.file,
-        title=evidence.paper.title,
-        pages=evidence.pages,
-        score=round(evidence.score, _DIGITS),
-        text=evidence.text,
-        section=evidence.section,
-        notice=notice_json(evidence.paper.flag),
-    )
-
-
-def _hit(hit: Hit) -> HitJson:
-    return HitJson(
-        paper=hit.paper.id,
-        file=hit.paper.file,
-        title=hit.paper.title,
-        pages=hit.pages,
-        score=round(hit.score, _DIGITS),
-        dense=None if hit.dense is None else round(hit.dense, _DIGITS),
-        bm25=None if hit.lexical is None else round(hit.lexical, _DIGITS),
-        text=hit.text,
-        section=hit.section,
-        notice=notice_json(hit.paper.flag),
-    )
+    return QuoteJson.model_validate(quote)
 
 
 def line(value: BaseModel) -> str:

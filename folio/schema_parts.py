@@ -11,7 +11,8 @@ from folio.work_notices import NoticeKind, WorkNotice
 
 Count = Annotated[int, Field(ge=0)]
 FromOne = Annotated[int, Field(ge=1)]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the paper's file, in hex.")]
+SHA256 = "^[0-9a-f]{64}$"
+Sha256 = Annotated[str, Field(pattern=SHA256, description="SHA-256 of the paper's file, in hex.")]
 PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
 
 
@@ -38,7 +39,7 @@ class NoticeJson(Strict):
     link: str
     """The DOI of the notice, or an arXiv id with its version; empty if it is not known."""
     source: SourceName
-    """The service that says so."""
+    """The service that says so; without meaning for `older-version` and `same-paper`, which the index shows."""
     mark: str
     """The word in citations of the paper: "RETRACTED"; empty for a correction, which is told with the sources."""
     text: str

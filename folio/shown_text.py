@@ -1,7 +1,7 @@
 """Text of papers, models and people as it is shown: it controls no terminal and cannot pass for a citation. Pure.
 
-Folio's citations have the forms [Ongaro 2014, p. 6] and [otters p.7]. In text that is shown, square brackets around a
-page reference become round ones, and so do brackets that look like square ones. JSON keeps the text as it is.
+Folio's citations have the forms [Ongaro 2014, p. 6] and [otters.pdf p.7]. In text that is shown, square brackets around
+a page reference become round ones, and so do brackets that look like square ones. JSON keeps the text as it is.
 """
 
 from __future__ import annotations
@@ -29,12 +29,22 @@ _DOT = r"[.․．｡。·‧∙⋅•…]"
 _PAGE = re.compile(
     rf"(?:[^\W\d_](?:\s|{_DOT}){{1,3}}\d+|\bpp?\d+|\s[^\W\d_]\s?{_DOT}\s?\w{{1,8}})(?:\s?[,;–-]\s?\d+)*\W{{0,3}}\Z"
 )
+# A file's name or an arXiv number that needs no quotation marks in a citation
+_PLAIN_NAME = re.compile(r"[\w./:+\ufffd…-]+")
+_QUOTES = re.compile('["“”„‟«»]')
 _REACH = 40  # characters before a closing bracket in which a page reference is looked for
 # The beginning of a numbered line, such as an item of the sources or the head of a piece of evidence
 _NUMBERED = re.compile(rf"\A(?:\[(?P<evidence>\d+)\]|(?P<item>\d+){_DOT})(?=\s|\Z)")
+_BRACKETED_NUMBERS = re.compile(
+    rf"[{re.escape(_OPENING)}](?P<numbers>\s*\w?\d{{1,5}}\w?(?:\s*[,;–-]\s*\w?\d{{1,5}}\w?)*\s*)[{re.escape(_CLOSING)}]"
+)
 _LINE_END = re.compile(r"\r\n?|\n")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _TAB = 4  # columns
+
+
+# A command in a message: between two backticks, and as it is typed
+COMMAND = re.compile(r"(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)")
 
 
 def plain(text: str) -> str:
@@ -99,6 +109,12 @@ def _has_ink(char: str) -> bool:
     return not char.isspace() and char not in _KEPT
 
 
+def split_commands(text: str) -> list[tuple[str, bool]]:
+    """A message of Folio in parts, each with whether it is a command: those stand between backticks, which go."""
+    parts = COMMAND.split(text)
+    return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
+
+
 def counted(count: int, what: str) -> str:
     """A count of things as words: "1 paper", "1,200 papers"."""
     return f"{count:,} {what}{'s' * (count != 1)}"
@@ -123,16 +139,34 @@ def name_line(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def citation_mark(key: str, page: int, flag: str = "") -> str:
-    """A citation of a file or a number as displayed: "[otters p.7]". No text that this module shows contains one.
+    """A citation of a file or a number as displayed: "[otters.pdf p.7]". No text that this module shows contains one.
 
-    flag: a word of Folio's own, such as in "[otters, RETRACTED p.7]".
+    A name with spaces or commas has quotation marks, so that nothing in it passes for a label or for a second citation:
+    "[“Ongaro 2014,.pdf” p.7]". flag: a word of Folio's own, such as in "[otters.pdf, RETRACTED p.7]".
     """
-    return f"[{_flagged(key, flag)} p.{page}]"
+    is_quoted = key[:1] == "“" and key[-1:] == "”"
+    name = _bare_key(key[1:-1] if is_quoted else key, _LONGEST_KEY - 2)
+    if not _PLAIN_NAME.fullmatch(name):
+        name = "“" + _QUOTES.sub("'", name) + "”"
+    return f"[{_flagged(name, flag)} p.{page}]"
 
 
 def label_mark(label: str, page: int, flag: str = "") -> str:
     """A citation by author and year as displayed: "[Ongaro 2014, p. 6]". No text that this module shows has one."""
-    return f"[{_flagged(label, flag)}, p. {page}]"
+    return f"[{_flagged(_bare_key(label, _LONGEST_KEY), flag)}, p. {page}]"
+
+
+def number_mark(number: int, flag: str = "") -> str:
+    """A citation by its place in the list of sources: "[3]", "[3, RETRACTED]". See `without_numbers`."""
+    return f"[{_flagged(str(number), flag)}]"
+
+
+def without_numbers(text: str) -> str:
+    """Text with round brackets for the square ones around numbers, where citations are numbered: "[12, 14]", "[3-5]".
+
+    Each character stands for one, so that spans of the text hold for what is returned.
+    """
+    return _BRACKETED_NUMBERS.sub(r"(\g<numbers>)", text)
 
 
 def mark_again(shown: str, page: int, flag: str | None = None) -> str:
@@ -143,22 +177,19 @@ def mark_again(shown: str, page: int, flag: str | None = None) -> str:
     label, comma, _ = shown.removeprefix("[").rpartition(", p. ")
     make = label_mark if comma and shown.endswith(f", p. {page}]") else citation_mark
     name = label if make is label_mark else shown.removeprefix("[").rpartition(" p.")[0]
-    if flag is None:
-        return make(name, page)
-    for word in MARKS:
-        name = name.removesuffix(f", {word}")
-    return make(name, page, flag)
+    had = next((word for word in MARKS if name.endswith(f", {word}")), "")
+    return make(name.removesuffix(f", {had}") if had else name, page, had if flag is None else flag)
 
 
-def _flagged(key: str, flag: str) -> str:
-    return f"{_bare_key(key)}, {flag}" if flag else _bare_key(key)
+def _flagged(name: str, flag: str) -> str:
+    return f"{name}, {flag}" if flag else name
 
 
-def _bare_key(key: str) -> str:
+def _bare_key(key: str, longest: int) -> str:
     """A name without brackets, on one line."""
     visible = _JOINERS.sub("\ufffd", "".join("\ufffd" if char in _SELECTORS else char for char in key))
     bare = _BRACKET.sub(lambda found: "(" if found.group() in _OPENING else ")", visible)
-    return name_line(bare, _LONGEST_KEY)
+    return name_line(bare, longest)
 
 
 def page_words(pages: tuple[int, int]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from folio.files import without_ending
 from folio.paper_metadata import NO_METADATA, Metadata, without_version
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
@@ -131,10 +131,18 @@ class Paper(Described):
 
     @property
     def key(self) -> str:
-        """Its name in citations without a label: "arXiv:2301.01234", otherwise the file: "otters", "seas/otters"."""
+        """What it is called where it is listed: "arXiv:2301.01234", otherwise its file: "otters", "seas/otters"."""
         if self.arxiv and not self.by_file:
             return f"arXiv:{self.arxiv if self.has_versions else without_version(self.arxiv)}"
-        return PurePath(self.file).with_suffix("").as_posix()
+        return without_ending(self.file)
+
+    @property
+    def cited_as(self) -> str:
+        """What a citation without a label calls it: "arXiv:2301.01234", otherwise "otters.pdf", "seas/otters.pdf".
+
+        No label of authors or of a title has a file's ending, so a file cannot be named like another paper's label.
+        """
+        return self.key if self.arxiv and not self.by_file else self.file
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +234,12 @@ class Hit:
     def pages(self) -> tuple[int, int]:
         """First and last physical page of the passage."""
         return self.paper.pages.pages_of(self.chunk.start, self.chunk.end)
+
+    @property
+    def page_breaks(self) -> tuple[int, ...]:
+        """Where in its text each page after the first begins, in characters."""
+        first, last = self.pages
+        return tuple(start - self.chunk.start for start in self.paper.pages.starts[first:last])
 
     @property
     def where(self) -> str:

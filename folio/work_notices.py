@@ -14,7 +14,7 @@ from folio.work import SourceName
 # The gravest first
 NoticeKind = Literal[
     "retraction", "withdrawal", "removal", "partial-retraction", "expression-of-concern", "correction",
-    "reinstatement", "new-version",
+    "older-version", "same-paper", "reinstatement", "new-version",
 ]  # fmt: skip
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
 # The registrar first
@@ -31,6 +31,8 @@ _WORDS: dict[NoticeKind, str] = {
     "expression-of-concern": "EXPRESSION OF CONCERN",
     "correction": "Corrected",
     "reinstatement": "Reinstated",
+    "older-version": "Older version",
+    "same-paper": "In the index again",
     "new-version": "Newer version",
 }
 # In a citation, where there is little room: a correction is told with the sources
@@ -44,6 +46,8 @@ _SHORT: dict[NoticeKind, str] = {
 MARKS = frozenset(_SHORT.values())
 _TAKEN_BACK = ("retraction", "withdrawal", "removal")
 _NO_FLAG: tuple[NoticeKind, ...] = ("reinstatement", "new-version")
+# Said by no service: what another paper of the library is to this one (paper_versions.py). These are never stored.
+_OF_LIBRARY: tuple[NoticeKind, ...] = ("older-version", "same-paper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,11 @@ class WorkNotice:
         return self.kind in _SHORT
 
     @property
+    def is_of_library(self) -> bool:
+        """Whether it says what another paper of the library is to this one."""
+        return self.kind in _OF_LIBRARY
+
+    @property
     def mark(self) -> str:
         """A word for a citation: "RETRACTED"; "" for what needs none there."""
         return _SHORT.get(self.kind, "")
@@ -75,7 +84,12 @@ class WorkNotice:
 
     @property
     def text(self) -> str:
-        """The same with where it is said: "RETRACTED 2021-03-04 (doi:10.1234/notice)", "RETRACTED (says OpenAlex)"."""
+        """The same with where it is said: "RETRACTED 2021-03-04 (doi:10.1234/notice)", "RETRACTED (says OpenAlex)".
+
+        "Older version: arXiv:2301.01234v2 is in the index", "In the index again: arXiv:2301.01234v2".
+        """
+        if self.is_of_library:
+            return f"{self.words}: {self._place}{' is in the index' if self.kind == 'older-version' else ''}"
         return self.words if self.kind == "new-version" else f"{self.words} ({self._place})"
 
     @property
@@ -91,6 +105,8 @@ class WorkNotice:
     @property
     def note(self) -> str:
         """The same for a bibliography: "Retracted: 2021-03-04, doi:10.1234/notice"."""
+        if self.is_of_library:
+            return self.text
         said = ", ".join(filter(None, [self.dated, self._place]))
         return f"{_WORDS[self.kind].capitalize()}: {said}"
 

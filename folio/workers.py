@@ -10,16 +10,16 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
-from folio.errors import PaperError, PaperLimit
+from folio.errors import PaperBusy, PaperError, PaperLimit
 
 if TYPE_CHECKING:
     from pebble import ProcessFuture, ProcessPool
@@ -77,7 +77,7 @@ def run_guarded(
     timeout_s: float,
     memory_mb: int,
     cpu_s: float = ...,
-) -> Iterator[Finished[ItemT, ResultT]]: ...
+) -> Generator[Finished[ItemT, ResultT], None, None]: ...
 
 
 @overload
@@ -90,7 +90,7 @@ def run_guarded(
     memory_mb: int,
     cpu_s: float = ...,
     extra_futures: Callable[[], Sequence[Future[Any]]],
-) -> Iterator[Finished[ItemT, ResultT] | Woken]: ...
+) -> Generator[Finished[ItemT, ResultT] | Woken, None, None]: ...
 
 
 def run_guarded(
@@ -102,25 +102,25 @@ def run_guarded(
     memory_mb: int,
     cpu_s: float = math.inf,
     extra_futures: Callable[[], Sequence[Future[Any]]] = tuple,
-) -> Iterator[Finished[ItemT, ResultT] | Woken]:
+) -> Generator[Finished[ItemT, ResultT] | Woken, None, None]:
     """Run function(item) for every item in worker processes; yields each result as it is finished.
 
     function and items are pickled, so function must be defined at the top of a module. jobs: maximum number of
     processes. timeout_s, memory_mb: limits for one item; memory counts beyond what its worker already holds (enforced
     on Linux; a worker's first item pays for the imports of function). cpu_s: limit on processor time for one item,
     which a busy computer does not use up (not enforced on Windows). A result may have 48 MB, and only a few are held at
-    a time, however slowly they are consumed. Closing the iterator or Ctrl-C stops the workers. Workers do not outlive
+    a time, however slowly they are consumed. An iterator of items that has ended may have more once a result is there:
+    it is asked again. Closing the iterator or Ctrl-C stops the workers. Workers do not outlive
     this process, nor the thread that takes the first result: consume the iterator in one thread.
 
     extra_futures: returns futures of the caller's own to wait for as well; Woken is yielded when one of them is done
     before any item is.
     """
     source = iter(items)
-    ahead = list(islice(source, max(1, jobs)))
+    ahead = [(item, 0) for item in islice(source, max(1, jobs))]
     if not ahead:
         return
     workers = len(ahead)
-    waiting = ((item, 0) for item in chain(ahead, source))
     again: list[tuple[ItemT, int]] = []
     running: dict[ProcessFuture[_Reply], tuple[ItemT, int]] = {}
     limits = _Limits(timeout_s, cpu_s, memory_mb)
@@ -134,7 +134,8 @@ def run_guarded(
             # Items that were running when the pool broke down are retried one by one, to find the culprit.
             suspects = again or any(tries > 1 for _, tries in running.values())
             room = 1 if suspects else workers * _IN_FLIGHT
-            for item, tries in islice(chain(_drain(again), waiting), max(0, room - len(running))):
+            waiting = chain(_drain(again), _drain(ahead), zip(source, repeat(0)))
+            for item, tries in islice(waiting, max(0, room - len(running))):
                 try:
                     future = pool.schedule(_guarded, (function, item, limits), timeout=timeout_s)
                 except RuntimeError:  # the pool broke down just now
@@ -244,7 +245,7 @@ def _outcome(future: ProcessFuture[_Reply], limits: _Limits) -> Any:
         except Exception as unreadable:
             return _unexpected(unreadable)
     if isinstance(error, TimeoutError) and limits.cpu_s < limits.timeout_s:
-        return PaperLimit(
+        return PaperBusy(
             f"The file could not be read within {limits.timeout_s:g} s: this computer is too busy, or a disk hangs.",
             "Run the command again when less is running.",
         )
@@ -256,7 +257,7 @@ def _outcome(future: ProcessFuture[_Reply], limits: _Limits) -> Any:
             f"Raise PARSE_TIMEOUT_S (now {seconds:g}), or leave the file out of the folder.",
         )
     if isinstance(error, ProcessExpired) and -error.exitcode == _SIGKILL:
-        return PaperLimit(
+        return PaperBusy(
             "The process that read the file was killed; this computer may have run out of memory.",
             f"Close other programs or lower PARSE_MEMORY_MB (now {memory_mb}), and run the command again.",
         )

@@ -4,8 +4,8 @@
     LLM_MODEL=llama3.2:3b python scripts/fetch_models.py
 
 The Ollama server pulls EMBED_MODEL and LLM_MODEL, and VERIFIER_MODEL if there is one. The files of CROSS_ENCODER and,
-if the settings let it verify, of NLI_MODEL go to folders of MODELS_DIR. What they and the built-in model are run with
-is made from their weights, once. This is the only program of Folio that lets anything but the Ollama server be
+if the settings let it verify, of NLI_MODEL go to folders of MODELS_DIR. The graphs that they run as are built from
+their weights, once. This is the only program of Folio that lets anything but the Ollama server be
 contacted.
 """
 
@@ -26,13 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from config import Settings, SettingsError, load_settings, personal_file
 from folio.errors import FolioError, ModelError, UsageError
 from folio.models.cross_encoder import CrossEncoderReranker
-from folio.models.minilm import BuiltinEmbedder
 from folio.models.model_files import find_model, record_digests
 from folio.models.nli_cross_encoder import NliVerifier
 from folio.models.ollama import OllamaServer, server_url
 from folio.models.onnx_cache import GRAPHS
 
-# What sentence_transformers.CrossEncoder reads; the same weights lie there in other formats too.
+# What a cross-encoder is loaded from; the same weights lie there in other formats too.
 CROSS_ENCODER_FILES = ["*.json", "*.txt", "model*.safetensors"]
 OTHER_FORMATS = ["onnx/*", "openvino/*"]
 
@@ -86,7 +85,6 @@ def download_cross_encoder(setting: str, name: str, folder: Path) -> None:
 def make_graphs(settings: Settings) -> None:
     """Build the ONNX graphs of the models on this computer, so that no question waits for it. Raises FolioError."""
     graphs = settings.MODELS_DIR / GRAPHS
-    BuiltinEmbedder(cache=graphs).embed_query("ready?")
     if folder := find_model(settings.CROSS_ENCODER, settings.MODELS_DIR):
         CrossEncoderReranker(folder, settings.CROSS_ENCODER, graphs).load()
     if _nli_verifies(settings) and (folder := find_model(settings.NLI_MODEL, settings.MODELS_DIR)):
@@ -114,7 +112,7 @@ def fetch(settings: Settings) -> list[FolioError]:
         what = f"{name}: Folio downloads it from the Hugging Face hub into {folder}"
         jobs.append((what, partial(download_cross_encoder, setting, name, folder)))
     graphs = settings.MODELS_DIR / GRAPHS
-    what = f"the built-in model and the cross-encoders: Folio builds their ONNX graphs in {graphs}"
+    what = f"the cross-encoders: Folio builds their ONNX graphs in {graphs}"
     jobs.append((what, partial(make_graphs, settings)))
     failures: list[FolioError] = []
     for what, job in jobs:

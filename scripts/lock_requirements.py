@@ -1,4 +1,4 @@
-"""Write the requirements files with hashes from their .in files: `make requirements`.
+"""Write the requirements files, with hashes, from pyproject.toml: `make requirements`.
 
 uv resolves for every system and Python at once, and takes the hash of every file from the package index. Versions that
 the files have are kept, except with --upgrade. PyPI's torch for Linux is a CUDA build: it and what it brings are in
@@ -18,7 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RUN, CUDA, DEV, CLUSTER = (ROOT / f"requirements{kind}.txt" for kind in ("", "-cuda", "-dev", "-cluster"))
+PROJECT = ROOT / "pyproject.toml"
+WHOLE, BASE, MODELS, EVALUATE, CUDA, DEV, CLUSTER = (
+    ROOT / f"requirements{kind}.txt" for kind in ("", "-base", "-models", "-evaluate", "-cuda", "-dev", "-cluster")
+)
+EVERYTHING = ("--extra=models", "--extra=torch", "--extra=evaluate")
 CUDA_PACKAGES = re.compile(r"(nvidia|cuda|triton)\b")
 # For no system that Folio runs on
 UNUSED = "sys_platform == 'emscripten'"
@@ -26,15 +30,18 @@ UNUSED = "sys_platform == 'emscripten'"
 Locked = dict[str, str]  # package -> its requirement with all hashes, one on each line
 
 
-def compile_requirements(sources: Sequence[Path], kept: Sequence[Path], upgrade: bool) -> Locked:
-    """Every package that these .in files need, for every system. kept: files whose versions are preferred."""
+def compile_requirements(sources: Sequence[str], kept: Sequence[Path], upgrade: bool = False) -> Locked:
+    """Every package that these need, for every system. kept: files whose versions are preferred.
+
+    sources: files, and options that name extras or groups of pyproject.toml.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "requirements.txt")
         out.write_text("\n".join(file.read_text(encoding="utf-8") for file in kept if file.exists()), encoding="utf-8")
         options = "--universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet".split()
         options += ["--upgrade"] * upgrade
-        uv = [sys.executable, "-m", "uv", "pip", "compile", *options, "--output-file", str(out), *map(str, sources)]
-        subprocess.run(uv, check=True)
+        uv = [sys.executable, "-m", "uv", "pip", "compile", *options, "--output-file", str(out), str(PROJECT), *sources]
+        subprocess.run(uv, check=True, cwd=ROOT)
         return parse(out.read_text(encoding="utf-8"))
 
 
@@ -74,34 +81,38 @@ def with_hashes(pin: str, hashes: Sequence[str]) -> str:
 
 
 def write(path: Path, locked: Locked) -> None:
-    """Replace everything in a requirements file but its comments and options at the top."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    head = [line for line in lines if line.startswith(("#", "-"))]
+    """Replace everything in a requirements file but its comments at the top."""
+    head = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
     path.write_text("\n".join([*head, *(locked[name] for name in sorted(locked))]) + "\n", encoding="utf-8")
 
 
+def without(locked: Locked, *others: Locked) -> Locked:
+    return {package: entry for package, entry in locked.items() if not any(package in other for other in others)}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write the requirements files from their .in files.")
-    parser.add_argument("--upgrade", action="store_true", help="take the newest versions that the .in files allow")
+    parser = argparse.ArgumentParser(description="Write the requirements files from pyproject.toml.")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions that pyproject.toml allows")
     upgrade = parser.parse_args().upgrade
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        dev_in = ROOT / "requirements-dev.in"
-        pytest = re.search(r"^pytest==\S+", dev_in.read_text(encoding="utf-8"), re.MULTILINE)
+        pytest = re.search(r"\bpytest==[^\"]+", PROJECT.read_text(encoding="utf-8"))
         assert pytest
         also = folder / "also.in"  # the one package of the tests that requirements.txt lists
         also.write_text(pytest[0], encoding="utf-8")
-        run = compile_requirements([ROOT / "requirements.in", also], [RUN, CUDA], upgrade)
-        run["torch"], cuda_torch = hashes_by_system(run["torch"], folder)
-        cuda = {package: entry for package, entry in run.items() if CUDA_PACKAGES.match(package)}
-        run = {package: entry for package, entry in run.items() if package not in cuda}
-        write(RUN, run)
+        whole = compile_requirements([*EVERYTHING, str(also)], [WHOLE, CUDA], upgrade)
+        whole["torch"], cuda_torch = hashes_by_system(whole["torch"], folder)
+        cuda = {package: entry for package, entry in whole.items() if CUDA_PACKAGES.match(package)}
+        whole = without(whole, cuda)
+        write(WHOLE, whole)
         write(CUDA, {**cuda, "torch": cuda_torch})
-        for more in (DEV, CLUSTER):
-            every = compile_requirements(
-                [ROOT / "requirements.in", more.with_suffix(".in")], [RUN, CUDA, more], upgrade
-            )
-            write(more, {package: entry for package, entry in every.items() if package not in run | cuda})
+    base = compile_requirements([], [WHOLE])
+    write(BASE, base)
+    for extra, file in (("models", MODELS), ("evaluate", EVALUATE)):
+        write(file, without(compile_requirements([f"--extra={extra}"], [WHOLE]), base))
+    dev = compile_requirements([*EVERYTHING, "--group=dev"], [WHOLE, CUDA, DEV], upgrade)
+    write(DEV, without(dev, whole, cuda))
+    write(CLUSTER, without(compile_requirements(["--extra=cluster"], [WHOLE, CLUSTER], upgrade), base))
 
 
 if __name__ == "__main__":

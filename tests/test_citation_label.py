@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +42,10 @@ def about(families: Sequence[str] = (), year: int | None = None, title: str = ""
         (about(title="The Raft Algorithm: A Longer Story of All of It"), "“The Raft Algorithm”"),
         (about(["Ongaro"], 2014, "A Title", sure=False), ""),
         (about(year=2014), ""),
+        (about(["Ongaro.pdf"], 2014), ""),  # what ends like a file would pass for a citation of one
+        (about(["Ongaro", "raft.PDF "]), ""),
+        (about(title="raft v2.pdf", year=2014), ""),
+        (about(title="The .pdf Format"), "“The .pdf Format”"),
         (Metadata(), ""),
     ],
 )  # fmt: skip
@@ -49,11 +54,12 @@ def test_a_label(metadata: Metadata, label: str) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> Iterator[Store]:
     made = Store(tmp_path / "store")
-    for name in ("a", "b", "c", "d"):
-        made.add(name, f"Text about {name}. " * 9)
-    return made
+    with closing(made.library):
+        for name in ("a", "b", "c", "d"):
+            made.add(name, f"Text about {name}. " * 9)
+        yield made
 
 
 def say(store: Store, **said: Metadata) -> None:
@@ -105,9 +111,9 @@ def test_titles_and_names_without_a_year_get_letters_too(store: Store) -> None:
 @pytest.mark.parametrize(
     ("style", "marks"),
     [
-        ("author-year", ["[Otter 2020, p. 1]", "[b p.1]", "[arXiv:2301.01234 p.1]"]),
-        ("arxiv", ["[arXiv:2301.01234 p.1]", "[b p.1]", "[arXiv:2301.01234 p.1]"]),
-        ("file", ["[a p.1]", "[b p.1]", "[c p.1]"]),
+        ("author-year", ["[Otter 2020, p. 1]", "[b.pdf p.1]", "[arXiv:2301.01234 p.1]"]),
+        ("arxiv", ["[arXiv:2301.01234 p.1]", "[b.pdf p.1]", "[arXiv:2301.01234 p.1]"]),
+        ("file", ["[a.pdf p.1]", "[b.pdf p.1]", "[c.pdf p.1]"]),
     ],
 )
 def test_the_style_decides_what_a_citation_looks_like(store: Store, style: CitationStyle, marks: list[str]) -> None:
@@ -125,7 +131,7 @@ def test_the_style_decides_what_a_citation_looks_like(store: Store, style: Citat
     [
         ("author-year", ["[Otter 2020 v1, p. 1]", "[Otter 2020 v2, p. 1]", "[arXiv:2301.01234v10 p.1]"]),
         ("arxiv", ["[arXiv:2301.01234v1 p.1]", "[arXiv:2301.01234v2 p.1]", "[arXiv:2301.01234v10 p.1]"]),
-        ("file", ["[a p.1]", "[b p.1]", "[c p.1]"]),
+        ("file", ["[a.pdf p.1]", "[b.pdf p.1]", "[c.pdf p.1]"]),
     ],
 )
 def test_versions_of_a_paper_are_told_apart(store: Store, style: CitationStyle, marks: list[str]) -> None:

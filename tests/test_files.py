@@ -1,11 +1,34 @@
-"""Files on disk: removal while somebody still writes."""
+"""Files on disk: removal and replacement while somebody still writes or reads."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 
-from folio.files import remove
+import pytest
+
+from folio import files
+from folio.files import discard, is_in_use, no_device, remove, replace, unusable, without_ending
+from tests.helpers.windows import install, is_bad_name
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the double of Windows stands on Linux")
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("otters.pdf", "otters"),
+        ("seas/otters.pdf", "seas/otters"),
+        ("seas.old/otters v1.2.PDF", "seas.old/otters v1.2"),
+        ("otters", "otters"),
+        (".pdf", ".pdf"),
+        ("..pdf", "..pdf"),
+        ("seas/...pdf", "seas/...pdf"),
+    ],
+)
+def test_a_name_without_its_ending(name: str, left: str) -> None:
+    assert without_ending(name) == left
 
 
 def test_whatever_is_at_a_path_is_removed(tmp_path: Path) -> None:
@@ -18,6 +41,55 @@ def test_whatever_is_at_a_path_is_removed(tmp_path: Path) -> None:
     for path in (file, folder, tmp_path / "missing"):
         remove(path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["CON", "con.pdf", "Nul.tar.gz", "COM1.pdf", "lpt9", "AUX"])
+def test_no_file_is_named_like_a_device_of_windows(name: str) -> None:
+    assert no_device(name) == f"_{name}"
+    assert is_bad_name(name)
+    assert not is_bad_name(no_device(name))
+
+
+@pytest.mark.parametrize("name", ["context.pdf", "CON 2.pdf", "Conway.pdf", "COM10.pdf", "nullable"])
+def test_other_names_stay(name: str) -> None:
+    assert no_device(name) == name
+    assert not is_bad_name(name)
+
+
+@needs_linux
+def test_what_windows_does_not_let_go_stays_until_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "lexical"
+    folder.mkdir()
+    for name in ("first", "open", "third"):
+        (folder / name).write_text(name)
+    (tmp_path / "new").write_text("new")
+    install(monkeypatch)
+    with (folder / "open").open():
+        discard(folder)
+        assert [path.name for path in folder.iterdir()] == ["open"]
+        with pytest.raises(PermissionError) as caught:
+            replace(tmp_path / "new", folder / "open")
+        assert is_in_use(caught.value)
+        assert (
+            unusable(caught.value).happened == f"{folder / 'open'} is open in another program, or may not be changed."
+        )
+        assert (folder / "open").read_text() == "open"
+    replace(tmp_path / "new", folder / "open")
+    assert (folder / "open").read_text() == "new"
+    discard(folder)
+    assert not folder.exists()
+
+
+@needs_linux
+def test_a_file_is_replaced_as_soon_as_its_reader_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "new").write_text("new")
+    install(monkeypatch)
+    monkeypatch.setattr(files, "_TRIES", 50)
+    with (tmp_path / "old").open() as reader:
+        Timer(0.1, reader.close).start()
+        replace(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "new"
 
 
 def test_a_folder_that_is_still_written_into_is_removed(tmp_path: Path) -> None:

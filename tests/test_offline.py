@@ -127,7 +127,9 @@ def test_with_ollama(closed: CliRunner, ollama_server: OllamaStandIn) -> None:
     chatted = closed.spawn("query.py", typed=f"{QUESTION}\nHow thick is it?\n")
     assert chatted.code == 0
     assert "BROKE OUT" not in chatted.err
-    assert {request.path for request in ollama_server.requests} == {"/api/tags", "/api/show", "/api/embed", "/api/chat"}
+    assert {request.path for request in ollama_server.requests} == {
+        *("/api/tags", "/api/show", "/api/ps", "/api/embed", "/api/chat")
+    }
     for request in ollama_server.requests:
         assert "authorization" not in request.headers
         assert "secret" not in str(request)

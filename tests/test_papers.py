@@ -136,7 +136,7 @@ def _stands_where_it_says(citation: Any, paper: Paper, library: Library, evidenc
     assert citation["quote"] in source["text"]
     assert (citation["file"], citation["title"]) == (paper.file, paper.title)
     place = f", p. {citation['page']}" if paper.label else f" p.{citation['page']}"
-    assert citation["shown"] == f"[{paper.label or paper.key}{place}]"
+    assert citation["shown"] == f"[{paper.label or paper.cited_as}{place}]"
 
 
 def _page_count(path: Path) -> int:

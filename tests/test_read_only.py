@@ -65,6 +65,11 @@ def test_commands_answer_and_write_nothing(
             1,
             "Conversations cannot be deleted here: the folder of the index cannot be written.",
         )
+        verified = desk.ingest("--verify")
+        assert (verified.code, verified.out) == (0, "The index is consistent: library, vectors and BM25 agree.\n")
+        assert verified.err == (
+            f"{desk.store} cannot be written: it is checked as it is, without keeping others from writing.\n"
+        )
         refused = desk.ingest()
         assert (refused.code, len(refused.err.splitlines())) == (1, 2)
     assert contents(desk.folder) == before
@@ -83,7 +88,7 @@ def test_the_server_keeps_new_conversations_in_memory(
         return TestClient(make_web(app, rules), base_url="http://127.0.0.1:8420")
 
     with client() as writing:
-        stored = writing.post("/chat", json={"message": LENGTH}).json()["conversation"]
+        stored = writing.post("/chat", json={"message": LENGTH, "listed": True}).json()["conversation"]
         assert writing.get("/health").json()["logged"]
     before = contents(tmp_path)
     capsys.readouterr()

@@ -72,7 +72,8 @@ def test_an_answer_in_json() -> None:
         "end": 50,
         "evidence": 1,
         "support": 1.0,
-        "shown": "[alps/ice p.1]",
+        "number": 0,
+        "shown": "[alps/ice.pdf p.1]",
         "section": "",
         "zotero": "",
         "notice": None,
@@ -137,9 +138,11 @@ def test_an_answer_in_json() -> None:
         "dense": 0.75,
         "bm25": 12.5,
         "text": MELT_TEXT,
+        "page_breaks": [],
         "section": "",
         "notice": None,
     }
+    assert found["hits"][0]["page_breaks"] == [ICE_TEXT.index("Its tongue")]
     rest = {key: found[key] for key in found if key not in ("sentences", "citations", "evidence", "hits")}
     assert rest == {
         "question": QUESTION,

@@ -237,9 +237,9 @@ def test_what_a_statement_says_never_begins_a_line_of_ours(text: str, outcome: O
     paper, page = paper_of("x.pdf", "Some words.")
     cited = cite(evidence_of(1, paper, page), "Some words.", 0.5)
     shown = printed(lambda console: render.show_sentence(console, Sentence(text, (cited,), outcome=outcome)))
-    said, *quotes = shown.removesuffix("\n").rsplit("[x p.1]", 1)
+    said, *quotes = shown.removesuffix("\n").rsplit("[x.pdf p.1]", 1)
     assert quotes == ["\n  “Some words.”" if outcome == "reworded" else ""]  # nothing of a statement is behind its mark
-    assert marks_in(shown) == ["[x p.1]"]
+    assert marks_in(shown) == ["[x.pdf p.1]"]
     first, *more = said.split("\n")
     assert first.startswith("≈ ") is (outcome == "reworded")
     assert not ITEM.search(shown)
@@ -283,7 +283,7 @@ def test_markdown_cites_what_the_answer_cites(attack: str) -> None:
     reply["sentences"] = [{**said, "citations": older, "against": []} for said in reply["sentences"]]
     assert [
         found for line in markdown("x", [reply]).splitlines() for found in MARK.findall(line.replace("\\", ""))
-    ] == ["[x) (other p.1]"] * 2
+    ] == ["[“x) (other” p.1]"] * 2
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -414,6 +414,40 @@ def test_two_names_that_look_alike_are_cited_differently(hidden: str) -> None:
     assert citation_mark(f"other{hidden}", 1) != citation_mark("other", 1)
     assert citation_mark("other", 1) == "[other p.1]"
     assert label_mark(f"Other{hidden} 2014", 1) != label_mark("Other 2014", 1) == "[Other 2014, p. 1]"
+
+
+@pytest.mark.parametrize(
+    ("file", "mark"),
+    [
+        ("otters.pdf", "[otters.pdf p.7]"),
+        ("seas/otters-2.PDF", "[seas/otters-2.PDF p.7]"),
+        ("Lamport 2001,.pdf", "[“Lamport 2001,.pdf” p.7]"),
+        ("Lamport, p. 3; Ongaro 2014.pdf", "[“Lamport, p. 3; Ongaro 2014.pdf” p.7]"),
+        ("other.pdf p.3, x.pdf", "[“other.pdf p.3, x.pdf” p.7]"),
+        ("“Paxos” 2001, p. 3.pdf", "[“'Paxos' 2001, p. 3.pdf” p.7]"),
+        ("Lamport p.3] [x.pdf", "[“Lamport p.3) (x.pdf” p.7]"),
+        ("arXiv:2301.01234.pdf", "[arXiv:2301.01234.pdf p.7]"),
+        ("x, RETRACTED.pdf", "[“x, RETRACTED.pdf” p.7]"),
+        ("a" * 200 + " b.pdf", f"[“{'a' * 65}…{'a' * 26} b.pdf” p.7]"),
+        ("..pdf", "[..pdf p.7]"),
+    ],
+)
+def test_a_file_is_cited_like_a_file(file: str, mark: str) -> None:
+    paper = replace(paper_of(file, "Some words.")[0], metadata=Metadata())
+    cited = citation_mark(paper.cited_as, 7)
+    assert cited == mark == mark_again(cited, 7)
+    assert not re.search(r", p\. \d+\]$|“[^”]*”(?: \d{4})?, p\. ", cited)  # neither an author's label nor a title's
+
+
+def test_file_names_that_differ_in_what_a_citation_leaves_out_stay_apart() -> None:
+    names = (
+        "Lamport 2001,.pdf",
+        "“Lamport 2001,.pdf",
+        "Lamport 2001,.pdf”.pdf",
+        "Lamport 2001, .pdf",
+        "Lamport 2001.pdf",
+    )
+    assert len({citation_mark(name, 7) for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

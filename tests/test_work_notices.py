@@ -16,7 +16,7 @@ from folio.paper_schema import paper_details_json, paper_json
 from folio.schema import answer_json, passages_json
 from folio.shown_text import mark_again, one_line
 from folio.types import Paper, PaperHit
-from folio.web.kept_replies import papers_of_replies, with_notices
+from folio.web.kept_replies import as_known_now, papers_of_replies
 from folio.web.markdown_export import markdown
 from folio.web.schema import chat_reply
 from folio.web.zotero_note import zotero_note
@@ -93,13 +93,14 @@ def test_every_kind_has_words_that_are_no_citation() -> None:
 def test_a_citation_has_the_mark() -> None:
     for notice, shown in ((RETRACTED, "[Ice & Berg 2021, RETRACTED, p. 1]"), (CORRECTED, "[Ice & Berg 2021, p. 1]")):
         assert answer_from(noted(notice))[2].shown == shown
-    assert answer_from(noted(RETRACTED, label=""))[2].shown == "[alps/ice, RETRACTED p.1]"
+    assert answer_from(noted(RETRACTED, label=""))[2].shown == "[alps/ice.pdf, RETRACTED p.1]"
 
 
 def test_a_mark_is_put_and_taken_away_again() -> None:
     for plain, marked in (
         ("[Ice 2021, p. 1]", "[Ice 2021, RETRACTED, p. 1]"),
-        ("[alps/ice p.1]", "[alps/ice, RETRACTED p.1]"),
+        ("[alps/ice.pdf p.1]", "[alps/ice.pdf, RETRACTED p.1]"),
+        ("[“Lamport 2001,.pdf” p.1]", "[“Lamport 2001,.pdf”, RETRACTED p.1]"),
     ):
         assert mark_again(plain, 1, "RETRACTED") == mark_again(marked, 1, "RETRACTED") == marked
         assert mark_again(marked, 1, "") == mark_again(plain, 1, "") == plain
@@ -175,12 +176,12 @@ def test_a_kept_reply_says_what_is_known_now() -> None:
     kept = chat_reply("How long?", answer_json(answer, evidence.hits, MODELS, {}), "c" * 16, 1, 1.0).model_dump()
     assert kept["warnings"] == []
     assert papers_of_replies([kept]) == {ICE_PAPER.id}
-    now = with_notices(kept, {ICE_PAPER.id: noted(RETRACTED)})
+    now = as_known_now(kept, {ICE_PAPER.id: noted(RETRACTED)})
     fresh, evidence, _ = answer_from(noted(RETRACTED))
     expected = chat_reply("How long?", answer_json(fresh, evidence.hits, MODELS, {}), "c" * 16, 1, 1.0).model_dump()
     assert {**now, "hits": []} == {**expected, "hits": []}
-    assert {**with_notices(now, {ICE_PAPER.id: noted()}), "hits": []} == {**kept, "hits": []}
-    assert with_notices(now, {})["citations"] == now["citations"]
+    assert {**as_known_now(now, {ICE_PAPER.id: noted()}), "hits": []} == {**kept, "hits": []}
+    assert as_known_now(now, {})["citations"] == now["citations"]
     text = markdown("Ice", [now])
     assert "**Warning: this answer cites Ice & Berg 2021: RETRACTED 2021-03-04" in text.replace("\\", "")
     assert "[Ice & Berg 2021, RETRACTED, p. 1]" in text.replace("\\", "")

@@ -113,13 +113,13 @@ def test_few_items_are_taken_ahead_of_their_results() -> None:
     for _ in range(10):
         next(results)
     assert taken <= 10 + 2 * 2 + 2
-    results.close()  # type: ignore[attr-defined]
+    results.close()
 
 
 def test_closing_early_stops_the_workers() -> None:
     results = run_guarded(work, ["who 1", "sleep 6000", "sleep 6001"], jobs=2, timeout_s=9000, memory_mb=512)
     _, pid = next(results)
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert not _lives(int(str(pid)))
 
 

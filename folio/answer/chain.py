@@ -22,7 +22,7 @@ from langchain_core.runnables import RunnableLambda
 
 from folio.answer import prompts
 from folio.answer.evidence import GatheredEvidence
-from folio.answer_types import Answer, Checking, RejectedSentence, Sentence, Style
+from folio.answer_types import Answer, Checking, RejectedSentence, Sentence, SourceNumbers, Style, Thinking
 from folio.protocols import Answerer
 from folio.search.langchain import FolioRetriever, HitDocument, Search
 from folio.types import Hit
@@ -51,8 +51,9 @@ class CitedAnswer(BaseCombineDocumentsChain):
     def combine_docs(self, docs: list[Document], **inputs: Any) -> tuple[Any, dict[str, Any]]:
         """The Answer to inputs["question"] from these documents. Calls inputs["on_sentence"] for each sentence.
 
-        inputs["on_checking"] is called with the number of statements that wait for their verifier. Sentences for which
-        inputs["is_repeat"] is true are left out.
+        inputs["on_checking"] is called with the number of statements that wait for their verifier,
+        inputs["on_thinking"] when the model begins to think. Sentences for which inputs["is_repeat"] is true are left
+        out.
         """
         gathered = self.gather([document.hit for document in docs if isinstance(document, HitDocument)])
         on_sentence: OnSentence = inputs["on_sentence"]
@@ -60,14 +61,17 @@ class CitedAnswer(BaseCombineDocumentsChain):
         is_repeat: Callable[[Sentence], bool] = inputs["is_repeat"]
         sentences: list[Sentence] = []
         left_out: list[RejectedSentence] = []
+        numbers = SourceNumbers()
         for part in self.answerer.sentences(inputs["question"], gathered.evidence, self.style):
             if isinstance(part, RejectedSentence):
                 left_out.append(part)
             elif isinstance(part, Checking):
                 on_checking(part.count)
+            elif isinstance(part, Thinking):
+                inputs["on_thinking"]()
             elif not is_repeat(part):
-                sentences.append(part)
-                on_sentence(part)
+                sentences.append(numbers.numbered(part))
+                on_sentence(sentences[-1])
         notices = [_left_out_notice(gathered.left_out)] if gathered.left_out else []
         if gathered.evidence and self.answerer.notice:
             notices.append(self.answerer.notice)
@@ -100,7 +104,7 @@ def make_chain(
 ) -> ConversationalRetrievalChain:
     """The chain. Its output has an Answer as "answer".
 
-    Its input: question, chat_history, on_sentence, on_checking, is_repeat.
+    Its input: question, chat_history, on_sentence, on_checking, on_thinking, is_repeat.
     """
 
     def no_model(_: object) -> str:

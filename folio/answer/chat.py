@@ -13,10 +13,12 @@ from folio.answer.definitions import asked_term
 from folio.answer.evidence import GatheredEvidence, gather
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer.question_type import QuestionKind, QuestionType, question_type
+from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
-from folio.answer_types import Answer, Sentence, Style
+from folio.answer_types import CLOSEST, Answer, Sentence, SourceNumbers, Style
 from folio.background import SharedResult, run_in_background
 from folio.errors import UsageError
+from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import Selection
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
 OnChecking = Callable[[int], None]
+OnThinking = Callable[[], None]
 # A standalone question -> the passages to answer it from, best first
 Find = Callable[[str], SearchResult]
 
@@ -132,13 +135,15 @@ class Chat:
         on_hits: OnHits = _ignore,
         on_checking: OnChecking = _ignore,
         find: Find | None = None,
+        on_thinking: OnThinking = lambda: None,
     ) -> Reply:
         """Answer a question from the papers.
 
         on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
         raise ends the answer. on_checking is called with the number of statements that wait for their verifier, each
-        time that it changes. find: searches in place of the chat's own search. Raises UsageError for an empty question,
-        and ModelError. After an error the conversation is as it was before.
+        time that it changes, on_thinking when the model begins to think. find: searches in place of the chat's own
+        search. Raises UsageError for an empty question, and ModelError. After an error the conversation is as it was
+        before.
         """
         question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not question:
@@ -168,6 +173,7 @@ class Chat:
             "chat_history": history,
             "on_sentence": on_sentence,
             "on_checking": on_checking,
+            "on_thinking": on_thinking,
             "is_repeat": self._is_repeat,
         }
         try:
@@ -175,7 +181,7 @@ class Chat:
         except followup.NotUnderstoodError as unclear:  # nothing was searched
             self._found = SearchResult((), {}, {})
             answer = Answer(question, question, (), notice=str(unclear), style=self._style)
-        notice = " ".join(filter(None, [spelt.note, answer.notice]))
+        notice = " ".join(filter(None, [spelt.note, answer.notice, self._unread(answer)]))
         confidence = self._answerer.confidence if answer.evidence else None
         answer = replace(answer, question=typed, notice=notice)
         self._clock.lap("answer")
@@ -185,13 +191,24 @@ class Chat:
             answer = replace(answer, notice=answer.notice.replace(WITHOUT_MODEL, "").strip()) if told else answer
         return self._reply(answer, confidence)
 
+    def _unread(self, answer: Answer) -> str:
+        """Which files that could not be read may have what was not found; "" if only chosen papers are asked."""
+        is_found = any(sentence.section.heading != CLOSEST.heading for sentence in answer.sentences)
+        if is_found or not self._found.ranked or self._papers is not None:
+            return ""
+        names = self._retriever.unread_files()
+        return unread_notice(self._retriever.term_weights(answer.standalone_question), names) if names else ""
+
     def _direct(self, question: str) -> Answer | None:
         """The answer to a question about the library, which needs no search; else None."""
         if library_questions.library_question(question) is None:
             return None
         papers = self._retriever.papers() if self._papers is None else self._papers
         answer = library_questions.answer(question, papers, self._title_passage)
-        return answer and replace(answer, style=self._style)
+        if answer is None:
+            return None
+        numbers = SourceNumbers()
+        return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
 
     def _title_passage(self, paper: Paper) -> Hit | None:
         return next(iter(self._retriever.passages(paper, 1)), None)
@@ -271,7 +288,9 @@ class Chat:
         term = asked_term(question) if asked.kind == "definition" else ""
         if not term and asked.kind != "paper":
             return None
-        among = self._retriever.papers() if self._papers is None else self._papers
+        among = self._papers
+        if among is None:
+            among = [paper for paper in self._retriever.papers() if not is_superseded(paper)]
         if not term and len(among) == 1:
             return among[0]
         named = papers_called(term, among) if term else papers_meant(question, among)

@@ -64,6 +64,13 @@ def claim_question(claim: Claim) -> str:
     )
 
 
+def minicheck_question(claim: Claim) -> str:
+    """The same in the form that MiniCheck reads."""
+    return prompts.MINICHECK.format(
+        document=" ".join(defused(claim.premise).split()), claim=" ".join(defused(claim.statement).split())
+    )
+
+
 def _block(number: int, paper: str, pages: str, text: str) -> str:
     return prompts.EVIDENCE.format(number=number, paper=_in_quotes(paper), pages=_in_quotes(pages), text=text)
 

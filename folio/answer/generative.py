@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
@@ -14,15 +15,14 @@ from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markup import printable
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
-from folio.answer_types import Answer, Evidence, RejectedSentence, Style
-from folio.errors import ContextTooSmall, OllamaError
+from folio.answer_types import Answer, Evidence, RejectedSentence, Style, Thinking
+from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import STOPPED, ChatModel
+from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
+from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
 from folio.text import estimate_tokens, tokenize
 
-# Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
-CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
 # Tokens that a model's chat template adds around the messages.
 TEMPLATE_TOKENS = 64
 # Tokens reserved for the faults listed in a second attempt, so that it fits the same context.
@@ -33,9 +33,6 @@ QUESTION_TOKENS = 1024
 REMEMBERED_TURNS = 4
 # By this factor the numbers of its sentences lengthen the evidence, at most, in tokens.
 NUMBERED = 1.2
-# Characters per token in prose, at most. A longer answer means that the server ignored the limit.
-LONGEST_TOKEN = 8
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.I | re.S)
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
 QUOTES_INSTEAD = "These sentences are quotes from the papers."
 # What models write before a rewritten question.
@@ -48,6 +45,7 @@ class _End:
 
     reason: str = ""
     failure: str = ""
+    has_thought: bool = False  # the model thought before it wrote
 
     @property
     def is_early(self) -> bool:
@@ -89,10 +87,9 @@ class OllamaAnswerer:
         model; what it raises ends the answer and the server's work on it. Asks the server about the model. Raises as
         OllamaServer.require_local does.
         """
-        info = server.require_local(model, "completion")
-        self._model = ChatModel(server, info.name)
-        self._largest = info.context_length or CONTEXT_SIZES[0]
-        available = self._largest - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
+        self._model = ChatModel.open(server, model)
+        self._largest = self._model.largest
+        available = self._largest - self._model.room - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
         if answer_format == "statements":
             available = int(available / NUMBERED)
         self.evidence_tokens = max(256, min(evidence_tokens, available))
@@ -108,7 +105,9 @@ class OllamaAnswerer:
         self.failed = False
         self.name = f"{self._model.name} (Ollama)"
 
-    def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Part]:
+    def sentences(
+        self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Iterator[Part | Thinking]:
         """See protocols.Answerer. If nothing that the model wrote can be shown, it is asked once more.
 
         If that gives nothing either, the stand-in answers from the same evidence. So it does where the server fails,
@@ -139,7 +138,7 @@ class OllamaAnswerer:
             notices.append(f"Not all statements could be checked: {result.unverified}")
         self.notice = " ".join(notices)
 
-    def _attempt(self, layout: Layout, prompt: str, spare: int) -> Generator[Part, None, ValidationResult]:
+    def _attempt(self, layout: Layout, prompt: str, spare: int) -> Generator[Part | Thinking, None, ValidationResult]:
         self._end = _End()
         self._widen(_tokens(prompts.RULES, prompt), spare)
         start = PromptStart(prompts.RULES, layout.start, self._context)
@@ -150,8 +149,17 @@ class OllamaAnswerer:
             self._strict,
             lambda: self._stand_in.best_quote(layout.question, layout.evidence),
         )
-        pieces = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True)
         longest = LONGEST_TOKEN * self._answer_tokens
+        pieces, is_told = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True), False
+        begun: list[str] = []
+        for piece in pieces:
+            begun += [piece] if piece else []
+            if begun:
+                break
+            if self._end.has_thought and not is_told:
+                is_told = True
+                yield Thinking()
+        pieces = chain(begun, pieces)
         parts = parts_of(pieces, layout.parser(), max_chars=longest, is_cut=lambda: self._end.is_early)
         return (yield from validator.check(parts))
 
@@ -161,7 +169,10 @@ class OllamaAnswerer:
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
         self._end = _End()
-        output = _THOUGHTS.sub("", "".join(self._stream("", prompt)))
+        try:
+            output = without_thoughts("".join(self._stream("", prompt)))
+        except ThoughtAlone:
+            return question
         for line in printable(output).splitlines():
             rewritten = _LABEL.sub("", line).strip(' *"“”\n')
             if rewritten and not rewritten.endswith(":"):  # "Here is the standalone question:"
@@ -190,11 +201,14 @@ class OllamaAnswerer:
         try:
             for chunk in pieces:
                 self._end.reason = self._end.reason or str(chunk.response_metadata.get("done_reason") or "")
+                self._end.has_thought = self._end.has_thought or THOUGHT in chunk.additional_kwargs
                 prompt_tokens = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
+                if self._end.has_thought:  # it is counted too
+                    prompt_tokens = 0
                 if prompt_tokens + TEMPLATE_TOKENS >= self._context:  # no space left: the server cut the prompt
                     raise self._too_small(prompt_tokens)
                 piece = str(chunk.content)
-                length += max(1, len(piece))
+                length += len(piece) or (THOUGHT not in chunk.additional_kwargs)
                 too_long = length > LONGEST_TOKEN * self._answer_tokens
                 self._end.reason = "length" if too_long else self._end.reason  # whoever reads may stop at this piece
                 yield piece
@@ -206,17 +220,16 @@ class OllamaAnswerer:
             self._end.failure = f"{error.happened} {error.remedy}"
 
     def _fits(self, system: str, prompt: str) -> bool:
-        return _tokens(system, prompt) + self._answer_tokens <= self._largest
+        return _tokens(system, prompt) + self._answer_tokens + self._model.room <= self._largest
 
     def _widen(self, prompt_tokens: int, spare: int) -> None:
         """Choose the context size for a prompt. Raises ContextTooSmall if the model has none that large."""
         needed = prompt_tokens + self._answer_tokens
-        if needed > self._largest:
+        if needed + self._model.room > self._largest:
             raise self._too_small(prompt_tokens)
         # It never shrinks: the server reloads the model for each change.
-        if min(needed + spare, self._largest) > self._context:
-            sizes = [size for size in CONTEXT_SIZES if needed + spare <= size <= self._largest]
-            self._context = sizes[0] if sizes else self._largest
+        if min(needed + self._model.room + spare, self._largest) > self._context:
+            self._context = self._model.context_for(needed + spare)
 
     def _too_small(self, prompt_tokens: int) -> ContextTooSmall:
         return ContextTooSmall(

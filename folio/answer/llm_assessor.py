@@ -167,10 +167,10 @@ class LlmAssessor:
 
 
 def _assessment(found: Any) -> Assessment | None:
-    """None for anything but a whole number from 0 to 10 and a text."""
+    """None for anything but a whole number from 0 to 10 and perhaps a text."""
     if not isinstance(found, dict):
         return None
-    relevance, summary = found.get("relevance"), found.get("summary")
+    relevance, summary = found.get("relevance"), found.get("summary", "")
     if type(relevance) is not int or not 0 <= relevance <= MOST_RELEVANCE or not isinstance(summary, str):
         return None
     return Assessment(relevance, one_line(simplified(printable(summary)), LONGEST_SUMMARY))

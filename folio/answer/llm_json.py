@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from folio.answer import prompts
-from folio.answer.generative import CONTEXT_SIZES, TEMPLATE_TOKENS
+from folio.answer.generative import TEMPLATE_TOKENS
 from folio.answer.markup import printable
-from folio.errors import ContextTooSmall, ModelFailed
+from folio.answer.reply_json import reply_value
+from folio.errors import ContextTooSmall, ModelFailed, ThoughtAlone
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.text import estimate_tokens, tokenize
@@ -32,16 +32,14 @@ class JsonModel:
         tokens: of the longest prompt of an answer and its reply; the model is loaded with the same context for both,
         where it can be.
         """
-        info = server.require_local(model, "completion")
-        self._model = ChatModel(server, info.name)
-        largest = info.context_length or CONTEXT_SIZES[0]
-        self._context = min(largest, next((size for size in CONTEXT_SIZES if size >= tokens), largest))
-        self.name = info.name
+        self._model = ChatModel.open(server, model)
+        self._tokens = min(tokens, self._model.largest - self._model.room)
+        self.name = self._model.name
 
     def fits(self, prompt: str, reply_tokens: int) -> bool:
         """Whether a prompt and its reply fit into the context."""
         needed = estimate_tokens(prompts.RULES) + estimate_tokens(prompt) + TEMPLATE_TOKENS + reply_tokens
-        return needed <= self._context
+        return needed <= self._tokens
 
     def ask(
         self,
@@ -66,8 +64,12 @@ class JsonModel:
             if not take_call():
                 return None
             try:
-                found, failed = read(_object(self._reply(prompt, shape, reply_tokens, check))), None
+                found, failed = read(reply_value(self._reply(prompt, shape, reply_tokens, check), shape)), None
             except (StoppedError, ContextTooSmall):
+                return None
+            except ThoughtAlone:  # and it would be so again
+                if self._model.only_thinks:
+                    raise
                 return None
             except ModelFailed as error:
                 found, failed = None, error
@@ -79,22 +81,10 @@ class JsonModel:
 
     def _reply(self, prompt: str, shape: dict[str, Any], longest: int, check: Callable[[], None]) -> str:
         check()
-        pieces = self._model.stream(
-            prompts.RULES, prompt, context=self._context, longest=longest, shape=shape, check_cancelled=check
+        context = self._model.context_for(self._tokens)
+        return self._model.write(
+            prompts.RULES, prompt, context=context, longest=longest, shape=shape, check_cancelled=check
         )
-        text = ""
-        for piece in pieces:
-            text += str(piece.content)
-            if len(text) > 8 * longest:  # the server ignores the limit
-                break
-        return text
-
-
-def _object(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def list_shape(field: str, least: int, most: int, longest: int) -> dict[str, Any]:

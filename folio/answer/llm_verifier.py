@@ -1,7 +1,9 @@
 """A chat model as a verifier: one yes-or-no question about each statement, answered in one token.
 
 The messages begin as the answer's did, byte for byte: rules, then evidence. The server keeps what it has read of its
-last request, so only the question about the statement is read anew.
+last request, so only the question about the statement is read anew. A model that cannot help thinking says yes or no
+behind its thought, in which case the word itself decides. MiniCheck (Tang et al. 2024, "MiniCheck: Efficient
+Fact-Checking of LLMs on Grounding Documents") was trained on one form of request, and gets that.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
 from folio.answer import prompts
-from folio.answer.fencing import claim_question
-from folio.answer.generative import CONTEXT_SIZES, TEMPLATE_TOKENS
+from folio.answer.fencing import claim_question, minicheck_question
+from folio.answer.generative import TEMPLATE_TOKENS
 from folio.errors import ContextTooSmall
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import ChatModel, FirstToken
+from folio.models.ollama_chat import CONTEXT_SIZES, ChatModel, FirstToken
 from folio.protocols import Claim, Entailment, PromptStart
 from folio.text import estimate_tokens
 
@@ -24,6 +26,7 @@ from folio.text import estimate_tokens
 # such as a thought or a refusal, and the ratio of two such rare words says nothing.
 MIN_PROBABILITY = 0.01
 _NO_LETTER = re.compile(r"[\W_]+")
+_MINICHECK = re.compile(r"minicheck", re.I)
 
 
 class LlmVerifier:
@@ -42,31 +45,37 @@ class LlmVerifier:
         shares_prompt: whether it is the model that writes the answers. Another one has not read the evidence, and is
         asked without it. check_cancelled: called often while waiting for the model; what it raises ends the check.
         """
-        info = server.require_local(model, "completion")
-        self._model = ChatModel(server, info.name)
-        self._shares_prompt = shares_prompt
+        self._model = ChatModel.open(server, model)
+        self._is_minicheck = bool(_MINICHECK.search(self._model.name))
+        self._shares_prompt = shares_prompt and not self._is_minicheck
         self._check_cancelled = check_cancelled
-        self._start = PromptStart(prompts.VERIFIER, "", min(CONTEXT_SIZES[0], info.context_length or CONTEXT_SIZES[0]))
-        self.name = f"{info.name} (Ollama)"
+        self._room = self._model.room  # that the context of the start has for a thought
+        self._start = PromptStart("" if self._is_minicheck else prompts.VERIFIER, "", 0)
+        self.name = f"{self._model.name} (Ollama)"
 
     def for_answer(self, start: PromptStart) -> LlmVerifier:
         """See protocols.Verifier. Itself if another model writes the answers."""
         if not self._shares_prompt:
             return self
         verifier = copy(self)
-        verifier._start = start
+        verifier._start, verifier._room = start, self._model.room
         return verifier
 
     def entails(self, claims: Sequence[Claim]) -> Iterator[Entailment]:
         """See protocols.Verifier. A claim that the context cannot hold is not asked about, and so not known."""
         for claim in claims:
             # JSON may hold lone surrogates, and so may what a model wrote; requests cannot.
-            question = claim_question(claim).encode("utf-8", "replace").decode("utf-8")
+            question = minicheck_question(claim) if self._is_minicheck else claim_question(claim)
+            question = question.encode("utf-8", "replace").decode("utf-8")
             yield Entailment(self._ask(self._start.evidence + question))
 
     def _ask(self, prompt: str) -> float | None:
-        rules, context = self._start.rules, self._start.context
-        if estimate_tokens(rules) + estimate_tokens(prompt) + TEMPLATE_TOKENS >= context:
+        rules = self._start.rules
+        # Without an answer whose context it shares, the smallest one.
+        context = self._start.context or CONTEXT_SIZES[0]
+        if not self._start.context or self._model.room > self._room:  # more than the answer was begun with
+            context = self._model.context_for(context)
+        if estimate_tokens(rules) + estimate_tokens(prompt) + TEMPLATE_TOKENS + self._model.room >= context:
             return None
         try:
             token = self._model.first_token(rules, prompt, context=context, check_cancelled=self._check_cancelled)

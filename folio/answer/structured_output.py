@@ -29,6 +29,10 @@ _THOUGHTS = re.compile(r"\s*(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)*", re.S | 
 _OPEN_THOUGHT = re.compile(r"<think(?:ing)?>", re.I)
 _FENCE = re.compile(r"```(?:json)?\s*", re.I)
 _BEGINNINGS = ("```json", "<think>", "<thinking>")
+# Where the JSON begins behind words: an object, or a list of statements alone
+_JSON = re.compile(r"""\{\s*"(?:statements|answered)"|\[\s*\{\s*"(?:part|heading|support|statement)\"""")
+_MARKED = re.compile(r"\[\s*\^?\d")  # a sentence of prose that names evidence
+_LONGEST_LEAD = 400  # characters that a model may write before its JSON; more is prose
 _DECODER = JSONDecoder(strict=False)  # strings with line breaks, as models write them without a schema
 
 
@@ -75,25 +79,47 @@ class StatementParser:
             return self._as_support(self._prose.feed(piece))
         before = len(self._text)
         self._text += piece
-        if self._begin is None:
-            self._begin = _begin_of_json(self._text)
+        if self._begin is None and self._is_prose():
+            return self._read_as_prose()
         if self._begin is None:
             return []
         before = max(before, self._begin)
-        if self._text[self._begin] != "{":
-            self._prose = OutputParser(self._count)
-            return self._as_support(self._prose.feed(self._text))
         # Each brace on its own, so that it does not matter in what pieces the text comes.
         ends = [at + 1 for at in range(before, len(self._text)) if self._text[at] == "}"]
         return [part for end in ends for part in self._closed(self._text[self._begin : end])]
+
+    def _is_prose(self) -> bool:
+        """Whether no JSON is to be expected; where it begins is noted once that is known.
+
+        Behind thoughts and a fence it begins with a brace, or with a few words before it, in which nothing is named.
+        """
+        start = _start_of_answer(self._text)
+        if start is None:
+            return False
+        lead = self._text[start : start + _LONGEST_LEAD]
+        named, found = _MARKED.search(lead), _JSON.search(lead)
+        if lead[0] == "{":
+            self._begin = start
+        elif found and not (named and named.end() <= found.end()):
+            self._begin = start + found.start()
+        else:
+            return bool(named) or len(lead) == _LONGEST_LEAD
+        return False
+
+    def _read_as_prose(self) -> list[ParsedSentence | Heading]:
+        self._prose = OutputParser(self._count)
+        return self._as_support(self._prose.feed(self._text))
 
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
         """What is left at the end of the output: of JSON that breaks off, the statements that are whole.
 
         Where the model says that this does not answer the question, the last part is the refusal.
         """
+        begun = []
+        if self._begin is None and self._prose is None and _start_of_answer(self._text) is not None:
+            begun = self._read_as_prose()
         if self._prose is not None:
-            return self._as_support(self._prose.end(cut=cut))
+            return [*begun, *self._as_support(self._prose.end(cut=cut))]
         answer, _ = _read(self._text[self._begin :]) if self._begin is not None else ({}, False)
         refusal = [ParsedSentence(REFUSAL)] if answer.get("answered") is False else []
         return [*self._new(_statements(answer)), *refusal]
@@ -148,8 +174,8 @@ class StatementParser:
         ]
 
 
-def _begin_of_json(text: str) -> int | None:
-    """Where the answer begins, behind thoughts and a fence: at a brace, or it is prose. None if that is still open."""
+def _start_of_answer(text: str) -> int | None:
+    """Where the answer begins, behind thoughts and a fence. None if that is still open."""
     thoughts = _THOUGHTS.match(text)
     start = thoughts.end() if thoughts else 0
     rest = text[start:]
@@ -170,9 +196,11 @@ def _read(json: str) -> tuple[dict[str, Any], bool]:
             found = from_json(json, allow_partial=True)
         except ValueError:  # half a token, or no JSON after all
             found = {}
+    if isinstance(found, list):  # the statements alone
+        found = {"statements": found}
     return (found, is_whole) if isinstance(found, dict) else ({}, False)
 
 
 def _statements(answer: dict[str, Any]) -> list[Any]:
-    statements = answer.get("statements")
+    statements = answer.get("statements", [answer] if "statement" in answer else [])
     return statements if isinstance(statements, list) else []

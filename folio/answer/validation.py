@@ -159,7 +159,7 @@ class Validator:
             return ""
         yield Checking(len(waiting))
         verdicts = self.verifier.entails([_claim(statement.finding) for statement in waiting])
-        left, problem = len(waiting), ""
+        left, problem, is_known = len(waiting), "", False
         while self._queue:
             statement = self._queue.popleft()
             verdict: Entailment | None = None
@@ -167,11 +167,12 @@ class Validator:
                 left -= 1
                 try:
                     verdict = next(verdicts)
+                    is_known = is_known or verdict.entails is not None
                 except ModelError as error:
                     problem, left = error.happened, 0
                 yield Checking(left)
             yield from self._decided(statement, verdict)
-        return problem
+        return problem or ("" if is_known else f"{self.verifier.name} said neither yes nor no of any.")
 
     def _decided(self, statement: _Statement, verdict: Entailment | None) -> Iterator[Part]:
         finding = statement.finding

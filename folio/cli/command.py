@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,11 +18,21 @@ if TYPE_CHECKING:
     from folio.app import App
 
 
-def positive_int(text: str) -> int:
-    """Parse an option as a whole number of at least 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("must be a whole number, 1 or more")
-    return int(text)
+def up_to(most: int) -> Callable[[str], int]:
+    """What parses an option as a whole number from 1 to `most`, for argparse."""
+
+    def parse(text: str) -> int:
+        digits = text.strip().lstrip("0")
+        if not text.isdecimal() or not digits:
+            raise argparse.ArgumentTypeError("must be a whole number, 1 or more")
+        if len(digits) > len(str(most)) or int(digits) > most:
+            raise argparse.ArgumentTypeError(f"must be at most {most:,}")
+        return int(digits)
+
+    return parse
+
+
+positive_int = up_to(10**9)
 
 
 def command(run: Callable[[App], int]) -> int:
@@ -29,6 +41,7 @@ def command(run: Callable[[App], int]) -> int:
     # Folio uses no proxy. A program that needs its proxies calls folio.app.connect, which leaves them alone.
     os.environ.update(NO_PROXY="*", no_proxy="*")
     os.umask(0o077)  # whatever a command writes is for this user alone
+    _end_on_sigterm()
     try:
         from folio.app import from_environment
 
@@ -46,6 +59,16 @@ def command(run: Callable[[App], int]) -> int:
 
         shown = unusable(error)
         return complain(shown.happened, shown.remedy, shown.exit_code)
+
+
+def _end_on_sigterm() -> None:
+    """SIGTERM, the system's way to stop a program, ends this one in order: processes and locks do not stay behind."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
 
 
 def run_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, default: str) -> int:

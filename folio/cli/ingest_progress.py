@@ -10,7 +10,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from folio.console import errors
 from folio.ingest.progress import Outcome
+from folio.shown_text import name_line
 from folio.types import SourceFile
+
+_READING = "Reading and embedding"
 
 
 class IngestProgressBar:
@@ -30,6 +33,7 @@ class IngestProgressBar:
         self._sizes: dict[str, float] = {}
         self._counts: Counter[str] = Counter()
         self.added = 0
+        self.scan = ""  # how far OCR has come with the scan that it reads
 
     def __enter__(self) -> IngestProgressBar:
         self._progress.start()
@@ -47,7 +51,12 @@ class IngestProgressBar:
     def planned(self, files: Sequence[SourceFile]) -> None:
         self._sizes = {file.path: Path(file.path).stat().st_size for file in files if Path(file.path).exists()}
         total = sum(self._sizes.values())
-        self._progress.reset(self._task, total=total, description="Reading and embedding", counts="")
+        self._progress.reset(self._task, total=total, description=_READING, counts="")
+
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None:
+        self.scan = f"page {pages} of {of} of {name_line(file.name)}" if pages < of else ""
+        description = f"Reading by OCR: {self.scan}" if self.scan else _READING
+        self._progress.update(self._task, description=description)
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         self._counts["chunks"] += chunks

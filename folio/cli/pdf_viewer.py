@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -188,19 +189,20 @@ def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
     folder = make_folder("folio-pages-")
     names = dict(zip(found, _names([source for source, _ in found]), strict=True))
     # In a worker process: a hostile page may take forever, or all memory.
-    drawn = workers.run_guarded(_picture, found, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
-    for (source, path), picture in drawn:
-        if isinstance(picture, PaperError):
-            of = f"{source.file}, {source.where}: " if isinstance(picture, PaperLimit) else ""
-            code = complain(f"{of}{picture.happened}", picture.remedy, picture.exit_code)
-            continue
-        place = folder / names[source, path]
-        with no_space(folder):
-            place.touch(mode=0o600)
-            place.write_bytes(picture.png)
-        output().print(Text(plain(str(place))), soft_wrap=True)
-        if not all(picture.found):
-            say(f"Some quotes could not be marked on {source.where} of {source.file}.")
+    guarded = workers.run_guarded(_picture, found, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+    with closing(guarded) as drawn:
+        for (source, path), picture in drawn:
+            if isinstance(picture, PaperError):
+                of = f"{source.file}, {source.where}: " if isinstance(picture, PaperLimit) else ""
+                code = complain(f"{of}{picture.happened}", picture.remedy, picture.exit_code)
+                continue
+            place = folder / names[source, path]
+            with no_space(folder):
+                place.touch(mode=0o600)
+                place.write_bytes(picture.png)
+            output().print(Text(plain(str(place))), soft_wrap=True)
+            if not all(picture.found):
+                say(f"Some quotes could not be marked on {source.where} of {source.file}.")
     return code
 
 

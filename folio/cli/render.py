@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
@@ -16,11 +17,13 @@ from folio.shown_text import (
     REWORDED_SIGN,
     marked_parts,
     name_line,
+    number_mark,
     one_line,
     plain,
     sentence_line,
     short_line,
     statement_lines,
+    without_numbers,
 )
 from folio.types import Hit, Paper
 
@@ -39,6 +42,32 @@ _OUR_HEADINGS = frozenset(
 _LONGEST_QUOTE = 240  # characters of the quote beneath a reworded statement; the sources have it whole
 
 
+class Marks:
+    """How citations are displayed, and text around them: by the paper's name, or by number."""
+
+    def __init__(self, *, numbered: bool = False) -> None:
+        self.numbered = numbered
+        self._numbers: dict[tuple[str, int], int] = {}  # paper and page, of what is no citation of a sentence
+
+    def take(self, sources: Iterable[Quote]) -> None:
+        """Number all that an answer cites, or quotes besides, as `show_sources` does."""
+        pages = cited_pages(sources)
+        self._numbers = {(page.paper, page.page): number for number, page in enumerate(pages, 1)}
+
+    def of(self, quote: Quote) -> str:
+        """A citation as displayed."""
+        number = quote.number if isinstance(quote, Citation) else self._numbers.get((quote.paper.id, quote.page), 0)
+        flag = quote.paper.flag
+        return number_mark(number, flag.mark if flag else "") if self.numbered and number else quote.shown
+
+    def clear(self, text: str) -> str:
+        """Text of a paper or a model, of the same length, that has no citation in it."""
+        return without_numbers(text) if self.numbered else text
+
+
+NAMES = Marks()
+
+
 def show_question(console: Console, question: str) -> None:
     """Print a question above its answer, when there are several."""
     console.print(Text(one_line(question), style="bold"))
@@ -49,13 +78,16 @@ def show_warning(console: Console, text: str) -> None:
     console.print(Text(text, style="bold red"))
 
 
-def show_sentence(console: Console, sentence: Sentence, before: Sentence | None = None) -> None:
+def show_sentence(
+    console: Console, sentence: Sentence, before: Sentence | None = None, citation_marks: Marks = NAMES
+) -> None:
     """Print one sentence with its cited pages, as soon as it is verified.
 
     before: the previous sentence; a report's heading is printed when the section changes.
     """
+    sentence = replace(sentence, text=citation_marks.clear(sentence.text))
     if before is None and sentence.short:
-        _show_short(console, sentence, sentence.short)
+        _show_short(console, sentence, sentence.short, citation_marks)
     _show_headings(console, sentence.section, before.section if before else None)
     if before and before.section == sentence.section and sentence.section.heading == CLOSEST.heading:
         console.print()
@@ -65,7 +97,7 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
     signs = ("• " if sentence.section == SUMMARY else "") + (f"{REWORDED_SIGN} " if reworded else "")
     lines = statement_lines(sentence.text)
     text = _marked("\n".join(lines), sentence)
-    marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations))
+    marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations, citation_marks))
     if len(lines) > 1:
         _hanging(console, signs or "  ", Text("\n").join([text, marks]))
     elif signs:
@@ -73,9 +105,11 @@ def show_sentence(console: Console, sentence: Sentence, before: Sentence | None 
     else:
         console.print(text.append(" ").append_text(marks))
     for quote in dict.fromkeys(citation.quote for citation in sentence.citations) if reworded else ():
-        _hanging(console, " " * len(signs), Text(f"“{short_line(quote, _LONGEST_QUOTE)}”", style="italic dim"))
+        beneath = short_line(citation_marks.clear(quote), _LONGEST_QUOTE)
+        _hanging(console, " " * len(signs), Text(f"“{beneath}”", style="italic dim"))
     for other in sentence.against:
-        console.print(Text(f"But {other.shown} says otherwise: “{one_line(other.quote)}”", style="yellow"))
+        said = one_line(citation_marks.clear(other.quote))
+        console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{said}”", style="yellow"))
 
 
 def _marked(shown: str, sentence: Sentence) -> Text:
@@ -84,18 +118,19 @@ def _marked(shown: str, sentence: Sentence) -> Text:
     return Text.assemble(*((part, "bold" if is_marked else "") for part, is_marked in parts))
 
 
-def _show_short(console: Console, sentence: Sentence, short: tuple[int, int]) -> None:
+def _show_short(console: Console, sentence: Sentence, short: tuple[int, int], citation_marks: Marks) -> None:
     """Print a short answer, with the page that it is on."""
     answer = sentence_line(sentence.text[slice(*short)])
-    on_page = (quote for quote in sentence.citations if stands_in(answer, [quote.quote]))
+    clear = citation_marks.clear
+    on_page = (quote for quote in sentence.citations if stands_in(answer, [clear(quote.quote)]))
     source = next(on_page, sentence.citations[0])
-    console.print(Text.assemble((answer, "bold"), " ", (source.shown, "cyan")))
+    console.print(Text.assemble((answer, "bold"), " ", (citation_marks.of(source), "cyan")))
     console.print()
 
 
-def _marks(citations: Sequence[Citation]) -> list[str]:
+def _marks(citations: Sequence[Citation], citation_marks: Marks) -> list[str]:
     """The citations as displayed, each page once."""
-    return list(dict.fromkeys(citation.shown for citation in citations))
+    return list(dict.fromkeys(map(citation_marks.of, citations)))
 
 
 def show_legend(console: Console, sentences: Iterable[Sentence]) -> None:
@@ -105,11 +140,11 @@ def show_legend(console: Console, sentences: Iterable[Sentence]) -> None:
         console.print(Text(line, style="dim"))
 
 
-def show_left_out(console: Console, answer: Answer) -> None:
+def show_left_out(console: Console, answer: Answer, citation_marks: Marks = NAMES) -> None:
     """Print the statements that were left out of an answer, each with the reason."""
     console.print(f"\n{LEFT_OUT}", style="bold")
     for rejected in answer.left_out:
-        _hanging(console, "• ", Text("\n").join(map(Text, statement_lines(rejected.text))))
+        _hanging(console, "• ", Text("\n").join(map(Text, statement_lines(citation_marks.clear(rejected.text)))))
         _hanging(console, "  ", Text(f"Reason: {one_line(rejected.reason)}", style="dim"))
     if not answer.left_out:
         console.print(REASONS_NOT_KEPT if answer.dropped else "Nothing was left out.")
@@ -132,7 +167,9 @@ def _subheading(text: str) -> str:
     return f"“{line}”" if line.casefold().strip(" :.") in _OUR_HEADINGS else line
 
 
-def show_sources(console: Console, citations: Iterable[Quote], shown: Iterable[str] = ()) -> None:
+def show_sources(
+    console: Console, citations: Iterable[Quote], shown: Iterable[str] = (), citation_marks: Marks = NAMES
+) -> None:
     """Print the sources of an answer: paper, page and quotes, numbered for /verify.
 
     shown: the texts of the answer; what stands there word for word is not quoted again.
@@ -148,7 +185,7 @@ def show_sources(console: Console, citations: Iterable[Quote], shown: Iterable[s
         for quote, support in source.quotes:
             if stands_in(quote, texts):
                 continue
-            line = Text(f"“{one_line(quote)}”", style="italic")
+            line = Text(f"“{one_line(citation_marks.clear(quote))}”", style="italic")
             if support < 1:
                 line.append(f" · support {support:.2f}", style="dim not italic")
             _indented(console, line)
@@ -164,16 +201,17 @@ def show_references(console: Console, citations: Iterable[Quote]) -> None:
         console.print(Text(reference(paper, sorted(cited))))
 
 
-def show_evidence(console: Console, evidence: Sequence[Evidence]) -> None:
+def show_evidence(console: Console, evidence: Sequence[Evidence], citation_marks: Marks = NAMES) -> None:
     """Print the evidence that the answerer was given, in full and numbered."""
     console.print("\nEvidence", style="bold")
     for given in evidence:
-        _show_passage(console, f"[{given.number}]", given, _scores(given.hits[0]))
+        _show_passage(console, citation_marks.clear(f"[{given.number}]"), given, scores(given.hits[0]))
     if not evidence:
         console.print("None: no passages found.")
 
 
-def _scores(hit: Hit) -> str:
+def scores(hit: Hit) -> str:
+    """The score that ranks a passage, and those that it was made from."""
     parts = [
         f"{name} {score:.2f}" for name, score in (("cosine", hit.dense), ("BM25", hit.lexical)) if score is not None
     ]

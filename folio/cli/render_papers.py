@@ -68,7 +68,7 @@ def show_found(console: Console, hits: Sequence[PaperHit]) -> None:
     """Print papers that a query found, the best first: label, title, file, and why it was found."""
     for rank, hit in enumerate(hits, 1):
         paper, passage = hit.paper, hit.passage
-        cited = paper.label or paper.key
+        cited = paper.label or paper.cited_as
         name = [] if cited.startswith("“") else [Text(name_line(cited), style="bold cyan")]  # a short title
         title = [Text(name_line(paper.title), style="bold")] if paper.title else []
         flag = [Text(paper.flag.words, style="bold red")] if paper.flag else []

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from folio.answer.bibliography import stands_in
 from folio.answer_types import Answer, Quote
+from folio.cli.render import NAMES, Marks
 from folio.evidence_profile import Age, Basis, Difference, EvidenceProfile
 from folio.outcome_text import ABOUT_EVIDENCE, AGE_AND_CONFIDENCE, AGREE, DIFFER, OPEN
 from folio.shown_text import counted, name_line, one_line
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 IsAbove = Callable[[Quote], bool]  # whether the answer above shows a quote already
 
 
-def show_profile(console: Console, profile: EvidenceProfile, answer: Answer) -> None:
+def show_profile(console: Console, profile: EvidenceProfile, answer: Answer, citation_marks: Marks = NAMES) -> None:
     """Print it. What the answer shows already is cited and not quoted again; sections without content are left out.
 
     A report has a section for each part. Behind a plain answer one heading stands above them all.
@@ -34,11 +35,11 @@ def show_profile(console: Console, profile: EvidenceProfile, answer: Answer) -> 
     if not is_report:
         console.print(f"\n{ABOUT_EVIDENCE}", style="bold")
         console.print(Text("\n".join(_summary(profile))))
-    _show_part(console, AGREE, _agreements(profile, is_above), is_report)
-    _show_part(console, DIFFER, _differences(profile, is_above), is_report)
+    _show_part(console, AGREE, _agreements(profile, is_above, citation_marks), is_report)
+    _show_part(console, DIFFER, _differences(profile, is_above, citation_marks), is_report)
     if profile.compared_by and (profile.agreements or profile.differences):
         console.print(Text(f"{name_line(profile.compared_by)} chose which quotes belong together: read them.", "dim"))
-    _show_part(console, OPEN, _side(profile.open_questions, is_above, "• ", "• "), is_report)
+    _show_part(console, OPEN, _side(profile.open_questions, is_above, citation_marks, "• ", "• "), is_report)
     if is_report:
         console.print(f"\n{AGE_AND_CONFIDENCE}", style="bold")
         console.print(Text("\n".join(_summary(profile))))
@@ -77,16 +78,16 @@ def _age(age: Age) -> str:
     return f"Age: {', '.join(filter(None, [f'papers of {span}', unknown]))}."
 
 
-def _agreements(profile: EvidenceProfile, is_above: IsAbove) -> Iterator[Text]:
+def _agreements(profile: EvidenceProfile, is_above: IsAbove, citation_marks: Marks) -> Iterator[Text]:
     for group in profile.agreements:
-        yield from _side(group.quotes, is_above, "• ", "  ")
+        yield from _side(group.quotes, is_above, citation_marks, "• ", "  ")
 
 
-def _differences(profile: EvidenceProfile, is_above: IsAbove) -> Iterator[Text]:
+def _differences(profile: EvidenceProfile, is_above: IsAbove, citation_marks: Marks) -> Iterator[Text]:
     for group in profile.differences:
         if not _stands_above(group, is_above):
-            yield from _side(group.some, is_above, "• ", "  ")
-            yield from _side(group.others, is_above, "  but ", "      ")
+            yield from _side(group.some, is_above, citation_marks, "• ", "  ")
+            yield from _side(group.others, is_above, citation_marks, "  but ", "      ")
 
 
 def _stands_above(group: Difference, is_above: IsAbove) -> bool:
@@ -94,12 +95,12 @@ def _stands_above(group: Difference, is_above: IsAbove) -> bool:
     return all(is_above(quote) for quote in (*group.some, *group.others))
 
 
-def _side(quotes: Iterable[Quote], is_above: IsAbove, first: str, then: str) -> Iterator[Text]:
+def _side(quotes: Iterable[Quote], is_above: IsAbove, citation_marks: Marks, first: str, then: str) -> Iterator[Text]:
     """A line for each quote."""
     for place, quote in enumerate(quotes):
         lead = then if place else first
-        mark = Text(quote.shown, style="cyan")
+        mark = Text(citation_marks.of(quote), style="cyan")
         if is_above(quote):
             yield Text.assemble(lead, mark, " (quoted above)")
         else:
-            yield Text.assemble(lead, (f"“{one_line(quote.quote)}”", "italic"), " ", mark)
+            yield Text.assemble(lead, (f"“{one_line(citation_marks.clear(quote.quote))}”", "italic"), " ", mark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from folio.deep_types import DeepEvent, DeepTrace
     from folio.evidence_profile import EvidenceProfile
     from folio.store.paper_store import PaperStore
+    from folio.types import Hit
 
 HELP = (
     "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"
@@ -68,10 +69,13 @@ class ChatSession:
         evidence: bool,
         dropped: bool,
         logged: bool,
+        verbose: bool,
         checkpoints: Callable[[], CheckpointFile],
         deep: bool = False,
     ) -> None:
         """evidence, dropped: show it, and what was left out, with every answer. logged: write questions to the log.
+
+        verbose: say how each answer came about.
 
         deep: search for every question in rounds. checkpoints: where such a search is kept until it is done.
         """
@@ -82,9 +86,11 @@ class ChatSession:
         self._evidence = evidence
         self._dropped = dropped
         self._logged = logged
+        self._verbose = verbose
         self._log: QuestionLog | None = None
         self._deep = deep
         self._checkpoint_file = checkpoints
+        self._marks = render.Marks(numbered=app.numbers_citations)
         self._search: DeepSearch | None = None
         self._profile: EvidenceProfile | None = None  # of the last answer
 
@@ -109,13 +115,15 @@ class ChatSession:
                             if paper not in warned:
                                 render.show_warning(output(), text)
                             warned.add(paper)
-                        render.show_sentence(output(), sentence, before)
+                        render.show_sentence(output(), sentence, before, self._marks)
                 before = sentence
 
             search = self._deep_search() if deep or self._deep else None
             find = partial(search.find, on_event=self._show_event, resumed=resumed) if search else None
             with self._telling_how_to_go_on(search, in_chat):
-                reply = self._chat.ask(question, on_sentence, on_checking=waiting.checking, find=find)
+                reply = self._chat.ask(
+                    question, on_sentence, on_checking=waiting.checking, find=find, on_thinking=waiting.thinking
+                )
                 self._profile = self._profile_of(reply, search)
         if self._as_json:
             from folio.deep_schema import deep_answer_json
@@ -125,6 +133,8 @@ class ChatSession:
             write_json(deep_answer_json(shown, search.trace, self._profile) if search and search.trace else shown)
         else:
             self._show_sources(reply, in_chat, is_deep=search is not None)
+        if self._verbose:
+            say_details(self._chat.models, reply.hits, reply.timings_ms)
         if self._logged:
             self._log_reply(reply, asked, search.trace if search else None)
         if search and not reply.answer.model_failed:
@@ -195,16 +205,17 @@ class ChatSession:
         else:
             render.show_legend(output(), answer.sentences)
             shown = [sentence.text for sentence in answer.sentences]
+            self._marks.take(self._cited(reply))
             if self._profile:
-                show_profile(output(), self._profile, answer)
+                show_profile(output(), self._profile, answer, self._marks)
                 shown += [quote.quote for quote in self._profile.quotes]
-            render.show_sources(output(), self._cited(reply), shown)
+            render.show_sources(output(), self._cited(reply), shown, self._marks)
             if answer.style == "report":
                 render.show_references(output(), self._cited(reply))
         if self._evidence:
-            render.show_evidence(output(), answer.evidence)
+            render.show_evidence(output(), answer.evidence, self._marks)
         if self._dropped:
-            render.show_left_out(output(), answer)
+            render.show_left_out(output(), answer, self._marks)
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
@@ -246,7 +257,7 @@ class ChatSession:
         """Open the cited pages of an answer, or only that of source `number`. Raises FolioError."""
         cited = cited_pages(self._cited(reply))
         if number is not None and not 1 <= number <= len(cited):
-            say(f"The last answer has {len(cited)} sources." if cited else NOTHING_CITED)
+            say(f"The last answer has {counted(len(cited), 'source')}." if cited else NOTHING_CITED)
             return 0
         if number is not None:
             return open_pages(self._app, self._library, cited[number - 1 : number], first=number)
@@ -303,13 +314,21 @@ class ChatSession:
         elif command == "/sources":
             render.show_hits(output(), last.hits)
         elif command == "/evidence":
-            render.show_evidence(output(), last.answer.evidence)
+            render.show_evidence(output(), last.answer.evidence, self._marks)
         elif command == "/dropped":
-            render.show_left_out(output(), last.answer)
+            render.show_left_out(output(), last.answer, self._marks)
         elif command == "/verify":
             self.verify(last, int(more[0]) if more else None)
         else:
             self._mark("good" if command == "/good" else "bad")
+
+
+def say_details(models: Mapping[str, str], hits: Sequence[Hit], timings_ms: Mapping[str, float]) -> None:
+    """Say on standard error how an answer came about: the models, the passages with their scores, each stage's time."""
+    say(f"Models: {', '.join(f'{use} {name}' for use, name in models.items())}.")
+    for rank, hit in enumerate(hits, 1):
+        say(f"Passage {rank}: {name_line(hit.paper.file)}, {hit.where}: {render.scores(hit)}")
+    say(f"Time: {', '.join(f'{stage} {took:,.0f} ms' for stage, took in timings_ms.items())}.")
 
 
 def _resume_command(in_chat: bool) -> str:

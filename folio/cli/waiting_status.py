@@ -11,15 +11,15 @@ from folio.console import errors
 if TYPE_CHECKING:
     from rich.status import Status
 
-_READING = "Reading the papers ..."
+_READING, _THINKING = "Reading the papers ...", "The model is thinking ..."
 
 
 class WaitingStatus:
-    """Until the first sentence, that the papers are read, for a model may take long to load; and whenever statements
-    wait for their verifier, how many. On a pipe, or if quiet, nothing."""
+    """Until the first sentence, that the papers are read, for a model may take long to load, or that it thinks; and
+    whenever statements wait for their verifier, how many. On a pipe, or if quiet, nothing."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._reading = True  # no sentence has been printed yet
+        self._reading = _READING  # "" once a sentence has been printed
         self._count = 0  # statements that wait
         self._status: Status | None = None
         if not quiet and errors().is_terminal:
@@ -37,10 +37,15 @@ class WaitingStatus:
         self._count = count
         self._show()
 
+    def thinking(self) -> None:
+        """The model has begun to think."""
+        self._reading = self._reading and _THINKING
+        self._show()
+
     @contextmanager
     def hidden(self) -> Iterator[None]:
         """Hide the line while a sentence is printed."""
-        self._reading = False
+        self._reading = ""
         self._hide()
         yield
         self._show()
@@ -51,7 +56,7 @@ class WaitingStatus:
         if not self._reading and not self._count:
             self._status.stop()
             return
-        self._status.update(f"checking {self._count} more" if self._count else _READING)
+        self._status.update(f"checking {self._count} more" if self._count else self._reading)
         self._status.start()
 
     def _hide(self) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from folio.cluster import history_copy
-from folio.cluster.closing import closed_on_error
 from folio.cluster.collections import METADATA, Names
 from folio.cluster.epochs import create_epoch, drop_epoch, drop_unused
 from folio.cluster.history_rows import HistoryRows
@@ -28,6 +27,7 @@ from folio.cluster.milvus_client import Milvus
 from folio.cluster.milvus_library import MilvusLibrary
 from folio.paper_metadata import to_json
 from folio.store import works
+from folio.store.closing import closed_on_error
 from folio.store.lasting_tables import Lasting
 from folio.store.paper_store import PaperStore
 

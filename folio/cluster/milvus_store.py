@@ -18,7 +18,6 @@ from uuid import uuid4
 
 from folio.citation_label import CitationStyle
 from folio.cluster import history_copy, milvus_move
-from folio.cluster.closing import closed_on_error
 from folio.cluster.collections import FORMAT, RECORDS, Names
 from folio.cluster.epochs import drop_epoch, drop_unused
 from folio.cluster.history_rows import HistoryRows
@@ -50,6 +49,7 @@ from folio.ingest.local_store import unfinished_move
 from folio.offline import is_loopback
 from folio.paper_metadata import SOURCES, from_json
 from folio.protocols import Embedder
+from folio.store.closing import closed_on_error
 from folio.store.database import Database
 from folio.store.fingerprint import Reading, differences, fingerprint
 from folio.store.history import Asked
@@ -292,6 +292,7 @@ class MilvusStore:
     ) -> Iterator[Outcome]:
         """See StoreBackend. Raises StoreError if no file could be read: the old library stays."""
         from folio.ingest import paper_vectors, pipeline
+        from folio.ingest.scanned_pages import FOLDER, ScannedPages
 
         made_with = fingerprint(embedder, reading)
         paths = frozenset(file.path for file in files)
@@ -300,7 +301,16 @@ class MilvusStore:
                 if old.path not in paths:
                     library.drop(old.path)
             yield from pipeline.ingest(
-                library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths, read=read
+                library,
+                files,
+                lambda: embedder,
+                reading,
+                limits,
+                progress,
+                batch=batch,
+                retry=paths,
+                read=read,
+                scans=ScannedPages(self.folder / FOLDER),
             )
             paper_vectors.refresh(library, lambda: embedder, batch)
             if not library.chunk_count():

@@ -7,17 +7,22 @@ file ends that process and not the worker.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from threading import Lock
 
 import folio
 from folio import workers
-from folio.errors import FolioError, StoreMismatch, UsageError
+from folio.errors import FolioError, PaperError, StoreMismatch, UsageError
 from folio.ingest import pipeline
 from folio.ingest.embedding_queue import EmbeddedPaper, embed_paper
+from folio.ingest.progress import Outcome
+from folio.ingest.scanned_pages import FOLDER, ScannedPages
 from folio.offline import go_offline
+from folio.pdf.ocr import Scan
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, differences
 from folio.types import NewPaper, SourceFile
@@ -32,6 +37,7 @@ class Job:
     made_with: dict[str, str]  # the identity of the embedder that the library was made with
     embedder: Callable[[int], Embedder]  # makes the embedder of the worker with this number
     batch: int  # passages per call of the embedder
+    store: Path | None = None  # the store's folder, if this computer's processes do the work: pages of scans are kept
 
 
 class PaperWorker:
@@ -75,17 +81,48 @@ class PaperWorker:
         """A file's paper and vectors, or what went wrong with the file or the embedder. content: the file's bytes."""
         assert self._embedder is not None, "start comes first"
         try:
-            paper = self._guarded.run((file, content))
+            paper = self._paper(file, content)
             with self._embedding:
-                return embed_paper(paper, self._embedder.embed_passages, self._job.batch)
+                return embed_paper(paper, self._embedder, self._job.batch)
         except FolioError as error:
             return error.with_traceback(None)
+
+    def _paper(self, file: SourceFile, content: bytes) -> NewPaper:
+        """A file's paper. Pages of a scan are read one by one, each under the limits of a file. Raises PaperError."""
+        folder = self._job.store and self._job.store / FOLDER
+        scanning = pipeline.Scanning(ScannedPages(folder), _NoProgress())
+        for part in chain([pipeline.Part(file)], scanning):
+            result: NewPaper | pipeline.Unscanned | Scan | PaperError
+            try:
+                result = self._guarded.run((part, content))
+            except PaperError as error:
+                result = error
+            found = scanning.take(part, result)
+            if isinstance(found, PaperError):
+                raise found
+            if found is not None:
+                return found
+        raise AssertionError("a file has a paper or an error")
 
     def close(self) -> None:
         """Stop the process that reads PDFs."""
         self._guarded.close()
 
 
-def _read(item: tuple[SourceFile, bytes], reading: Reading, seconds: float) -> NewPaper:
+def _read(item: tuple[pipeline.Part, bytes], reading: Reading, seconds: float) -> NewPaper | pipeline.Unscanned | Scan:
     """In the guarded process."""
-    return pipeline.paper_of(*item, reading, seconds)
+    return pipeline.part_of(*item, reading, seconds)
+
+
+class _NoProgress:
+    """An IngestProgress that nobody looks at."""
+
+    def hashed(self, file: Path) -> None: ...
+
+    def planned(self, files: Sequence[SourceFile]) -> None: ...
+
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None: ...
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...
+
+    def done(self, outcome: Outcome) -> None: ...

@@ -16,7 +16,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import folio
 from folio.cluster.paper_worker import Job, PaperWorker
 from folio.cluster.ray_environment import quiet, settings
-from folio.errors import ClusterError, FolioError, PaperError, PaperLimit
+from folio.errors import ClusterError, FolioError, PaperBusy, PaperError
 from folio.ingest import pipeline
 from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.temporary import temporary_folder
@@ -92,7 +92,7 @@ class RayReader:
 
     def __call__(
         self, files: Iterable[SourceFile], extra_futures: Callable[[], Sequence[Future[Any]]], /
-    ) -> Iterator[pipeline.Read]:
+    ) -> Generator[pipeline.Read, None, None]:
         """See PaperReader. Raises ClusterError, ModelError, and UsageError for workers of another version."""
         source = iter(files)
         first = next(source, None)
@@ -310,7 +310,7 @@ class _Run:
                 return None
             return Finished(
                 paper.file,
-                PaperLimit(
+                PaperBusy(
                     f"{_TRIES} workers of Ray ended while they read the file.",
                     "Their computers may have run out of memory: run the command again with fewer workers (--jobs).",
                 ),

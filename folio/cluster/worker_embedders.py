@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from folio.errors import ModelError, StoreMismatch
@@ -24,11 +23,9 @@ _RETRIES = 1
 class BuiltinForWorker:
     """The built-in model on one thread: each processor has a worker of its own."""
 
-    cache: Path  # see BuiltinEmbedder
-
     def __call__(self, number: int) -> Embedder:
         """The embedder of the worker with this number."""
-        return BuiltinEmbedder(cache=self.cache, threads=1)
+        return BuiltinEmbedder(threads=1)
 
 
 @dataclass(frozen=True)
@@ -41,6 +38,7 @@ class OllamaForWorker:
     batch: int
     query_prefix: str | None
     passage_prefix: str | None
+    keep_alive: str | int | None = None
 
     def __call__(self, number: int) -> Embedder:
         """The embedder of the worker with this number. Raises ModelError if no server can be used."""
@@ -49,7 +47,7 @@ class OllamaForWorker:
     def on(self, url: str) -> OllamaEmbedder:
         """The embedder on one server. Raises ModelError."""
         return OllamaEmbedder(
-            OllamaServer(url, self.timeout_s),
+            OllamaServer(url, self.timeout_s, keep_alive=self.keep_alive),
             self.model,
             self.batch,
             RETRIES if len(self.servers) == 1 else _RETRIES,
@@ -81,6 +79,15 @@ class OllamaServers:
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. Raises ModelError if all servers fail, StoreMismatch for one with another model."""
         return self._try(lambda embedder: embedder.embed_passages(texts))
+
+    @property
+    def reads_titles(self) -> bool:
+        """See TitledEmbedder."""
+        return self._current().reads_titles
+
+    def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:
+        """See TitledEmbedder. Raises as embed_passages does."""
+        return self._try(lambda embedder: embedder.embed_titled(passages))
 
     def embed_query(self, text: str) -> Vectors:
         """See Embedder."""

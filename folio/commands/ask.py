@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int
+from folio.cli.command import up_to
+from folio.cli.parser import Parser
 from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
 
 if TYPE_CHECKING:
@@ -19,25 +20,26 @@ if TYPE_CHECKING:
     from folio.store.paper_store import PaperStore
 
 BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
+MOST_PASSAGES = 10_000  # of --top-k: the search makes room for all of them
 # What says how an answer is made and shown
-_ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log")
+_ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log", "model", "verbose")
 # Option -> the options that it can be combined with. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
     "forget": (),
     "feedback": (),
     "stats": ("by", "json"),
-    "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
+    "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log", "verbose"),
     "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
     "deep": ("question", "batch", "resume", "verify", "json", *_ANSWERING),
-    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "no_log"),
+    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "no_log", "model", "verbose"),
     "verify": ("question", "deep", "resume", *_ANSWERING),
     "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
 }
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="Ask the papers in the index. Without a question, a chat begins.",
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
@@ -63,13 +65,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("--papers", action="store_true", help="only rank papers, without a language model")
     found.add_argument(
         "--top-k",
-        type=positive_int,
+        type=up_to(MOST_PASSAGES),
         metavar="K",
         help="number of passages to find and answer from, or of papers (default: TOP_K)",
     )
+    model = "the model on Ollama that answers, for this run: LLM_MODEL with LLM=ollama; or builtin, which quotes"
+    found.add_argument("--model", metavar="NAME", help=model)
     add_paper_options(found, "ask")
     found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
     found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+    verbose = "also say, on standard error, which models are used, how passages score and how long each stage takes"
+    found.add_argument("-v", "--verbose", action="store_true", help=verbose)
     found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
     found.add_argument("--feedback", choices=["good", "bad"], help="rate the last logged answer")
     found.add_argument(
@@ -97,6 +103,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
         return show_doctor(app)
     questions = _questions(arguments)
+    if arguments.model is not None:
+        app = app.with_model(arguments.model)
     library = app.open_library()
     try:
         if arguments.stats:
@@ -229,6 +237,7 @@ def _session(app: App, library: PaperStore, arguments: argparse.Namespace) -> tu
         evidence=arguments.show_evidence,
         dropped=arguments.show_dropped,
         logged=logged,
+        verbose=arguments.verbose,
         deep=arguments.deep,
         checkpoints=partial(_checkpoint_file, app, arguments, writes=keeps),
     )
@@ -272,7 +281,7 @@ def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_
 def _search(app: App, library: PaperStore, questions: Sequence[str], arguments: argparse.Namespace) -> int:
     """Show passages, without an answer."""
     from folio.cli import render
-    from folio.cli.session import write_json
+    from folio.cli.session import say_details, write_json
     from folio.console import output, say
 
     retriever = app.retriever(library)
@@ -291,6 +300,8 @@ def _search(app: App, library: PaperStore, questions: Sequence[str], arguments: 
             from folio.schema import passages_json
 
             write_json(passages_json(question, found.hits, retriever.models, found.timings_ms))
+            if arguments.verbose:
+                say_details(retriever.models, found.hits, found.timings_ms)
             continue
         if len(questions) > 1:
             render.show_question(output(), question)
@@ -299,6 +310,8 @@ def _search(app: App, library: PaperStore, questions: Sequence[str], arguments: 
         render.show_hits(output(), found.hits)
         if not found.hits:
             output().print("No passages found.")
+        if arguments.verbose:
+            say_details(retriever.models, found.hits, found.timings_ms)
     return 0
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+
+from folio.cli.parser import Parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
-    argparse.ArgumentParser(
+    Parser(
         prog=prog,
         description="Show what is ready, what is not, and how to fix it.",
         epilog="The exit code is 1 if something required is not ready.",

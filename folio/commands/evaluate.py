@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
+from folio.cli.parser import Parser
 from folio.commands import evaluate_labelled, evaluate_log
 from folio.commands.evaluate_labelled import LABELLED
 from folio.commands.evaluation_output import (
@@ -19,7 +20,7 @@ from folio.commands.evaluation_output import (
     spread,
     thresholds_met,
 )
-from folio.errors import with_commands
+from folio.errors import require_packages, with_commands
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -33,7 +34,7 @@ WRITERS = {"make": ("number", "output"), "from_log": ("output",)}
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="Measure search and answers on questions with known answers, or the check on labelled answers.",
         epilog="docs/evaluation-set.md shows the formats. docs/settings.md lists the settings.",
@@ -93,6 +94,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         return _make(app, arguments)
     if arguments.from_log:
         return evaluate_log.make(app, arguments.output or Path("log.questions.jsonl"))
+    require_packages("evaluate", "Measuring", "scipy", "matplotlib")
     if arguments.judge and arguments.eval_set is None:
         return evaluate_log.judge(app, arguments.limit)
     if any(getattr(arguments, name) for name in LABELLED):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
+from folio.cli.parser import Parser
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -34,7 +35,7 @@ _CAP, _LARGEST_CAP = 200, 1000  # works that are found along citations
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="Bring papers in from arXiv, OpenAlex, Semantic Scholar and Crossref. Uses the internet.",
         epilog="Files go into PAPERS_DIR. CONTACT_EMAIL and keys for the services are settings: see docs/settings.md.",

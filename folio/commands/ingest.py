@@ -6,12 +6,13 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int
+from folio.cli.command import up_to
+from folio.cli.parser import Parser
 from folio.errors import with_commands
 
 if TYPE_CHECKING:
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from folio.commands.ingest_zotero import ZoteroIngest
     from folio.ingest.progress import Outcome
 
+MOST_JOBS = 1024
+
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="Read PDFs into the index. Papers that are already in it are skipped.",
         epilog="Settings such as PAPERS_DIR and CHUNK_SIZE come from the environment or .env: see docs/settings.md.",
     )
     found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
     jobs = "processes that read PDFs (default: one per core, at most 8; on a cluster, one per free core)"
-    found.add_argument("--jobs", type=positive_int, metavar="N", help=jobs)
+    found.add_argument("--jobs", type=up_to(MOST_JOBS), metavar="N", help=jobs)
     on = "where PDFs are read and embedded: `ray`, the cluster at RAY_ADDRESS or else workers of Ray on this computer"
     found.add_argument("--on", choices=("ray",), help=on)
     found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
@@ -79,9 +82,10 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         )
     if arguments.verify or (arguments.repair and not app.backend.asks_first):
         app.open_library().close()  # fails here without a store, before the lock would create its folder
-    with indexes.writing(app.store_folder):
-        if arguments.verify:
+    if arguments.verify:
+        with _lock_if_possible(app):
             return _verify(app)
+    with indexes.writing(app.store_folder):
         return _repair(app) if arguments.repair else _ingest(app, arguments)
 
 
@@ -123,7 +127,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             else app.ingest(files, progress, jobs=jobs, retry=retry, on_ray=on_ray)
         )
         try:
-            with _finishing(app):
+            with _finishing(app), closing(work):
                 if zotero and not arguments.rebuild:  # a rebuild may be there to mend the library
                     zotero.describe(app, files)
                 for outcome in work:
@@ -136,12 +140,13 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 if arguments.prune:
                     outcomes += app.prune()
                 imported = ingest_bibliographies.import_all(app, bibliographies)
-        except (KeyboardInterrupt, ModelError, ClusterError) as error:
+        except (KeyboardInterrupt, SystemExit, ModelError, ClusterError) as error:
             progress.stop()
             # A model that cannot be used was refused before anything began, and will be again.
-            if progress.added or isinstance(error, KeyboardInterrupt | OllamaError):
+            if progress.added or isinstance(error, KeyboardInterrupt | SystemExit | OllamaError):
                 count = f"Papers read so far: {progress.added}."
-                say(f"Stopped. {count} They are kept; run the same command again to continue.")
+                scan = f" OCR has read {progress.scan}." if progress.scan else ""
+                say(f"Stopped. {count}{scan} They are kept; run the same command again to continue.")
             raise
         except StoreError:
             progress.stop()
@@ -149,6 +154,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 _report(app, outcomes, perf_counter() - began, arguments.verbose)
             raise
     code = _report(app, outcomes, perf_counter() - began, arguments.verbose) if outcomes else 0
+    _report_versions(app, outcomes)
     code = max(code, ingest_bibliographies.report(bibliographies, imported, outcomes, arguments.verbose))
     if zotero:
         zotero.report(verbose=arguments.verbose)
@@ -171,12 +177,12 @@ def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
 @contextmanager
 def _finishing(app: App) -> Iterator[None]:
     """Afterwards, update the indexes to the library, also when it ends in an error."""
-    from folio.errors import StoreDamaged
+    from folio.errors import StoreError
 
     try:
         yield
     except BaseException:
-        with suppress(StoreDamaged):  # the first error counts
+        with suppress(StoreError):  # the first error counts
             app.finish_ingest()
         raise
     app.finish_ingest()
@@ -221,6 +227,21 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
     return 1 if counts["failed"] else 0
 
 
+def _report_versions(app: App, outcomes: Sequence[Outcome]) -> None:
+    """Say which papers are versions of each other, if one of them is new."""
+    from folio.console import output
+    from folio.paper_versions import is_superseded
+    from folio.shown_text import name_line
+
+    new = {outcome.file.sha256 for outcome in outcomes if outcome.status in ("added", "replaced")}
+    found = app.versions_among(new) if new else []
+    for paper in found:
+        if paper.flag:
+            output().print(f"{name_line(paper.file)}: {paper.flag.text}.", markup=False)
+    if any(map(is_superseded, found)):
+        output().print("Questions are answered from the newer one, unless you choose the older with --paper.")
+
+
 def _note(outcome: Outcome, verbose: bool) -> str:
     """What a person should know about a file: of several odd things about a paper the first, unless all are wanted."""
     first, *rest = outcome.notes or ("",)
@@ -233,6 +254,21 @@ def _note(outcome: Outcome, verbose: bool) -> str:
 
 def _papers(count: int) -> str:
     return "the one paper is" if count == 1 else f"all {count} papers are"
+
+
+@contextmanager
+def _lock_if_possible(app: App) -> Iterator[None]:
+    """Hold the writer lock; where it cannot be made, as on a read-only disk, say that, and go on without."""
+    from folio.console import say
+    from folio.errors import DiskFull
+    from folio.store import indexes
+
+    with ExitStack() as held:
+        try:
+            held.enter_context(indexes.writing(app.store_folder))
+        except (OSError, DiskFull):
+            say(f"{app.store_folder} cannot be written: it is checked as it is, without keeping others from writing.")
+        yield
 
 
 def _verify(app: App) -> int:

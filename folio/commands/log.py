@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int, run_subcommand
+from folio.cli.parser import Parser
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -19,7 +20,7 @@ LISTED = 20  # questions, if not told otherwise
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="List the questions that were asked, with their answers and what people thought of them.",
         epilog="Without COMMAND, the last questions are listed. The log is in the index, on this computer unless"

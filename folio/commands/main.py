@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from folio import __version__
+from folio.cli.parser import Parser
 from folio.commands import ask, doctor, evaluate, fetch, ingest, log, move, papers, serve
 
 COMMANDS = {
@@ -23,7 +24,7 @@ COMMANDS = {
 
 
 def parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog="folio",
         description="Ask a folder of PDF papers, offline, and get answers that cite their pages.",
         epilog="folio COMMAND --help shows a command's options.",

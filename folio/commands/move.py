@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from folio.cli.parser import Parser
+
 if TYPE_CHECKING:
     from folio.app import App
     from folio.app_settings import Place
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="Copy the library from the folder VECTORSTORE_DIR into Milvus, or from Milvus into the folder."
         " No PDF is read and nothing is embedded again. The library that is copied stays as it is.",

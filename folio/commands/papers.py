@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from folio.cli.command import run_subcommand
+from folio.cli.parser import Parser
 from folio.commands import papers_export
 from folio.commands.ask import BY
 from folio.commands.paper_options import add_paper_options, paper_filter
@@ -33,11 +34,11 @@ class Subcommand:
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="List the papers in the index, show what is known about them, and correct it.",
-        epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, or"
-        " the beginning of its id.",
+        epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, the"
+        " name that it uses most, or the beginning of its id.",
     )
     listed = found.add_subparsers(title="commands", metavar="COMMAND")
     for name, subcommand in SUBCOMMANDS.items():
@@ -49,7 +50,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 def subparser(name: str, prog: str) -> argparse.ArgumentParser:
     """The parser of one of the commands alone."""
-    found = argparse.ArgumentParser(prog=prog, description=_sentence(SUBCOMMANDS[name].purpose))
+    found = Parser(prog=prog, description=_sentence(SUBCOMMANDS[name].purpose))
     SUBCOMMANDS[name].add_arguments(found)
     return found
 
@@ -168,7 +169,8 @@ def _the_paper(library: PaperStore, name: str) -> Paper:
     from folio.search.paper_names import file_names, the_paper
 
     with library.reading():
-        return the_paper(name, library.papers(), file_names(library.files()))
+        names = file_names(library.files())
+        return the_paper(name, library.papers(), names, lambda paper: library.text(paper.id, 0, paper.length))
 
 
 SUBCOMMANDS = {

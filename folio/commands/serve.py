@@ -6,8 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from folio.cli.parser import Parser
+
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.web.request_guard import AccessRules
 
 TOKEN_LENGTH = 16  # characters: what cannot be guessed by trying
 MAX_TOKEN_LENGTH = 4096  # characters: browsers keep no longer cookie
@@ -21,7 +24,7 @@ def port(text: str) -> int:
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+    found = Parser(
         prog=prog,
         description="Ask the papers in a browser: a page and an HTTP API. Ctrl-C stops the server.",
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
@@ -73,16 +76,15 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             from folio.web.api import make_web
 
             web = make_web(app, rules, online)
-            address = f"{rules.url}?token={token}" if token else rules.url
             if arguments.open and token:
                 from folio.console import say
 
                 say("The browser is not opened: its address would show the token in the list of processes.")
-            print(f"Folio is at {address} - Ctrl-C stops it.", flush=True)
+            print(f"Folio is at {_shown_address(rules, arguments)} - Ctrl-C stops it.", flush=True)
             if arguments.open and not token:
-                _open(address)
+                _open(rules.url)
             server.serve(web, listening)
-    except KeyboardInterrupt:  # the normal way to stop
+    except (KeyboardInterrupt, SystemExit):  # Ctrl-C and SIGTERM, the normal ways to stop
         server.leave()
     return 0
 
@@ -99,6 +101,18 @@ def _token(app: App, arguments: argparse.Namespace) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not plain text"
         raise UsageError(f"{arguments.token_file} cannot be read: {reason}.", "Give a file with a token.") from error
+
+
+def _shown_address(rules: AccessRules, arguments: argparse.Namespace) -> str:
+    """The page's address for the terminal. The token is in it only where somebody who typed it reads it: what a
+    container prints is kept in a log, and one from the environment or a file was put there to be seen by nobody."""
+    import sys
+
+    if rules.token is None:
+        return rules.url
+    if arguments.token is not None and sys.stdout.isatty():
+        return f"{rules.url}?token={rules.token}"
+    return f"{rules.url}?token=TOKEN, with your token for TOKEN"
 
 
 def _require_token(host: str, token: str | None) -> None:

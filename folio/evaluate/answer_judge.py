@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from folio.answer import prompts
 from folio.answer.fencing import defused
+from folio.answer.reply_json import reply_value
 from folio.evaluate.question_writer import Ask
 from folio.evaluate.tables import Table
 from folio.types import Progress
@@ -28,6 +29,7 @@ class Grade(BaseModel):
     grade: Literal[0, 1, 2, 3]
 
 
+_SHAPE = Grade.model_json_schema()
 Judge = Callable[[str, str, Sequence[str], str], Grade | None]
 
 
@@ -46,7 +48,7 @@ def judge_with(ask: Ask) -> Judge:
         for _ in range(TRIES):
             reply = ask(prompts.JUDGE, prompt)
             try:
-                return Grade.model_validate_json(reply[reply.find("{") : reply.rfind("}") + 1])
+                return Grade.model_validate(reply_value(reply, _SHAPE))
             except ValidationError:
                 continue
         return None

@@ -93,7 +93,10 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
     is_by_name = is_own = False
     dataset_formats.require_readable(path)
     for number, (line, value) in enumerate(_entries(path), 1):
-        fields = value if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            fault = f"question {number} is not an object with a question and its papers"
+            raise dataset_formats.malformed(path, line, fault)
+        fields = value
         found: Iterable[Question]
         texts: list[Document] = []
         if dataset_formats.TURNS in fields:
@@ -105,7 +108,7 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
             found, texts = _article(article, path, line)
         elif dataset_formats.QUESTIONS in fields:
             found, texts = _flat(dataset_formats.validated(dataset_formats.FlatForm, value, path, line), path, line)
-        elif isinstance(value, dict) and expected_papers.is_expected(fields, among_own=is_own):
+        elif expected_papers.is_expected(fields, among_own=is_own):
             found, is_by_name = [_expected(fields, number, path, line)], True
         else:
             form = dataset_formats.validated(dataset_formats.QuestionForm, value, path, line)
@@ -167,11 +170,12 @@ def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
 
 
 def _entries(path: Path) -> Iterator[tuple[int, Any]]:
-    """The entries of a file with their lines; of a single object around them, as SQuAD has it, those inside."""
+    """The entries of a file with their lines; of an object around them, as SQuAD has it, those inside."""
     for line, value in dataset_formats.entries(path):
-        inside = value.get("data") if isinstance(value, dict) else None
-        if not isinstance(inside, list):
+        try:
             inside = expected_papers.wrapped(value)
+        except expected_papers.EntryError as error:
+            raise dataset_formats.malformed(path, line, str(error)) from None
         yield from ((line, each) for each in ([value] if inside is None else inside))
 
 
@@ -194,8 +198,9 @@ def _expected(fields: dict[str, Any], number: int, path: Path, line: int) -> Que
         read = expected_papers.parse(fields, number)
     except expected_papers.EntryError as error:
         raise dataset_formats.malformed(path, line, str(error)) from None
-    gold = tuple(Gold(name) for name in read.papers)
-    return Question(read.id, read.question, "", bool(gold), read.answer, gold, every=len(gold) > 1)
+    gold = tuple(Gold(place.paper, place.page, place.quote) for place in read.places)
+    every = len({place.paper for place in read.places}) > 1
+    return Question(read.id, read.question, read.type, bool(gold), read.answer, gold, every)
 
 
 def _conversation_questions(

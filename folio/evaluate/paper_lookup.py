@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import PurePath
 
 from folio.errors import UsageError
 from folio.evaluate.dataset import EvalSet, Gold, Question
 from folio.paper_metadata import bare_arxiv
 from folio.pdf.identifiers import arxiv_id
+from folio.shown_text import name_line
 from folio.sources.identifiers import find_identifier
 from folio.store import works
 from folio.store.paper_store import PaperStore
@@ -66,8 +68,6 @@ def resolved(evalset: EvalSet, library: PaperStore) -> EvalSet:
             if papers:
                 part = one.part or lookup.files[papers[0]]
                 gold += [replace(one, paper=lookup.files[paper], part=part) for paper in papers]
-            elif one.page or one.quote:  # of Folio's own format: reported with the question
-                gold.append(one)
             else:
                 unknown[one.paper] = None
         if gold or not question.gold:
@@ -75,11 +75,16 @@ def resolved(evalset: EvalSet, library: PaperStore) -> EvalSet:
             asked.append(replace(question, gold=tuple(dict.fromkeys(gold)), every=question.every and len(parts) > 1))
     if not any(question.gold for question in asked):
         raise UsageError(
-            f"None of the papers that {evalset.path.name} asks about is in the index.",
+            f"None of the papers that {evalset.path.name} asks about is in the index: {_examples(unknown)}.",
             f"Name their folder: python evaluate.py {evalset.path} --papers FOLDER.",
         )
     left_out = len(evalset.questions) - len(asked)
     return replace(evalset, questions=tuple(asked), unknown=tuple(unknown), left_out=left_out)
+
+
+def _examples(names: Iterable[str]) -> str:
+    first = [name_line(name, 80) for name in islice(names, 4)]
+    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")
 
 
 def _marks_of_name(name: str) -> Iterator[str]:

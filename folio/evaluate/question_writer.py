@@ -17,7 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from folio.answer import prompts
 from folio.answer.fencing import passage_block
-from folio.errors import ModelError, UsageError
+from folio.answer.reply_json import reply_value
+from folio.errors import ModelError, ThoughtAlone, UsageError
 from folio.evaluate.dataset import Gold, Question
 from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, weight
 from folio.ingest import chunking
@@ -68,6 +69,9 @@ class ModelReply(BaseModel):
     quotes: list[str]
 
 
+_SHAPE = ModelReply.model_json_schema()
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """Prose from one page."""
@@ -83,14 +87,16 @@ def ask_with(server: OllamaServer, model: str, form: type[BaseModel] = ModelRepl
 
     Looks the model up on the server. Raises ModelError, and so does a call.
     """
-    info = server.require_local(model, "completion")
-    chat = ChatModel(server, info.name)
-    context = min(CONTEXT, info.context_length or CONTEXT)
+    chat = ChatModel.open(server, model)
     shape = form.model_json_schema()
 
     def ask(rules: str, prompt: str) -> str:
-        pieces = chat.stream(rules, prompt, context=context, longest=REPLY, shape=shape)
-        return "".join(str(piece.content) for piece in pieces)
+        try:
+            return chat.write(rules, prompt, context=chat.context_for(CONTEXT), longest=REPLY, shape=shape)
+        except ThoughtAlone:
+            if chat.only_thinks:
+                raise
+            return ""
 
     return ask
 
@@ -220,7 +226,7 @@ def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question 
     prompt = prompts.MAKE_FACTUAL if len(passages) == 1 else prompts.MAKE_SYNTHESIS
     reply = ask(prompts.MAKE, prompt.format(evidence="\n\n".join(fenced)))
     try:
-        written = ModelReply.model_validate_json(reply[reply.find("{") : reply.rfind("}") + 1])
+        written = ModelReply.model_validate(reply_value(reply, _SHAPE))
     except ValidationError:
         return None
     text, answer = " ".join(written.question.split()), " ".join(written.answer.split())

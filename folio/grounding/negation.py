@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
-from folio.grounding.words import held_of
+from folio.grounding.words import held_of, share, telling, tokens_of
 from folio.text import tokenize
 
 DENIALS = frozenset(
@@ -32,13 +34,22 @@ fell fallen drop dropped decline lower fewer less smaller lose lost loss; fast f
 slowest; better best improve improved | worse worst worsen degrade deteriorate; above | below; before | after; first |
 last; early | late; earlier | later; large largest | small smallest; high highest | low lowest; upper | lower; long
 longer longest | short shorter shortest; most | least; minimum minimal minimize | maximum maximal maximize; strong
-stronger | weak weaker; easy easier | difficult hard harder; old older oldest | new newer newest young younger; positive
+stronger | weak weaker; easy easier simple simpler simplest simplicity trivial | difficult hard harder complicated
+complex complexity; old older oldest | new newer newest young younger; positive
 | negative; true | false; enable | disable; include included | exclude excluded; accept accepted | reject rejected;
 allow permit | forbid prevent prohibit; encrypt encryption | decrypt decryption; advance | retreat; buy bought | sell
 sold; open | close closed; exceed exceeded | under; stable | unstable; possible | impossible; secure | insecure;
 significant | insignificant; dependent | independent; sufficient | insufficient; complete | incomplete; male men man |
 female women woman; always | never; all every | some few none
 """
+# Words before a quality, which grade it: "very simple", "less stable"
+_DEGREES = frozenset(
+    "very quite rather highly extremely more most less least so too fairly relatively particularly especially much"
+    " significantly substantially considerably slightly somewhat increasingly remarkably surprisingly".split()
+)
+# The share of the other words of a statement that its sentence has, where another quality in it is no rewording: of
+# about 1,600 true statements none has one from 0.9 on, and four from 0.7 on.
+_SAME_FRAME = 0.9
 _Pole = tuple[int, bool]  # the number of a pair of opposites, and whether it is the second of them
 
 
@@ -80,6 +91,69 @@ def opposes(statement: str, source: str) -> bool:
         if opposite in there and opposite not in said and (pair, side) not in there and near & there[opposite]:
             return True
     return False
+
+
+def is_denied(statement: str, sentences: Sequence[str]) -> bool:
+    """Whether a clause of a statement denies what the sentence that carries its words says, or the other way round.
+
+    A "not" in another of the sentences says nothing about it.
+    """
+    said = _plain(statement)
+    ours = _half_denials(said)
+    for clause in filter(tokens_of, _CLAUSE.split(said)):
+        carriers = [_plain(sentence) for sentence in _carriers(clause, statement, sentences)]
+        if carriers and all(_is_denied(clause, ours, there) for there in carriers):
+            return True
+    return False
+
+
+def _is_denied(clause: str, half_denials: set[str], there: str) -> bool:
+    theirs = _half_denials(there)
+    return (theirs <= half_denials and _affirms_denied(clause, there)) or (
+        half_denials <= theirs and _affirms_denied(there, clause)
+    )
+
+
+def is_opposed(statement: str, sentences: Sequence[str], known: frozenset[str]) -> bool:
+    """Whether a statement has the opposite of a word of its sentences, or another quality in their place.
+
+    known: the tokens of all evidence.
+    """
+    if opposes(statement, " ".join(sentences)):
+        return True
+    carriers = _carriers(statement, statement, sentences)
+    return any(opposes(statement, sentence) or _regraded(statement, sentence, known) for sentence in carriers)
+
+
+def _carriers(clause: str, statement: str, sentences: Sequence[str]) -> list[str]:
+    """The sentences with the most words of a clause and of its statement; several if they have as many."""
+    scores = [share(tokens_of(clause), has) + share(telling(statement), has) for has in map(tokens_of, sentences)]
+    return [sentence for sentence, score in zip(sentences, scores, strict=True) if score == max(scores)]
+
+
+def _regraded(statement: str, sentence: str, known: frozenset[str]) -> bool:
+    """Whether a statement is its sentence but for a graded quality: "very difficult" for "very simple".
+
+    The word of the statement stands nowhere in the evidence, and that of the sentence not in the statement.
+    """
+    words, there = telling(statement), tokens_of(sentence)
+    others = list(_graded(sentence))
+    for degree, quality in _graded(statement):
+        rest = words - {quality}
+        if rest == words or held_of(frozenset({quality}), known) or not rest or share(rest, there) < _SAME_FRAME:
+            continue
+        replaced = [other for same, other in others if same == degree and not held_of(frozenset({other}), words)]
+        if any(_POLES.get(quality, set()).isdisjoint(_POLES.get(other, ())) for other in replaced):
+            return True
+    return False
+
+
+def _graded(text: str) -> Iterator[tuple[str, str]]:
+    """Each word after one that grades it, as a token, with that word."""
+    words = _WORD.findall(text.casefold())
+    for degree, word in pairwise(words):
+        if degree in _DEGREES and word not in _DEGREES and (tokens := tokenize(word)):
+            yield degree, tokens[0]
 
 
 @lru_cache(maxsize=4096)

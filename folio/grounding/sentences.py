@@ -11,6 +11,8 @@ from folio.text import sentence_spans, stripped
 
 # Two spaces within a line separate table cells (pdf/reading_order.py).
 _CELLS_APART = re.compile(r"\S {2,}\S")
+# The same without what is set apart from a list's item: "*  An item", "1.  Another"
+_ROW = re.compile(r"[\w%)\]] {2,}\S")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 
@@ -59,6 +61,11 @@ def quote(sentence: EvidenceSentence) -> Quote:
     """The words of a sentence; of one on two pages, those on the page with more of it."""
     longest = citation(sentence.evidence, sentence.start, sentence.end, 1.0)
     return Quote(longest.paper, longest.start, longest.end, longest.quote)
+
+
+def is_row(text: str) -> bool:
+    """Whether a sentence is a row of a table: it has cells."""
+    return bool(_ROW.search(text))
 
 
 def _spans(evidence: Evidence) -> Iterator[tuple[int, int]]:

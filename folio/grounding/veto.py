@@ -1,4 +1,4 @@
-"""Finds what a statement says and its source does not: numbers, units, names, quoted words, "not". Pure."""
+"""Finds what a statement says and its source does not: numbers, units, names, quoted words, "not", cells. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from folio.grounding.attribution import Attribution
 from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
-from folio.grounding.negation import denies, opposes
+from folio.grounding.negation import is_denied, is_opposed
 from folio.grounding.quantities import Quantity, quantities
+from folio.grounding.table_cells import misplaced
+from folio.grounding.words import tokens_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,18 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
             yield Fault("number", f"the number {number.written} cannot be found in it")
         elif _counts_others(number, there):
             yield Fault("count", f"it gives {number.written} for something else")
+    if moved := misplaced(statement, source):
+        yield Fault("cell", f"its table gives {moved.written} in another row or column")
     for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, known)):
         yield Fault("identifier", f"the name {identifier} cannot be found in it")
     for name in sorted(name for name in names(statement) if not has_name(name, known)):
         yield Fault("name", f"the name {name} cannot be found in it")
     for words in (words for words in quoted(statement) if key(words) not in known):
         yield Fault("quoted words", f"the words “{words}” cannot be found in it")
-    if denies(statement, source.text):
+    sentences = [sentence.text for sentence in source.sentences]
+    if is_denied(statement, sentences):
         yield Fault("negation", "it says the opposite")
-    elif opposes(statement, source.text):
+    elif is_opposed(statement, sentences, tokens_of(known)):
         yield Fault("opposite", "it says the opposite")
 
 

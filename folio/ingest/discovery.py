@@ -46,7 +46,8 @@ def _pdfs_in(folder: Path) -> list[Path]:
             if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
         paths = (Path(parent, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
-        found += (path for path in paths if path.exists() and not path.is_dir())  # hashing names pipes and devices
+        # Hashing names pipes, devices, and links to files that are not there.
+        found += (path for path in paths if not path.is_dir() and (path.exists() or path.is_symlink()))
     return sorted(found)
 
 
@@ -79,6 +80,9 @@ def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
         notes = (f"It cannot be read: {error.strerror}.", "Name a PDF instead, or take it out of the folder.")
     except OSError as error:
         notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
+        if path.is_symlink() and not path.exists():
+            target = os.fsencode(os.readlink(path)).decode(errors="replace")
+            notes = (f"It is a link to {target}, which is not there.", "Put the file back, or delete the link.")
     shown = os.fsencode(path).decode(errors="replace")
     return Outcome(SourceFile(shown, name, ""), "failed", notes=notes)
 

@@ -19,7 +19,7 @@ import numpy as np
 from folio.errors import PaperError, StoreRefused
 from folio.ingest import chunking, paper_vectors
 from folio.paper_text import paper_text
-from folio.protocols import Embedder
+from folio.protocols import Embedder, TitledEmbedder
 from folio.sections import SectionMap
 from folio.store.digests import text_hash
 from folio.store.paper_store import PaperStore
@@ -43,7 +43,7 @@ class _QueuedPaper:
 
     file: SourceFile
     paper: NewPaper
-    hashes: list[bytes]  # of each passage's text, in order
+    hashes: list[bytes]  # the key of each passage, in order
     as_a_whole: bytes | None  # the hash of what the paper itself is searched by; None if nothing is known of it
     vectors: dict[bytes, Vectors]
     missing: set[bytes]
@@ -57,12 +57,38 @@ class EmbeddedPaper:
     vectors: Mapping[bytes, Vectors]  # by the hash of their text
 
 
-def embed_paper(paper: NewPaper, embed: Callable[[Sequence[str]], Vectors], batch: int) -> EmbeddedPaper:
+# A text to be embedded, and the title of its paper; "" if it is not read with one
+_Passage = tuple[str, str]
+
+
+def _passages(paper: NewPaper, embedder: Embedder) -> list[_Passage]:
+    """A paper's passages, with the title that the PDF gives, if the embedder reads titles.
+
+    Never with one that somebody corrected: the same file gives the same vectors.
+    """
+    is_read = isinstance(embedder, TitledEmbedder) and embedder.reads_titles
+    title = paper.metadata.title.value if is_read else ""
+    return [(paper.text[start:end], title) for start, end in paper.chunk_spans]
+
+
+def _key(passage: _Passage) -> bytes:
+    """What a vector is kept under: the hash of the text; with a title, one that no text alone has."""
+    text, title = passage
+    return text_hash(f"{title}\0{text}" if title else text)
+
+
+def _embedding(embedder: Embedder) -> Callable[[Sequence[_Passage]], Vectors]:
+    if isinstance(embedder, TitledEmbedder):
+        return embedder.embed_titled
+    return lambda passages: embedder.embed_passages([text for text, _ in passages])
+
+
+def embed_paper(paper: NewPaper, embedder: Embedder, batch: int) -> EmbeddedPaper:
     """Embed a paper's passages, and what it is searched by as a whole. batch: passages per call. Raises ModelError."""
-    texts = [paper.text[start:end] for start, end in paper.chunk_spans]
     about = paper_text(paper.metadata, SectionMap(paper.sections))
-    wanted = {text_hash(text): text for text in (*texts, *([about] if about else []))}
-    hashes = list(wanted)
+    passages = [*_passages(paper, embedder), *([(about, "")] if about else [])]
+    wanted = {_key(passage): passage for passage in passages}
+    hashes, embed = list(wanted), _embedding(embedder)
     parts = [hashes[at : at + batch] for at in range(0, len(hashes), batch)]
     rows = [(part, embed([wanted[digest] for digest in part])) for part in parts]
     return EmbeddedPaper(paper, {d: row for part, vectors in rows for d, row in zip(part, vectors, strict=True)})
@@ -95,37 +121,39 @@ class EmbeddingQueue:
         """
         self._library, self._get_embedder, self._batch, self._embedded = library, get_embedder, batch, embedded
         self._worker: _Worker | None = None
-        self._unsent: deque[tuple[bytes, str]] = deque()  # passages to be embedded, each text once
+        self._embedder: Embedder | None = None
+        self._unsent: deque[tuple[bytes, _Passage]] = deque()  # passages to be embedded, each once
         self._sent: deque[tuple[list[bytes], Future[Vectors]]] = deque()
-        self._waiting: dict[bytes, list[_QueuedPaper]] = {}  # text hash -> the papers that wait for its vector
+        self._waiting: dict[bytes, list[_QueuedPaper]] = {}  # key -> the papers that wait for its vector
         self._paper_count = self._characters = 0
         self._complete: deque[_QueuedPaper] = deque()
 
     def put(self, file: SourceFile, read: NewPaper | EmbeddedPaper) -> None:
         """Queue a paper. Call `advance` before the next one, to keep the queue short."""
         paper, known = (read.paper, read.vectors) if isinstance(read, EmbeddedPaper) else (read, {})
-        if self._worker is None:
-            self._worker = _Worker(self._get_embedder().embed_passages)
-        texts = [paper.text[start:end] for start, end in paper.chunk_spans]
-        hashes = [text_hash(text) for text in texts]
-        wanted = dict(zip(hashes, texts, strict=True))
+        if self._worker is None or self._embedder is None:
+            self._embedder = self._get_embedder()
+            self._worker = _Worker(_embedding(self._embedder))
+        passages = _passages(paper, self._embedder)
+        hashes = [_key(passage) for passage in passages]
+        wanted = dict(zip(hashes, passages, strict=True))
         as_a_whole = None
         if about := paper_vectors.text_of_new(self._library, paper):
             as_a_whole = text_hash(about)
-            wanted.setdefault(as_a_whole, about)
+            wanted.setdefault(as_a_whole, (about, ""))
         vectors = {digest: known[digest] for digest in wanted.keys() & known.keys()}
         if unknown := [digest for digest in wanted if digest not in vectors and digest not in self._waiting]:
             vectors |= self._library.recall(unknown)
-        missing = {digest: text for digest, text in wanted.items() if digest not in vectors}
+        missing = {digest: passage for digest, passage in wanted.items() if digest not in vectors}
         queued = _QueuedPaper(file, paper, hashes, as_a_whole, vectors, set(missing))
-        for digest, text in missing.items():
+        for digest, passage in missing.items():
             if digest not in self._waiting:
                 self._waiting[digest] = []
-                self._unsent.append((digest, text))
+                self._unsent.append((digest, passage))
             self._waiting[digest].append(queued)
         self._paper_count += 1
         self._characters += len(paper.text)
-        self._embedded(file, len(texts) - len(missing.keys() & set(hashes)), len(texts))
+        self._embedded(file, len(hashes) - len(missing.keys() & set(hashes)), len(hashes))
         if not missing:
             self._complete.append(queued)
 
@@ -174,7 +202,7 @@ class EmbeddingQueue:
             if len(self._unsent) < self._batch and not (allow_partial and (even_if_busy or not self._sent)):
                 return
             part = [self._unsent.popleft() for _ in range(min(self._batch, len(self._unsent)))]
-            self._sent.append(([digest for digest, _ in part], self._worker.submit([text for _, text in part])))
+            self._sent.append(([digest for digest, _ in part], self._worker.submit([passage for _, passage in part])))
 
     def _save_vectors(self) -> None:
         """Save the vectors of the oldest batch in flight, and give them to their papers."""
@@ -237,15 +265,15 @@ def _accepted(added: Added) -> PaperFile:
 class _Worker:
     """The embedder's thread: a daemon, so that a call that takes minutes does not keep the program from ending."""
 
-    def __init__(self, embed: Callable[[Sequence[str]], Vectors]) -> None:
+    def __init__(self, embed: Callable[[Sequence[_Passage]], Vectors]) -> None:
         self._embed = embed
-        self._jobs: SimpleQueue[tuple[list[str], Future[Vectors]] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[list[_Passage], Future[Vectors]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="embedder", daemon=True)
         self._thread.start()
 
-    def submit(self, texts: list[str]) -> Future[Vectors]:
+    def submit(self, passages: list[_Passage]) -> Future[Vectors]:
         future: Future[Vectors] = Future()
-        self._jobs.put((texts, future))
+        self._jobs.put((passages, future))
         return future
 
     def stop(self, futures: Iterable[Future[Vectors]]) -> None:
@@ -257,11 +285,11 @@ class _Worker:
 
     def _run(self) -> None:
         while job := self._jobs.get():
-            texts, future = job
+            passages, future = job
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                future.set_result(self._embed(texts))
+                future.set_result(self._embed(passages))
             except BaseException as error:  # raised again by future.result()
                 future.set_exception(error)
                 return

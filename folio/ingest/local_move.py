@@ -6,7 +6,6 @@ when the file has taken the library's place, until the indexes and ingested.json
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from folio.errors import StoreError, StoreMissing
 from folio.ingest import rebuild
 from folio.ingest.local_store import UNFINISHED_MOVE, is_unfinished
 from folio.store import lasting_tables, replacement
+from folio.store.closing import closed_on_error
 from folio.store.database import set_aside
 from folio.store.lasting_tables import Lasting
 from folio.store.library import Library
@@ -45,7 +45,7 @@ def begin(path: Path, made_with: dict[str, str]) -> Library:
     library = rebuild.read_if_sound(path, is_unfinished) and Library(path)
     if not library:
         library = rebuild.open_unfinished(path.with_name(UNFINISHED_MOVE), made_with)
-    with library.database.transaction():
+    with closed_on_error(library), library.database.transaction():
         library.database.execute("INSERT OR REPLACE INTO meta VALUES ('moving', '1')")
         library.set_fingerprint(made_with)
     return library
@@ -76,7 +76,6 @@ def _replace(path: Path, new: Path, notice: Notice) -> None:
         rebuild.delete(new)
         return
     was_there = path.exists()
-    aside = rebuild.put_aside(path)
+    aside = rebuild.take_place(path, new)
     if was_there and aside is not None:
         notice(f"The library that was there could not be used: it was set aside as {aside.name}.")
-    os.replace(new, path)

@@ -12,6 +12,7 @@ from folio.citation_label import CitationStyle
 from folio.errors import StoreDamaged, StoreUnfinished
 from folio.protocols import Embedder
 from folio.store import indexes
+from folio.store.closing import closed_on_error
 from folio.store.fingerprint import Reading
 from folio.store.library import Library
 from folio.store.paper_store import PaperStore, SearchIndexes
@@ -194,9 +195,8 @@ class LocalStore:
 
     def _finished(self, library: Library) -> Library:
         """The library. Raises StoreUnfinished, and closes it, if a move into it has not ended."""
-        with suppress(StoreDamaged):  # whoever reads it finds out
+        with closed_on_error(library), suppress(StoreDamaged):  # whoever reads it finds out
             if is_unfinished(library):
-                library.close()
                 raise unfinished_move(self.place, "local")
         return library
 

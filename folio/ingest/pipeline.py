@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -18,17 +19,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import folio
 from folio import workers
-from folio.errors import PaperError, PaperLimit
+from folio.errors import PaperBusy, PaperError, PaperLimit
 from folio.ingest import chunking, cleaning, paper_vectors, section_tree
 from folio.ingest.discovery import is_gone
 from folio.ingest.embedding_queue import Added, EmbeddedPaper, EmbeddingQueue
 from folio.ingest.progress import IngestProgress, Outcome, Status
-from folio.pdf import reader
+from folio.ingest.scanned_pages import ScannedPages
+from folio.pdf import ocr, reader
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
-from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ
+from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
+from folio.pdf.ocr import NotScannedYet, Scan
 from folio.protocols import Embedder
-from folio.store.fingerprint import Reading, fingerprint
+from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.paper_store import PaperStore
 from folio.types import Failure, NewPaper, Page, SourceFile
 
@@ -37,17 +41,20 @@ _MORE_PROBLEMS = "other problems"
 _MAY_CHANGE = (NOT_READ, NO_TIME, NOT_CHECKED, ENCODED)
 # What a person must know first: the pages that are not in the index
 _SEVERITY = (f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to read", NOT_CHECKED, "hidden text")
-# The layout model and OCR may do work that takes an ordinary core this share of a file's time limit (reader.py).
+# The layout model may do work that takes an ordinary core this share of a file's time limit (reader.py).
 _MODEL_SHARE = 0.75
 # A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
 _PATIENCE = 5
 # Seconds between looks at what other writers are adding: the first, the second, and all others
 _WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+NOTHING_SCANNED = ScannedPages(None)
+# In the record of a failure: stands between the file's SHA-256 and that of what it was read with
+_WITH = "+"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on reading one file, and the number of worker processes."""
+    """Limits on reading one file, or one page of it by OCR, and the number of worker processes."""
 
     jobs: int
     timeout_s: float
@@ -56,7 +63,7 @@ class Limits:
 
     @property
     def model_s(self) -> float:
-        """Seconds of work of the layout model and OCR, see reader.read_content."""
+        """Seconds of work of the layout model, see reader.read_content."""
         return _MODEL_SHARE * self.timeout_s
 
     @property
@@ -74,7 +81,7 @@ class PaperReader(Protocol):
 
     def __call__(
         self, files: Iterable[SourceFile], extra_futures: Callable[[], Sequence[Future[Any]]], /
-    ) -> Iterator[Read]:
+    ) -> Generator[Read, None, None]:
         """Each file with its paper or its PaperError, as it is read. extra_futures: see workers.run_guarded."""
         ...
 
@@ -90,27 +97,33 @@ def ingest(
     batch: int,
     retry: frozenset[str] = frozenset(),
     read: PaperReader | None = None,
+    scans: ScannedPages = NOTHING_SCANNED,
 ) -> Iterator[Outcome]:
     """Bring the library up to date with these files; yields an outcome for each file as it is done.
 
     get_embedder is called when there is something to embed. batch: passages per call of the embedder. retry: paths to
     read again although they failed before, or had pages that OCR may be able to read now. read: what reads the files;
-    None for guarded workers on this computer. The caller holds the writer lock.
+    None for guarded workers on this computer. scans: where they keep the pages that OCR has read. The caller holds the
+    writer lock.
     """
-    read = read or partial(_read_papers, reading=reading, limits=limits)
+    read = read or partial(_read_papers, reading=reading, limits=limits, progress=progress, scans=scans)
     make_embedder = partial(_make_embedder, library, get_embedder, reading)
     now = {file.path: file.sha256 for file in files}
     left, waits = files, iter(_WAITS_S)
     while True:
         known = {file.path: file.sha256 for file in library.files()}
         others = _Others(library, frozenset(known.values()))
-        plan = _plan(library, left, known, retry)
+        tried_with = partial(_tried_with, reading=reading, limits=limits)
+        plan = _plan(library, left, known, retry, _unfinished(scans, reading), tried_with)
         yield from plan.outcomes
         yield from _link(library, plan.moved, now)  # before new papers take over their old paths
         with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
             progress.planned(list(plan.new.values()))
-            results = read(others.claimed(plan.new.values()), queue.pending_futures)
-            yield from _bring_in(library, plan, known, _add_papers(queue, results), others, now)
+            # Closed here: a garbage collector that closes it as the program ends waits for threads that are gone.
+            with closing(read(others.claimed(plan.new.values()), queue.pending_futures)) as results:
+                for outcome in _bring_in(library, plan, known, _add_papers(queue, results), others, now, tried_with):
+                    _forget_scans(scans, outcome)
+                    yield outcome
         if not others.files:
             break
         left = others.files
@@ -144,13 +157,17 @@ def _bring_in(
     added: Iterable[Added],
     others: _Others,
     now: dict[str, str],
+    tried_with: Callable[[str], str],
 ) -> Iterator[Outcome]:
-    """The outcomes of the plan's new files, and of their copies. known: path -> SHA-256 before. now: see _link."""
+    """The outcomes of the plan's new files, and of their copies.
+
+    known: path -> SHA-256 before. now: see _link. tried_with: see _tried_with.
+    """
     failed: dict[str, PaperError] = {}
     for file, result in added:
         if isinstance(result, PaperError):
             failed[file.sha256] = result
-            outcome = _record_failure(library, file, result)
+            outcome = _record_failure(library, file, result, tried_with)
         else:
             status: Status = "replaced" if file.path in known else "added"
             outcome = Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
@@ -159,7 +176,7 @@ def _bring_in(
     elsewhere = {file.sha256 for file in others.files}
     for file in plan.copies:
         if file.sha256 in failed:
-            yield _record_failure(library, file, failed[file.sha256])
+            yield _record_failure(library, file, failed[file.sha256], tried_with)
     others.files += [file for file in plan.copies if file.sha256 in elsewhere]
     yield from _link(library, [file for file in plan.copies if file.sha256 not in failed.keys() | elsewhere], now)
 
@@ -174,20 +191,30 @@ class _Plan:
     copies: list[SourceFile] = field(default_factory=list)  # of files in `new`
 
 
-def _plan(library: PaperStore, files: Sequence[SourceFile], known: Mapping[str, str], retry: Container[str]) -> _Plan:
-    """known: path -> SHA-256 of the files in the library."""
+def _plan(
+    library: PaperStore,
+    files: Sequence[SourceFile],
+    known: Mapping[str, str],
+    retry: Container[str],
+    unfinished: Container[str],
+    tried_with: Callable[[str], str],
+) -> _Plan:
+    """known: path -> SHA-256 of the files in the library. unfinished: files whose pages OCR has not finished.
+
+    tried_with: see _tried_with.
+    """
     plan = _Plan()
     failures = {failure.file.path: failure for failure in library.failures()}
     papers = set(known.values())
     for file in files:
         failure = failures.get(file.path)
-        if known.get(file.path) == file.sha256 and not (file.path in retry and _may_read_better(library, file)):
+        again = file.sha256 in unfinished or file.path in retry
+        if known.get(file.path) == file.sha256 and not (again and _may_read_better(library, file)):
             if failure:
                 library.forget_failure(file.path)
             plan.outcomes.append(Outcome(file, "unchanged"))
-        elif failure and failure.file.sha256 == file.sha256 and file.path not in retry:
-            notes = (failure.happened, failure.remedy, "Not tried again: the file has not changed.")
-            plan.outcomes.append(Outcome(file, "failed", notes=notes))
+        elif failure and file.path not in retry and (why := _not_again(failure, file, tried_with)):
+            plan.outcomes.append(Outcome(file, "failed", notes=(failure.happened, failure.remedy, why)))
         elif file.sha256 in papers and known.get(file.path) != file.sha256:
             plan.moved.append(file)
         elif file.sha256 in plan.new:
@@ -197,12 +224,30 @@ def _plan(library: PaperStore, files: Sequence[SourceFile], known: Mapping[str, 
     return plan
 
 
-def prune(library: PaperStore) -> Iterator[Outcome]:
+def _not_again(failure: Failure, file: SourceFile, tried_with: Callable[[str], str]) -> str:
+    """Why a file that could not be read is not read again; "" if that may end otherwise."""
+    if failure.file.sha256 == file.sha256:
+        return "Not tried again: the file has not changed."
+    if failure.file.sha256.startswith(f"{file.sha256}{_WITH}") and failure.file.sha256 == tried_with(file.sha256):
+        return "Not tried again: neither the file nor what it is read with has changed."
+    return ""
+
+
+def _tried_with(sha256: str, reading: Reading, limits: Limits) -> str:
+    """A file with everything but its content that decides whether it runs into a limit: other settings, another engine
+    or version may read it."""
+    how = (folio.__version__, reading_fingerprint(reading), reading.ocr and _engine(), replace(limits, jobs=1))
+    return f"{sha256}{_WITH}{hashlib.blake2b(repr(how).encode(), digest_size=8).hexdigest()}"
+
+
+def prune(library: PaperStore, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[Outcome]:
     """Remove every file that is gone, and its paper; if the whole folder is gone, keep it: a disk may be absent."""
     files = [*(failure.file for failure in library.failures()), *library.files()]
     for file in {file.path: file for file in files}.values():
         if is_gone(Path(file.path)):
             library.drop(file.path)
+            if sha256 := file.sha256.partition(_WITH)[0]:
+                scans.forget(sha256)
             yield Outcome(file, "pruned")
         elif not Path(file.path).parent.is_dir():
             yield Outcome(file, "unchanged", notes=("Kept, because its whole folder is missing.",))
@@ -233,35 +278,85 @@ def record(library: PaperStore) -> list[dict[str, object]]:
         for paper in library.papers()
     ]
     failed: list[dict[str, object]] = [
-        {"file": f.file.name, "sha256": f.file.sha256, "failed": f.happened, "remedy": f.remedy, "paths": [f.file.path]}
-        for f in library.failures()
+        {
+            "file": failure.file.name,
+            "sha256": failure.file.sha256.partition(_WITH)[0],
+            "failed": failure.happened,
+            "remedy": failure.remedy,
+            "paths": [failure.file.path],
+        }
+        for failure in library.failures()
     ]
     return papers + failed
 
 
 def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
-    """Read, clean and split one file. Runs in a worker process. Raises PaperError.
+    """Read, clean and split one file, pages of OCR included. Raises PaperError.
 
-    The file is read once. seconds: the work of the layout model and OCR, as in reader.read_content.
+    The file is read once. seconds: the work of the layout model, as in reader.read_content.
     """
     return paper_of(file, checked_content(file, max_file_mb), reading, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a worker reads of a file at a time: one page of it by OCR, or all of it, given the pages by OCR."""
+
+    file: SourceFile
+    page: int | None = None  # from 0
+    scans: Mapping[int, Scan] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        return self.file.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Unscanned:
+    """Pages of a file, from 0, that OCR has to read before the file can be read."""
+
+    pages: tuple[int, ...]
+
+
+def read_part(part: Part, reading: Reading, max_file_mb: int, seconds: float) -> NewPaper | Unscanned | Scan:
+    """Read a part of a file. Runs in a worker process. Raises PaperError. seconds: see read_paper."""
+    return part_of(part, checked_content(part.file, max_file_mb), reading, seconds)
+
+
+def part_of(part: Part, content: bytes, reading: Reading, seconds: float) -> NewPaper | Unscanned | Scan:
+    """The same of the content of a file."""
+    if part.page is not None:
+        return reader.scan(content, part.page)
+    try:
+        return paper_of(part.file, content, reading, seconds, part.scans)
+    except NotScannedYet as missing:
+        return Unscanned(missing.pages)
 
 
 def checked_content(file: SourceFile, max_file_mb: int) -> bytes:
     """The bytes of a file, which have the hash in `file`.
 
-    Raises PaperLimit, so that it is tried again, also for a file that was replaced since.
+    Raises PaperLimit, and PaperBusy for a file that was replaced since.
     """
     content = reader.read_file(Path(file.path), max_file_mb)
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise PaperLimit(*reader.CHANGED)
+        raise PaperBusy(*reader.CHANGED)
     return content
 
 
-def paper_of(file: SourceFile, content: bytes, reading: Reading, seconds: float = math.inf) -> NewPaper:
-    """Clean and split the content of a file. Runs in a worker process. Raises PaperError. seconds: see read_paper."""
-    name = Path(file.path).name
-    parsed = reader.read_content(content, name, layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds)
+def paper_of(
+    file: SourceFile,
+    content: bytes,
+    reading: Reading,
+    seconds: float = math.inf,
+    scans: Mapping[int, Scan] | None = None,
+) -> NewPaper:
+    """Clean and split the content of a file. Runs in a worker process. Raises PaperError.
+
+    seconds: see read_paper. scans: see reader.read_content.
+    """
+    name, layout = Path(file.path).name, reading.parser == "layout"
+    parsed = reader.read_content(content, name, layout=layout, ocr=reading.ocr, seconds=seconds, scans=scans)
     text, pages = cleaning.clean(parsed.pages)
     if not any(map(str.isalnum, text)):
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
@@ -332,17 +427,109 @@ def _read_papers(
     *,
     reading: Reading,
     limits: Limits,
-) -> Iterator[Read]:
-    read = partial(read_paper, reading=reading, max_file_mb=limits.max_file_mb, seconds=limits.model_s)
-    return workers.run_guarded(
-        read,
-        files,
-        jobs=limits.jobs,
-        timeout_s=limits.patience_s,
-        cpu_s=limits.timeout_s,
-        memory_mb=limits.memory_mb,
-        extra_futures=extra_futures,
-    )
+    progress: IngestProgress,
+    scans: ScannedPages,
+) -> Generator[Read, None, None]:
+    """Files with a text layer first; then the pages of scans, each under the limits of a file."""
+    scanning = Scanning(scans, progress)
+    for parts in (map(Part, files), scanning):
+        results = workers.run_guarded(
+            partial(read_part, reading=reading, max_file_mb=limits.max_file_mb, seconds=limits.model_s),
+            parts,
+            jobs=limits.jobs,
+            timeout_s=limits.patience_s,
+            cpu_s=limits.timeout_s,
+            memory_mb=limits.memory_mb,
+            extra_futures=extra_futures,
+        )
+        with closing(results):
+            for found in results:
+                if isinstance(found, workers.Woken):
+                    yield found
+                elif (paper := scanning.take(*found)) is not None:
+                    yield workers.Finished(found.item.file, paper)
+
+
+class Scanning:
+    """The parts of scans that are still to be read: an iterator that may have more after each result."""
+
+    def __init__(self, scans: ScannedPages, progress: IngestProgress) -> None:
+        self._scans, self._progress = scans, progress
+        self._read: dict[SourceFile, dict[int, Scan]] = {}
+        self._left: dict[SourceFile, int] = {}  # pages of each file that have not come back
+        self._pages: deque[Part] = deque()
+        self._whole: deque[SourceFile] = deque()  # files whose pages have all come back
+
+    def __iter__(self) -> Iterator[Part]:
+        return self
+
+    def __next__(self) -> Part:
+        if self._whole:
+            file = self._whole.popleft()
+            return Part(file, None, self._read.pop(file))
+        if self._pages:
+            return self._pages.popleft()
+        raise StopIteration
+
+    def take(self, part: Part, result: NewPaper | Unscanned | Scan | PaperError) -> NewPaper | PaperError | None:
+        """Note what has come back of a file; returns its paper, or why there is none, once that is known."""
+        if part.page is not None:
+            assert not isinstance(result, NewPaper | Unscanned)
+            self._take_page(part.file, part.page, _as_scan(result))
+            return None
+        if isinstance(result, Unscanned):
+            self._begin(part.file, result.pages, part.scans)
+            return None
+        assert not isinstance(result, Scan)
+        return result
+
+    def _begin(self, file: SourceFile, pages: Sequence[int], known: Mapping[int, Scan]) -> None:
+        """Read these pages of a file, but those that an earlier run has read."""
+        self._scans.begin(file.sha256, _engine())
+        self._read[file] = {**self._scans.read(file.sha256, _engine()), **known}
+        missing = [page for page in pages if page not in self._read[file]]
+        self._left[file] = len(missing)
+        self._pages += [Part(file, page) for page in missing]
+        self._report(file)
+
+    def _take_page(self, file: SourceFile, page: int, scan: Scan) -> None:
+        if not scan.failed:
+            self._scans.keep(file.sha256, _engine(), page, scan)
+        self._read[file][page] = scan
+        self._left[file] -= 1
+        self._report(file)
+
+    def _report(self, file: SourceFile) -> None:
+        done = len(self._read[file])
+        self._progress.scanned(file, done, done + self._left[file])
+        if not self._left[file]:
+            self._whole.append(file)
+
+
+def _as_scan(result: Scan | PaperError) -> Scan:
+    """What came of a page, also where its worker was stopped."""
+    if isinstance(result, Scan):
+        return result
+    why = result.happened.replace("the file", "the page").rstrip(".")
+    return Scan([], f"did not finish ({why[0].lower()}{why[1:]})", isinstance(result, PaperLimit))
+
+
+def _engine() -> str:
+    """The identity of the OCR engine; "" for none."""
+    found = ocr.engine()
+    return found.identity if found else ""
+
+
+def _unfinished(scans: ScannedPages, reading: Reading) -> frozenset[str]:
+    """The files with pages that OCR has not finished, and may be able to finish now."""
+    return scans.unfinished(_engine()) if reading.ocr and not scans.is_empty else frozenset()
+
+
+def _forget_scans(scans: ScannedPages, outcome: Outcome) -> None:
+    """Delete the pages of a paper that is in the library whole."""
+    is_in = outcome.status in ("added", "replaced", "duplicate")
+    if is_in and not scans.is_empty and not any(UNFINISHED in note for note in outcome.notes):
+        scans.forget(outcome.file.sha256)
 
 
 def _link(library: PaperStore, files: Sequence[SourceFile], now: dict[str, str]) -> Iterator[Outcome]:
@@ -363,8 +550,12 @@ def _link(library: PaperStore, files: Sequence[SourceFile], now: dict[str, str])
         yield Outcome(file, "duplicate", notes=(note,))
 
 
-def _record_failure(library: PaperStore, file: SourceFile, error: PaperError) -> Outcome:
-    # A file over a limit may succeed next time: recorded without its hash, it counts as new then.
-    recorded = replace(file, sha256="") if isinstance(error, PaperLimit) else file
-    library.record_failure(Failure(recorded, error.happened, error.remedy))
+def _record_failure(
+    library: PaperStore, file: SourceFile, error: PaperError, tried_with: Callable[[str], str]
+) -> Outcome:
+    # What the computer stopped may succeed at any time: recorded without its hash, the file counts as new then.
+    sha256 = file.sha256
+    if isinstance(error, PaperLimit):
+        sha256 = "" if isinstance(error, PaperBusy) else tried_with(sha256)
+    library.record_failure(Failure(replace(file, sha256=sha256), error.happened, error.remedy))
     return Outcome(file, "failed", notes=(error.happened, error.remedy))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from folio.errors import StoreDamaged, StoreError, StoreMismatch
+from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.files import discard, no_space, replace
 from folio.ingest import paper_vectors, pipeline
 from folio.ingest.progress import IngestProgress, Outcome
+from folio.ingest.scanned_pages import FOLDER, ScannedPages
 from folio.protocols import Embedder
 from folio.store import replacement, salvage
 from folio.store.database import DAMAGED, set_aside
 from folio.store.fingerprint import Reading, differences, fingerprint
+from folio.store.immutable_file import has_log
 from folio.store.library import Library
 from folio.store.library_check import LibraryCheck
 from folio.types import Notice, SourceFile
@@ -51,7 +53,16 @@ def rebuild(
             if old.path not in paths:
                 library.drop(old.path)
         yield from pipeline.ingest(
-            library, files, lambda: embedder, reading, limits, progress, batch=batch, retry=paths, read=read
+            library,
+            files,
+            lambda: embedder,
+            reading,
+            limits,
+            progress,
+            batch=batch,
+            retry=paths,
+            read=read,
+            scans=ScannedPages(path.with_name(FOLDER)),
         )
         is_empty = not library.chunk_count()
     finally:
@@ -90,31 +101,33 @@ def listed_files(record: Path) -> dict[Path, str]:
 
 
 def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
-    """The result of `read` on the library; None if the library is missing or cannot be read."""
-    try:
-        library = Library(path)
-    except StoreError:
-        return None
-    try:
-        return read(library)
-    except StoreError:
-        return None
-    finally:
-        library.close()
+    """The result of `read` on the library; None if the library is missing, or proven to be damaged.
+
+    Raises StoreError for all that proves nothing: a busy library, a full disk, a file that cannot be read now.
+    """
+    for _ in range(2):  # what proves damage is there the second time too: a disk may fail to read something once
+        try:
+            with closing(Library(path)) as library:
+                return read(library)
+        except StoreMissing:
+            return None
+        except StoreDamaged:
+            continue
+    return None
 
 
 def open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
     """The library of an interrupted rebuild or move if it is sound and can be continued, otherwise an empty one."""
-    try:
-        library = Library(path, create=True)
-        made_with = library.fingerprint()
-        if not (made_with and differences(made_with, fingerprint)) and not library.check():
-            return library
-        library.close()
-    except (StoreDamaged, StoreMismatch):
-        pass
+    with suppress(StoreMismatch):
+        if read_if_sound(path, lambda found: _can_continue(found, fingerprint)):
+            return Library(path)
     delete(path)
     return Library(path, create=True)
+
+
+def _can_continue(library: Library, fingerprint: dict[str, str]) -> bool:
+    made_with = library.fingerprint()
+    return not (made_with and differences(made_with, fingerprint)) and not library.check()
 
 
 def sound_files(library: Library) -> list[SourceFile]:
@@ -126,38 +139,61 @@ def sound_files(library: Library) -> list[SourceFile]:
 def _replace(path: Path, new: Path, notice: Notice) -> None:
     """Put the library `new` in the place of the one at `path`, whose questions and conversations are kept.
 
-    A sound library stays: its papers are replaced in one transaction. A damaged one is set aside, what can be read of
-    it goes into the new library, and that is renamed. After a kill in between, the library is missing, and the same
-    call with the same new library continues.
+    A sound library stays: its papers are replaced in one transaction. What can be read of a damaged one goes into the
+    new library, which then takes its place; a kill at any point loses nothing, and the same call continues.
     """
     if read_if_sound(path, sound_files) is not None:
         with closing(Library(path)) as library:
             replacement.replace_papers(library.database, new)
-        delete(new)
+        for part in _parts(new):
+            discard(part)
         return
-    aside = put_aside(path)
-    if aside is not None:
-        found = salvage.read(aside)
+    damaged = path if _has_content(path) else put_aside(path)
+    found = salvage.read(damaged) if damaged is not None else None
+    if found is not None:
         with closing(Library(new, create=True)) as library:
             salvage.restore(found, library.database)
+    aside = take_place(path, new)
+    if aside is not None and found is not None:
         notice(_what_happened(aside, found))
-    os.replace(new, path)
+
+
+def take_place(path: Path, new: Path) -> Path | None:
+    """Rename the library `new` to `path`, a damaged one there to another name, which is returned.
+
+    Whatever may fail for lack of space is done before anything is renamed. Raises StoreBusy while another process has
+    a part of `new` in its hands.
+    """
+    with closing(Library(new)) as library:
+        library.database.merge_log()
+    if has_log(new):
+        raise StoreBusy(f"Another process uses {new}.", "Wait until it has finished, then run the same command again.")
+    with no_space(path.parent):
+        aside = put_aside(path)
+        replace(new, path)
+    delete(new)  # the empty log
+    return aside
 
 
 def put_aside(path: Path) -> Path | None:
     """Rename a damaged library; returns its new path, None if there is none. Continues after a kill."""
     wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     aside: Path | None = None
-    if path.exists() and any(part.exists() and part.stat().st_size for part in (path, wal)):
+    if _has_content(path):
         aside = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
-        path.replace(aside)
+        replace(path, aside)
     elif earlier := set_aside(path):
         aside = earlier[-1]
     if aside is not None and wal.exists():
-        wal.replace(aside.with_name(f"{aside.name}-wal"))
+        replace(wal, aside.with_name(f"{aside.name}-wal"))
     for log in (wal, shm):  # it would be taken for the new library's
         log.unlink(missing_ok=True)
     return aside
+
+
+def _has_content(path: Path) -> bool:
+    """Whether there is a library at a path, sound or not, or at least the log of one."""
+    return path.exists() and (path.stat().st_size > 0 or has_log(path))
 
 
 def _what_happened(aside: Path, found: salvage.Salvage) -> str:
@@ -178,5 +214,9 @@ def _count(number: int, what: str) -> str:
 
 
 def delete(database: Path) -> None:
-    for suffix in ("-wal", "-shm", ""):
-        database.with_name(database.name + suffix).unlink(missing_ok=True)
+    for part in _parts(database):
+        part.unlink(missing_ok=True)
+
+
+def _parts(database: Path) -> list[Path]:
+    return [database.with_name(database.name + suffix) for suffix in ("-wal", "-shm", "")]

@@ -9,10 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# In a prefix: the title of the passage's paper
+TITLE = "{title}"
+_NO_TITLE = "none"  # as embeddinggemma's card says
+MAX_TITLE = 200  # bytes of UTF-8
+
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What is put before each text, to the letter."""
+    """What is put before each text, to the letter, but for TITLE in that of a passage."""
 
     query: str = ""
     passage: str = ""
@@ -44,7 +49,7 @@ _TABLE: tuple[tuple[str, Prefixes], ...] = (
     # https://huggingface.co/intfloat/multilingual-e5-large and .../e5-large-v2: "query: " and "passage: "
     (r"(?:intfloat-)?(?:multilingual-)?e5-(?:small|base|large)", Prefixes("query: ", "passage: ")),
     # https://huggingface.co/google/embeddinggemma-300m, "Prompt Instructions": Retrieval-query, Retrieval-document
-    (r"embeddinggemma", Prefixes("task: search result | query: ", "title: none | text: ")),
+    (r"embeddinggemma", Prefixes("task: search result | query: ", f"title: {TITLE} | text: ")),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B: get_detailed_instruct, without a space after "Query:"
     (r"qwen3-embedding", Prefixes(query=_WEB_SEARCH)),
     # https://huggingface.co/ibm-granite/granite-embedding-278m-multilingual: its examples encode texts as they are
@@ -55,6 +60,13 @@ _TABLE: tuple[tuple[str, Prefixes], ...] = (
     (r"paraphrase-multilingual", NONE),
 )
 _KNOWN = tuple((re.compile(rf"{pattern}(?![a-z])"), prefixes) for pattern, prefixes in _TABLE)
+
+
+def with_title(prefix: str, title: str) -> str:
+    """A passage's prefix with the title of its paper, on one line, cut off at MAX_TITLE; "none" if there is none."""
+    line = " ".join(title.replace("|", "/").split())
+    cut = line.encode(errors="replace")[:MAX_TITLE].decode(errors="ignore")
+    return prefix.replace(TITLE, cut or _NO_TITLE)
 
 
 def base_name(model: str) -> str:

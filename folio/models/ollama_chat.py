@@ -1,4 +1,7 @@
-"""A chat model on Ollama: called at temperature 0, on the configured host only, its errors translated and retried."""
+"""A chat model on Ollama: called at temperature 0, on the configured host only, its errors translated and retried.
+
+How a model thinks is decided here and in thinking.py, and so is the context that it is loaded with.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,33 @@ from dataclasses import dataclass, field
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
+from folio.errors import ThoughtAlone
 from folio.models import ollama
 from folio.models.ollama import OllamaServer, client_kwargs
-from folio.models.ollama_errors import is_transient, translate
+from folio.models.ollama_errors import is_transient, refuses_thinking, thought_alone, translate
+from folio.models.thinking import NO_THINKING, Thinking, ThoughtSplitter, although_told_not_to, without_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk
 
+# Context sizes that a model is loaded with, in tokens. Few, because the server reloads the model for each change.
+CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
 # The "done_reason" of a reply that was stopped: by the server, which closes the stream in good order but without a
-# reason when a model writes the same token more than 30 times running, or by `stream`, when it writes only blanks.
-# Nothing failed, and what came before stands.
+# reason when a model writes the same token more than 30 times running, or by `stream`, when it writes only blanks or
+# more than it may. Nothing failed, and what came before stands.
 STOPPED = "stopped"
 # Characters of white space after which a reply is stopped. A schema allows white space between any two tokens, and a
 # small model may write nothing else. No indented code or table has as many.
 MAX_BLANKS = 512
+# Characters per token in prose, at most. A longer thought means that the server ignored the limit.
+LONGEST_TOKEN = 8
 TRIES = 3  # of one call, as long as the model has written nothing
 TOP_LOGPROBS = 20  # alternatives to a token, the most that the server gives
+VERDICT_TOKENS = 16  # of a reply of which only the first word counts
+# Where the thought is in the pieces of a reply, as in langchain-ollama
+THOUGHT = "reasoning_content"
+# After so many replies of thought alone, none of them with an answer, no other is waited for.
+MOST_THOUGHTS = 3
 _POLL_S = 0.1  # between two calls of check_cancelled while waiting for the next try
 
 
@@ -33,17 +47,57 @@ class FirstToken:
 
     text: str  # as written, blanks included; "" if the model ended without one
     # What could have been written: (token, natural logarithm of its probability), most likely first, at most
-    # TOP_LOGPROBS. Empty if the server gives none (before version 0.12.11).
+    # TOP_LOGPROBS. Empty if the server gives none (before version 0.12.11), and behind a thought.
     alternatives: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChatModel:
-    """One model on one server; name includes the tag. first_wait_s: before the second try; doubled before the third."""
+    """One model on one server; name includes the tag. Several threads may ask it.
+
+    first_wait_s: before the second try; doubled before the third. told: what the model is told about thinking, until
+    the server refuses that or the model thinks all the same. largest: tokens of its context.
+    """
 
     server: OllamaServer
     name: str
     first_wait_s: float = field(default_factory=lambda: ollama.FIRST_WAIT_S)
+    told: Thinking = NO_THINKING
+    largest: int = CONTEXT_SIZES[0]
+    _thoughts_alone: int = 0  # replies in a row that were cut in their thought
+
+    @classmethod
+    def open(cls, server: OllamaServer, model: str) -> ChatModel:
+        """Asks the server about the model. Raises as OllamaServer.require_local does."""
+        info = server.require_local(model, "completion")
+        return cls(server, info.name, told=info.thinking, largest=info.context_length or CONTEXT_SIZES[0])
+
+    @property
+    def thinking(self) -> Thinking:
+        """What the model is told now."""
+        return self.server.learnt.get(self.name, self.told)
+
+    @property
+    def room(self) -> int:
+        """Tokens that a reply needs for its thought."""
+        return self.thinking.room
+
+    @property
+    def only_thinks(self) -> bool:
+        """Whether its last replies were thought alone, and there is no hope for the next."""
+        return self._thoughts_alone >= MOST_THOUGHTS
+
+    def context_for(self, tokens: int) -> int:
+        """The context length for a prompt and its reply of so many tokens, and for the thought before it.
+
+        The one that the model is loaded with, if that is enough, for the server would load it again with any other;
+        else the first of CONTEXT_SIZES that is. No more than the model has.
+        """
+        needed = min(tokens + self.room, self.largest)
+        loaded = self.server.loaded_context(self.name)
+        if loaded >= needed:
+            return loaded
+        return next((size for size in CONTEXT_SIZES if needed <= size <= self.largest), self.largest)
 
     def stream(
         self,
@@ -57,28 +111,84 @@ class ChatModel:
     ) -> Iterator[AIMessageChunk]:
         """The model's reply, piece by piece as it arrives; one of the last two has "done_reason" in its metadata.
 
-        The reason is "stop", "length" if the reply was cut off at `longest`, or STOPPED.
+        The reason is "stop", "length" if the reply was cut off at `longest`, or STOPPED. Pieces of a thought come
+        first, without content, the thought as THOUGHT in their additional_kwargs.
 
-        rules: the system message; not sent if empty. context: the context length to load the model with, in tokens.
-        longest: the most tokens in a reply. shape: a JSON Schema that the reply must follow. check_cancelled: called
-        often, also while the model loads and sends nothing; an exception that it raises ends the reply and the
-        server's work on it.
+        rules: the system message; not sent if empty. context: the context length to load the model with, in tokens,
+        from `context_for`. longest: the most tokens in a reply, besides its thought. shape: a JSON Schema that the
+        reply must follow; some servers do not hold a model to it. check_cancelled: called often, also while the model
+        loads and sends nothing; an exception that it raises ends the reply and the server's work on it.
 
         Raises ModelError: ModelFailed if the server answers but fails, which is tried again as long as the model has
-        written nothing.
+        written nothing; ThoughtAlone if the reply was cut in its thought, by a model that had room for one.
         """
-        pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=longest, format=shape)
-        done, blanks = False, 0
+        for _ in range(2):
+            told = self.thinking
+            reply = self._reply(rules, prompt, context, longest, shape, check_cancelled)
+            prompt_tokens = yield from reply
+            if prompt_tokens is None:
+                return
+            if told.room:
+                break
+            # It thought although it was told not to, and had no room for that.
+            self.server.learnt[self.name] = although_told_not_to(told)
+            context = max(context, self.context_for(prompt_tokens + longest))
+        self._thoughts_alone += 1
+        is_asked_to = self.server.think in ("on", "low")
+        raise thought_alone(self.name, longest + self.room, is_asked_to=is_asked_to)
+
+    def _reply(
+        self,
+        rules: str,
+        prompt: str,
+        context: int,
+        longest: int,
+        shape: dict[str, Any] | None,
+        check_cancelled: Callable[[], None],
+    ) -> Generator[AIMessageChunk, None, int | None]:
+        """One reply; the tokens of its prompt if it was cut in its thought, None if not."""
+        most = longest + self.room
+        pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
+        done, blanks, thought, has_text, prompt_tokens = False, 0, 0, False, 0
         with closing(pieces):
-            for piece in pieces:
-                done = done or bool(piece.response_metadata.get("done_reason"))
+            for piece in _parted(pieces):
+                reason = piece.response_metadata.get("done_reason")
                 text = str(piece.content)
+                has_text = has_text or bool(text)
+                thought += len(piece.additional_kwargs.get(THOUGHT, ""))
+                prompt_tokens = piece.usage_metadata["input_tokens"] if piece.usage_metadata else prompt_tokens
+                if (reason == "length" or thought > LONGEST_TOKEN * most) and not has_text:
+                    return prompt_tokens
+                done = done or bool(reason)
                 blanks = blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
                 yield piece
                 if blanks > MAX_BLANKS:
                     break
+        self._thoughts_alone = 0
         if not done:
             yield _stopped()
+        return None
+
+    def write(
+        self,
+        rules: str,
+        prompt: str,
+        *,
+        context: int,
+        longest: int,
+        shape: dict[str, Any] | None = None,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> str:
+        """The whole reply, cut off where the server ignores the limit. See `stream`."""
+        text = ""
+        pieces = self.stream(
+            rules, prompt, context=context, longest=longest, shape=shape, check_cancelled=check_cancelled
+        )
+        for piece in pieces:
+            text += str(piece.content)
+            if len(text) > LONGEST_TOKEN * longest:
+                break
+        return text
 
     def first_token(
         self, rules: str, prompt: str, *, context: int, check_cancelled: Callable[[], None] = lambda: None
@@ -87,20 +197,33 @@ class ChatModel:
 
         No schema: under one, the first token is a quotation mark or a bracket. The messages are those of `stream`, and
         so is the prompt, so the server reuses what it has computed for the part that both begin with, if `context`
-        is the same too.
+        is the same too. Of a model that thinks first, it is the first word behind the thought, without alternatives.
         """
-        options = {"num_predict": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
-        text, alternatives = "", list[tuple[str, float]]()
-        for piece in self._pieces(rules, prompt, context, check_cancelled, **options):
-            text += str(piece.content)
-            for entry in piece.response_metadata.get("logprobs") or ():
-                alternatives += [(each["token"], each["logprob"]) for each in entry.get("top_logprobs") or [entry]]
-        return FirstToken(text, tuple(sorted(alternatives, key=lambda each: -each[1])[:TOP_LOGPROBS]))
+        if not self.room:
+            options = {"num_predict": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            text, alternatives, is_cut = "", list[tuple[str, float]](), False
+            for piece in self._pieces(rules, prompt, context, check_cancelled, **options):
+                text += str(piece.content)
+                is_cut = is_cut or piece.response_metadata.get("done_reason") == "length"
+                for entry in piece.response_metadata.get("logprobs") or ():
+                    alternatives += [(each["token"], each["logprob"]) for each in entry.get("top_logprobs") or [entry]]
+            if not (is_cut and _begins_a_thought(text)):
+                return FirstToken(text, tuple(sorted(alternatives, key=lambda each: -each[1])[:TOP_LOGPROBS]))
+            self.server.learnt[self.name] = although_told_not_to(self.thinking)
+            context = max(context, self.context_for(context))
+        try:
+            said = self.write(rules, prompt, context=context, longest=VERDICT_TOKENS, check_cancelled=check_cancelled)
+        except ThoughtAlone:
+            return FirstToken("", ())
+        return FirstToken(next(iter(without_thoughts(said).split()), ""), ())
 
     def _pieces(
         self, rules: str, prompt: str, context: int, check_cancelled: Callable[[], None], **options: Any
     ) -> Generator[AIMessageChunk, None, None]:
-        """The pieces of a reply, which is asked for again after a failure that may pass, if it has no text yet."""
+        """The pieces of a reply, which is asked for again after a failure that may pass, if it has no text yet.
+
+        A server that refuses `think` is asked again without it.
+        """
         cancellations: list[Exception] = []
 
         def check() -> None:
@@ -110,39 +233,50 @@ class ChatModel:
                 cancellations.append(error)
                 raise
 
-        for attempt in range(1, TRIES + 1):
-            is_empty = True
+        attempt = 1
+        while True:
+            is_empty, told = True, self.thinking
             try:
-                for piece in self._ask(rules, prompt, context, check, options):
-                    is_empty = is_empty and not piece.content
+                for piece in self._ask(rules, prompt, context, check, told, options):
+                    is_empty = is_empty and not piece.content and THOUGHT not in piece.additional_kwargs
                     yield piece
                 return
             except Exception as error:  # from langchain-ollama, ollama or httpx
                 if error in cancellations:
                     raise
+                if told.field is not None and refuses_thinking(error):
+                    self.server.learnt[self.name] = Thinking(None, told.room)
+                    continue
                 if attempt == TRIES or not is_empty or not is_transient(error):
                     raise translate(error, self.name, self.server.url) from error
             _wait(self.first_wait_s * 2 ** (attempt - 1), check_cancelled)
+            attempt += 1
 
     def _ask(
-        self, rules: str, prompt: str, context: int, check_cancelled: Callable[[], None], options: dict[str, Any]
+        self,
+        rules: str,
+        prompt: str,
+        context: int,
+        check_cancelled: Callable[[], None],
+        told: Thinking,
+        options: dict[str, Any],
     ) -> Iterator[AIMessageChunk]:
         from httpx import RemoteProtocolError
         from langchain_core.messages import HumanMessage, SystemMessage
         from langchain_ollama import ChatOllama
-
-        from folio.models.cancellable_http import CancellableTransport
 
         model = ChatOllama(
             model=self.name,
             base_url=self.server.url,
             temperature=0,
             num_ctx=context,
-            client_kwargs=client_kwargs(self.server.timeout_s),
-            sync_client_kwargs={"transport": CancellableTransport(check_cancelled)},
+            keep_alive=self.server.keep_alive,
+            reasoning=True,  # give the thought too, whatever the model is told
+            client_kwargs=client_kwargs(self.server.timeout_s, check_cancelled=check_cancelled),
             **options,
         )
-        pieces = model.stream([*([SystemMessage(rules)] if rules else []), HumanMessage(prompt)])
+        messages = [*([SystemMessage(rules)] if rules else []), HumanMessage(prompt)]
+        pieces = model.stream(messages, think=told.field)
         try:
             yield from pieces
         except ValueError as error:
@@ -152,10 +286,34 @@ class ChatModel:
             raise
 
 
-def _stopped() -> AIMessageChunk:
+def _begins_a_thought(text: str) -> bool:
+    """Whether the first token of a reply is no answer: nothing, as where the server parts the thought, or a tag."""
+    return not text or text.lstrip().lower().startswith("<think")
+
+
+def _parted(pieces: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+    """The pieces, a thought in tags at the beginning moved to where the server puts one that it knows."""
+    splitter = ThoughtSplitter()
+    for piece in pieces:
+        thought, text = splitter.feed(str(piece.content))
+        if piece.response_metadata.get("done_reason"):
+            thought, text = (part + rest for part, rest in zip((thought, text), splitter.end(), strict=True))
+        if text != piece.content:
+            known = {**piece.additional_kwargs, **({THOUGHT: thought} if thought else {})}
+            piece = piece.model_copy(update={"content": text, "additional_kwargs": known})
+        yield piece
+    if held := "".join(splitter.end()):  # the stream ended without a reason
+        yield _made(held)
+
+
+def _made(text: str, **metadata: str) -> AIMessageChunk:
     from langchain_core.messages import AIMessageChunk
 
-    return AIMessageChunk(content="", response_metadata={"done_reason": STOPPED})
+    return AIMessageChunk(content=text, response_metadata=metadata)
+
+
+def _stopped() -> AIMessageChunk:
+    return _made("", done_reason=STOPPED)
 
 
 def _wait(seconds: float, check_cancelled: Callable[[], None]) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from folio.errors import ContextTooSmall, OllamaError
 from folio.models import ollama
-from folio.models.embedding_prefixes import NONE, known_prefixes
+from folio.models.embedding_prefixes import MAX_TITLE, NONE, TITLE, known_prefixes, with_title
 from folio.models.ollama import ModelInfo, OllamaServer, client_kwargs
 from folio.models.ollama_errors import is_transient, translate
 from folio.types import Vectors
 
 if TYPE_CHECKING:
-    from ollama import Client
+    import httpx
 
 # Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no text is sent that
 # could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
@@ -27,6 +27,7 @@ UNKNOWN_WINDOW = 512  # tokens, for a model that does not state its context leng
 RESERVE = 48  # tokens kept free for the prefix and the special tokens at both ends; more for a long prefix
 SPECIAL = 8  # tokens at both ends, at most
 MAX_WAIT_S = 8.0
+_TOO_LARGE = "a vector with numbers that are too large"
 RETRIES = 4
 
 
@@ -67,7 +68,8 @@ class OllamaEmbedder:
         self._query_prefix = (known or NONE).query if query_prefix is None else query_prefix
         self._passage_prefix = (known or NONE).passage if passage_prefix is None else passage_prefix
         self._window = _window(self._model)
-        self._part_bytes = self._room(self._passage_prefix)
+        self.reads_titles = TITLE in self._passage_prefix
+        self._part_bytes = self._room(with_title(self._passage_prefix, "x" * MAX_TITLE))
         self._query_bytes = self._room(self._query_prefix)
         self.name = f"{self._model.name} (Ollama)"
 
@@ -97,7 +99,12 @@ class OllamaEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
-        return self._embed(texts, self._passage_prefix, self._part_bytes)
+        return self.embed_titled([(text, "") for text in texts])
+
+    def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:
+        """See TitledEmbedder."""
+        prefixes = [with_title(self._passage_prefix, title) for _, title in passages]
+        return self._embed([text for text, _ in passages], prefixes, self._part_bytes)
 
     def embed_query(self, text: str) -> Vectors:
         """Shape (dimension,), of unit length. Raises ModelError."""
@@ -106,7 +113,7 @@ class OllamaEmbedder:
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
-        return self._embed(texts, self._query_prefix, self._query_bytes)
+        return self._embed(texts, [self._query_prefix] * len(texts), self._query_bytes)
 
     def _room(self, prefix: str) -> int:
         """The bytes of a text that certainly fit into the window after a prefix. Raises ContextTooSmall."""
@@ -118,22 +125,23 @@ class OllamaEmbedder:
             )
         return room
 
-    def _embed(self, texts: Sequence[str], prefix: str, part_bytes: int) -> Vectors:
+    def _embed(self, texts: Sequence[str], prefixes: Sequence[str], part_bytes: int) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         parts_by_text = [list(_parts(text, part_bytes)) for text in texts]
         parts = [part for of_text in parts_by_text for part in of_text]
+        prompts = [prefix + part for prefix, of_text in zip(prefixes, parts_by_text, strict=True) for part in of_text]
         rows = np.concatenate(
             [
-                self._unit_rows(self._request([prefix + part for part in batch]), len(batch))
-                for batch in (parts[start : start + self._batch] for start in range(0, len(parts), self._batch))
+                self._unit_rows(self._request(batch), len(batch))
+                for batch in (prompts[start : start + self._batch] for start in range(0, len(prompts), self._batch))
             ]
         )
         if len(parts) == len(texts):
             return rows.astype(np.float32)
         weights = np.array([max(1, len(part.encode())) for part in parts], dtype=np.float64)
         firsts = [0, *accumulate(len(of_text) for of_text in parts_by_text)][:-1]
-        return _unit(np.add.reduceat(rows * weights[:, None], firsts, axis=0)).astype(np.float32)
+        return self._unit(np.add.reduceat(rows * weights[:, None], firsts, axis=0)).astype(np.float32)
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         """Send one request, with retries after transient errors. Raises ModelError."""
@@ -153,30 +161,48 @@ class OllamaEmbedder:
 
     def _request_once(self, texts: list[str]) -> list[list[float]]:
         # A server may be set to a smaller context than the model has, and would truncate there.
-        response = self._client.embed(self._model.name, texts, options={"num_ctx": self._window})
-        return [list(vector) for vector in response.embeddings]
+        body: dict[str, Any] = {"model": self._model.name, "input": texts, "options": {"num_ctx": self._window}}
+        if self._server.keep_alive is not None:
+            body["keep_alive"] = self._server.keep_alive
+        vectors: list[list[float]] = self._client.post("/api/embed", json=body).raise_for_status().json()["embeddings"]
+        return vectors
 
     @cached_property
-    def _client(self) -> Client:
-        # OllamaEmbeddings of langchain-ollama uses this client too, but takes half a second more to import.
-        from ollama import Client
+    def _client(self) -> httpx.Client:
+        # Not Ollama's client, which takes `true` and "1" for numbers.
+        import httpx
 
-        return Client(self._server.url, **client_kwargs(self._server.timeout_s))
+        return httpx.Client(base_url=self._server.url, **client_kwargs(self._server.timeout_s))
 
     def _unit_rows(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
         """The vectors as rows of unit length. Raises OllamaError if they cannot be the vectors of `count` texts."""
+        if type(vectors) is not list or any(type(vector) is not list for vector in vectors):
+            raise self._unusable("something that is not a list of vectors")
         if len(vectors) != count:
             raise self._unusable(f"{len(vectors)} vectors for {count} texts")
         lengths = {len(vector) for vector in vectors}
         if lengths != {self.dimension}:
             wrong = min(lengths - {self.dimension})
             raise self._unusable(f"a vector of {wrong} numbers where the model has {self.dimension}")
-        rows = np.array(vectors, dtype=np.float64)
+        if any(not {float, int}.issuperset(map(type, vector)) for vector in vectors):
+            raise self._unusable("a vector with something in it that is not a number")
+        try:
+            return self._unit(np.array(vectors, dtype=np.float64))
+        except OverflowError as error:  # an integer
+            raise self._unusable(_TOO_LARGE) from error
+
+    def _unit(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Rows scaled to unit length. Raises OllamaError for one without a direction."""
         if not np.isfinite(rows).all():
             raise self._unusable("a vector with a number that is not finite")
-        if not rows.any(axis=1).all():
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all():
+            raise self._unusable(_TOO_LARGE)
+        if not lengths.all():  # squares of tiny numbers too are zeros
             raise self._unusable("a vector of zeros")
-        return _unit(rows)
+        scaled: npt.NDArray[np.float64] = rows / lengths
+        return scaled
 
     def _unusable(self, what: str) -> OllamaError:
         return OllamaError(
@@ -209,9 +235,3 @@ def _parts(text: str, limit: int) -> Iterator[str]:
         yield rest[:cut].decode()
         rest = rest[cut:]
     yield rest.decode()
-
-
-def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Rows scaled to unit length. No row may be all zeros."""
-    scaled: npt.NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return scaled

@@ -13,6 +13,7 @@ from folio.errors import (
     ModelFailed,
     ModelMissing,
     OllamaError,
+    ThoughtAlone,
     WrongModel,
 )
 
@@ -24,8 +25,12 @@ _OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
 # A killed runner: "an error was encountered while running the model: unexpected EOF".
 _RUNNER_DIED = re.compile(r"\bEOF\b|while running the model", re.IGNORECASE)
 _RUNNING = re.compile(r"^an error was encountered while running the model:\s*", re.IGNORECASE)
+# The same while it embeds, with a status of 400: 'do embedding request: Post "http://127.0.0.1:36123/embedding": EOF'.
+_RUNNER_LOST = re.compile(r"^do embedding request:", re.IGNORECASE)
 # A 500 that the same request always gets: a bad schema in `format`, an option of another type.
 _BAD_REQUEST = re.compile(r"^invalid (?:JSON schema|format)|must be of type", re.IGNORECASE)
+# "x" does not support thinking; invalid think value: ...; cannot unmarshal string into ... ChatRequest.think
+_THINK_REFUSED = re.compile(r"\bthink(?:ing)?\b", re.IGNORECASE)
 _CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
 
 
@@ -47,8 +52,8 @@ def translate(error: Exception, model: str, url: str) -> ModelError:
         return not_listening(url)
     if isinstance(error, httpx.TransportError | ConnectionError):
         return broke_off(model, url)
-    if isinstance(error, ValueError | TypeError | LookupError | AttributeError):
-        # Broken JSON, or JSON of another shape: the Ollama client unpacks replies without checking them.
+    if isinstance(error, ValueError | TypeError | LookupError | AttributeError | RecursionError):
+        # Broken JSON, nested without end, or of another shape: the Ollama client unpacks replies without checking them.
         return OllamaError(
             f"{url} did not answer like an Ollama server when called for {model}.",
             "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
@@ -63,6 +68,13 @@ def not_listening(url: str) -> OllamaError:
     return OllamaError(
         f"No Ollama server answers at {url}.",
         "Start it with `ollama serve`, or set LLM=builtin and EMBEDDER=builtin to work without it.",
+    )
+
+
+def not_ollama(sent: str, url: str) -> OllamaError:
+    """The error for a reply that no Ollama server sends. sent: what it was, "a line of more than 1 MB"."""
+    return OllamaError(
+        f"What answers at {url} cannot be an Ollama server: it sent {sent}.", "Check that OLLAMA_HOST points to Ollama."
     )
 
 
@@ -84,8 +96,24 @@ def is_transient(error: Exception) -> bool:
 
     if refusal := _refusal(error):
         status, text = refusal
-        return status in _TRANSIENT and not _CONTEXT_EXCEEDED.search(text) and not _BAD_REQUEST.search(text)
+        may_pass = status in _TRANSIENT or (status == 400 and _RUNNER_LOST.search(text) is not None)
+        return may_pass and not _CONTEXT_EXCEEDED.search(text) and not _BAD_REQUEST.search(text)
     return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ConnectTimeout | ConnectionError)
+
+
+def refuses_thinking(error: Exception) -> bool:
+    """Whether a server refused a request for what it has as `think`."""
+    refusal = _refusal(error)
+    return refusal is not None and refusal[0] == 400 and bool(_THINK_REFUSED.search(refusal[1]))
+
+
+def thought_alone(model: str, tokens: int, *, is_asked_to: bool) -> ThoughtAlone:
+    """The error for a reply that was cut in its thought. tokens: that it had. is_asked_to: by the setting."""
+    other = "choose a model for LLM_MODEL that does not think, for example llama3.1:8b"
+    return ThoughtAlone(
+        f"{model} only thought: {tokens:,} tokens were spent before it wrote an answer.",
+        f"Set THINK=off, or {other}." if is_asked_to else f"C{other[1:]}.",
+    )
 
 
 def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
@@ -108,7 +136,7 @@ def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
             f"Ollama at {url} is busy with other requests.",
             "Wait until they are done, or set OLLAMA_NUM_PARALLEL or OLLAMA_MAX_QUEUE higher on the server.",
         )
-    if status in (IN_STREAM, 500) and _RUNNER_DIED.search(text):
+    if (status in (IN_STREAM, 500) and _RUNNER_DIED.search(text)) or (status == 400 and _RUNNER_LOST.search(text)):
         return ModelFailed(
             f"Ollama stopped while it was running {model}: {reason}.",
             "Try again; if it happens again, close other programs to free memory, or choose a smaller model.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,13 @@ _TYPES = {
     "roberta": ("RobertaForSequenceClassification", "roberta."),
     "xlm-roberta": ("XLMRobertaForSequenceClassification", "roberta."),
 }
+# The weights that a graph uses. A model with others is of another type.
+_WEIGHTS = re.compile(
+    r"(embeddings\.((word|position|token_type)_embeddings\.weight|LayerNorm\.(weight|bias))"
+    r"|encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.(dense|LayerNorm)"
+    r"|intermediate\.dense|output\.(dense|LayerNorm))\.(weight|bias)"
+    r"|pooler\.dense\.(weight|bias)|classifier\.(weight|bias))"
+)
 _POSITIONS = "embeddings.position_embeddings.weight"
 _POSITIONS_BY_DEFAULT = 512  # of a model whose config.json has no number
 _TORCH_BATCH = 8  # pairs; the logits of each batch are there before the next one is run
@@ -137,7 +145,9 @@ def read_model(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
     config = read_json(folder / CONFIG)
     architecture, prefix = _TYPES[config["model_type"]]
     if config["hidden_act"] != "gelu" or config["architectures"] != [architecture]:
-        raise ValueError("not a BERT-type model")
+        raise ValueError("its type is another than BERT's or RoBERTa's")
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise ValueError("its positions are not absolute")
     sizes = Sizes(
         config["num_hidden_layers"],
         config["num_attention_heads"],
@@ -150,6 +160,8 @@ def read_model(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
             tensors[f"pooler.dense.{part}"] = tensors.pop(f"classifier.dense.{part}")
             tensors[f"classifier.{part}"] = tensors.pop(f"classifier.out_proj.{part}")
         tensors[_POSITIONS] = tensors[_POSITIONS][config["pad_token_id"] + 1 :]
+    if others := [name for name in tensors if not _WEIGHTS.fullmatch(name)]:
+        raise ValueError(f"it has weights that BERT has not: {others[0]}")
     return sizes, tensors
 
 

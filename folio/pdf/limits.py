@@ -10,6 +10,8 @@ from __future__ import annotations
 TEXT_CHARACTERS = 20_000_000
 # Pages in one file; a page takes 60 bytes of it
 PAGES = 100_000
+# Pages of one file that OCR reads, each of which takes seconds: the longest books have about as many
+OCR_PAGES = 2000
 # Characters of a page label; "Supplement-xviii" has 16. A longer one is not a page label, and counts as none.
 LABEL = 32
 # Characters of a value in the file's metadata. Author lists of thousands of people fit; a longer value counts as empty.

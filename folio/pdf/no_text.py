@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from folio.errors import PaperError, PaperLimit
-from folio.pdf import ocr
+from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.pdf import limits, ocr
 from folio.types import Page
 
 # Problems of pages that a later ingest may read better.
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
 NOT_CHECKED = "not checked for hidden text"
 ENCODED = "the text is encoded so that no program can read it"
+TOO_MANY = f"and {limits.OCR_PAGES:,} pages of the file were read by OCR already"
+# After what stopped OCR on a page: the next ingest tries again, without being asked to.
+UNFINISHED = "; tried again by the next ingest"
 # A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
 _STRAY_CHARACTERS = 16
 _DAMAGED = "Open it in a PDF reader and save or print it to a new PDF, or download the file again."
@@ -32,7 +35,9 @@ class Obstacles:
     encoded: int = 0  # pages whose text is no language, see legibility.py
     hidden: str = ""  # the first message about hidden text
     no_engine: bool = False  # OCR was needed, and is not installed
-    no_time: bool = False  # for OCR or the layout model
+    no_time: bool = False  # for the layout model
+    unfinished: int = 0  # pages that OCR did not finish
+    too_many: bool = False  # more pages than are read by OCR
     unchecked: bool = False  # not all pages were searched for hidden text
 
     def problems(self) -> Iterator[str]:
@@ -41,6 +46,10 @@ class Obstacles:
             yield "its pages are slow to draw, so not all of them were searched for hidden text"
         if self.no_engine and self.images:
             yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, {_AGAIN}"
+        if self.unfinished:
+            yield "to read the pages that OCR did not finish, run `python ingest.py` again, or raise PARSE_TIMEOUT_S"
+        if self.too_many:
+            yield f"to read all of its pages, split the file: OCR reads {limits.OCR_PAGES:,} pages of one"
         if self.no_time:
             yield f"to read all of its pages, raise PARSE_TIMEOUT_S, {_AGAIN}"
 
@@ -74,8 +83,9 @@ class Obstacles:
             how = ocr.HOW_TO_INSTALL[0].upper() + ocr.HOW_TO_INSTALL[1:]
             remedy = f"{how}, and run `python ingest.py` again; or run {command}."
             return PaperLimit(f"{happened}, and no OCR engine is installed.", remedy)
-        if self.no_time:
-            return PaperLimit(f"{happened}, and {NO_TIME} for OCR.", f"Raise PARSE_TIMEOUT_S, or run {command}.")
+        if self.unfinished:
+            remedy = f"Run `python ingest.py` again when less is running, raise PARSE_TIMEOUT_S, or run {command}."
+            return PaperBusy(f"{happened}, and OCR did not finish.", remedy)
         remedy = f"Try another OCR engine, for example {command}, and put the result in the folder; or leave it out."
         return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
 

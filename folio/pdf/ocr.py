@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,16 +45,58 @@ class Engine(NamedTuple):
 
     name: str
     read: Callable[[Any], Blocks]  # a PyMuPDF page -> its lines by paragraph, in the coordinates of the page as shown
+    made_with: str = ""  # what else its reading depends on: versions, languages, models
+
+    @property
+    def identity(self) -> str:
+        """Another one wherever the same page may be read otherwise."""
+        return f"{self.name} {self.made_with}, {_DPI} dpi, at most {_MAX_PIXELS} pixels"
+
+
+class Scan(NamedTuple):
+    """What came of a page that was given to an engine: its lines, or why there are none."""
+
+    blocks: Blocks
+    failed: str = ""  # what the engine did instead: "failed: out of ink"
+    is_unfinished: bool = False  # it ran into a limit, or crashed: the next ingest tries again
+
+
+class NotScannedYet(Exception):
+    """Pages, by their indexes from 0, that have to be read by OCR before their file can be."""
+
+    def __init__(self, pages: Sequence[int]) -> None:
+        super().__init__(f"{len(pages)} pages are to be read by OCR")
+        self.pages = tuple(pages)
 
 
 @cache
 def engine() -> Engine | None:
     """The installed engine; None if there is none. Cached, since looking for Tesseract takes 0.2 s."""
+    mupdf = f"PyMuPDF {pymupdf().VersionBind}"  # draws the page, and contains Tesseract
     languages = _tesseract_languages()
     if languages:
-        return Engine("Tesseract", partial(_read_tesseract, *languages))
+        folder, names = languages
+        sizes = [(Path(folder) / f"{name}.traineddata").stat().st_size for name in names.split("+")]
+        made_with = f"{names} of {', '.join(map(str, sizes))} bytes, {mupdf}"
+        return Engine("Tesseract", partial(_read_tesseract, *languages), made_with)
     models = _rapidocr_models()
-    return Engine("RapidOCR", partial(_read_rapidocr, models)) if models else None
+    if not models:
+        return None
+    files = ", ".join(Path(path).name for path in models.values())
+    made_with = f"{version('rapidocr')}, {files}, confidence {_MIN_CONFIDENCE}, {mupdf}"
+    return Engine("RapidOCR", partial(_read_rapidocr, models), made_with)
+
+
+def scan_page(page: Any) -> Scan:
+    """What the installed engine reads on a PyMuPDF page as it is shown. There must be one."""
+    found = engine()
+    assert found is not None, "look for an engine first"
+    try:
+        return Scan(found.read(page))
+    except MemoryError:
+        raise
+    except Exception as error:  # one bad page must not stop the others
+        return Scan([], f"failed: {' '.join(str(error).split())[:100] or type(error).__name__}")
 
 
 def is_text(text: str) -> bool:

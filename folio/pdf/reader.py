@@ -5,19 +5,32 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from folio.errors import PaperError, PaperLimit
+from folio.errors import PaperBusy, PaperError, PaperLimit
 from folio.files import open_regular
 from folio.pdf import layout_model, legibility, limits, ocr, page_furniture, split_words
+from folio.pdf.drawn_signs import raw_blocks
 from folio.pdf.heading_lines import HeadingCollector
 from folio.pdf.metadata import PageText, read_front_matter
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
-from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ, Obstacles, damaged, is_nearly_empty
+from folio.pdf.no_text import (
+    ENCODED,
+    NO_TIME,
+    NOT_CHECKED,
+    NOT_READ,
+    TOO_MANY,
+    UNFINISHED,
+    Obstacles,
+    damaged,
+    is_nearly_empty,
+)
+from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
@@ -30,8 +43,8 @@ CHANGED = ("The file changed while it was being read.", "Run the command again."
 # A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-# Seconds that a page counts as; on one core, a dense page takes OCR one to three and the layout model about a half.
-_OCR_PAGE_S, _LAYOUT_PAGE_S = 1.5, 0.5
+# Seconds that a page counts as for the layout model, on one core
+_LAYOUT_PAGE_S = 0.5
 
 
 def read_pdf(
@@ -41,13 +54,15 @@ def read_pdf(
     layout: bool = False,
     ocr: bool = False,
     seconds: float = math.inf,
+    scans: Mapping[int, Scan] | None = None,
 ) -> ParsedPdf:
     """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
-    return read_content(read_file(path), path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds)
+    content = read_file(path)
+    return read_content(content, path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds, scans=scans)
 
 
 def read_file(path: Path, max_mb: float = math.inf) -> bytes:
-    """The bytes of a regular file, read once. Raises PaperLimit, also for more than max_mb megabytes."""
+    """The bytes of a regular file, read once. Raises PaperBusy; PaperLimit for more than max_mb megabytes."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -56,14 +71,14 @@ def read_file(path: Path, max_mb: float = math.inf) -> bytes:
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         # It was readable when it was hashed, so this says nothing about its content: it is tried again next time.
-        raise PaperLimit(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
+        raise PaperBusy(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
     if size > max_mb * 1e6:
         raise PaperLimit(
             f"The file has {size / 1e6:,.0f} MB, and MAX_FILE_MB is {max_mb:g}.",
             "Split the file, or raise MAX_FILE_MB if you trust it.",
         )
     if len(content) != size:
-        raise PaperLimit(*CHANGED)
+        raise PaperBusy(*CHANGED)
     return content
 
 
@@ -75,6 +90,7 @@ def read_content(
     layout: bool = False,
     ocr: bool = False,
     seconds: float = math.inf,
+    scans: Mapping[int, Scan] | None = None,
 ) -> ParsedPdf:
     """The pages of a PDF in reading order, with its front matter.
 
@@ -82,11 +98,26 @@ def read_content(
 
     Pages that cannot be read stay in the list, without text and with the problem, so that page numbers stay right.
     layout: mark headings and write tables in Markdown. ocr: read scanned pages, if an engine is installed. seconds:
-    the work that these two may do, see _WorkBudget; pages that they do not reach are read without them, and say so.
+    the work that the layout model may do, see _WorkBudget; pages that it does not reach are read without it and say so.
+    scans: page index -> what OCR made of the page. Pages that are missing in it raise ocr.NotScannedYet, which names
+    all of them; None reads them here and now.
 
     Raises PaperError if the file is empty, not a PDF, locked by a password, unreadable, without text (scanned), or has
-    more than max_chars characters or too many pages; PaperLimit if OCR, or more work for it, may help.
+    more than max_chars characters or too many pages; PaperLimit if OCR, or more time for it, may help.
     """
+    with _opened(content) as document:
+        return _read(_Reader(document, name, layout, ocr, seconds, scans), max_chars)
+
+
+def scan(content: bytes, index: int) -> Scan:
+    """What the installed OCR engine reads on page `index` (from 0) of a PDF. Raises PaperError as read_content does."""
+    with _opened(content) as document:
+        return scan_page(document.load_page(index))
+
+
+@contextmanager
+def _opened(content: bytes) -> Iterator[Any]:
+    """The PyMuPDF document of these bytes. Raises PaperError if it cannot be read."""
     _check_header(content[:_HEADER_WITHIN])
     mupdf = pymupdf()
     try:
@@ -98,7 +129,7 @@ def read_content(
     try:
         if not unlock(document):
             raise PaperError("The file is encrypted and needs a password.", "Save it without a password.")
-        return _read(_Reader(document, name, layout, ocr, seconds), max_chars)
+        yield document
     finally:
         document.close()
         # MuPDF keeps every warning until they are reset.
@@ -116,7 +147,7 @@ def _check_header(head: bytes) -> None:
 
 
 class _WorkBudget:
-    """The work that the layout model and OCR may do on one file, in seconds that their pages take on an ordinary core.
+    """The work that the layout model may do on one file, in seconds that its pages take on an ordinary core.
 
     Pages are counted and not timed, so that the same pages are read on every computer, whatever else it is doing.
     """
@@ -135,8 +166,17 @@ class _WorkBudget:
 class _Reader:
     """Reads the pages of one document in turn, and collects the problems of the whole file."""
 
-    def __init__(self, document: Any, name: str, layout: bool, ocr: bool, seconds: float) -> None:
+    def __init__(
+        self,
+        document: Any,
+        name: str,
+        layout: bool,
+        ocr: bool,
+        seconds: float,
+        scans: Mapping[int, Scan] | None,
+    ) -> None:
         self.document, self.name = document, name
+        self.scans, self.scanned, self.not_scanned = scans, 0, list[int]()
         self.layout, self.obstacles = layout, Obstacles(ocr)
         self.model_work = _WorkBudget(seconds)
         self.search_work = SearchWork()
@@ -171,11 +211,11 @@ class _Reader:
             shown, told = ((), "") if is_encoded else (visible.blocks, text)
             self.front_pages.append(PageText(shown, page.rect.width, page.rect.height, told))
         if is_encoded:
-            text, problem = self._decoded(page, rotation)
+            text, problem = self._decoded(page, index, rotation)
         elif is_nearly_empty(text):
             if has_image := bool(images(page)):
                 obstacles.images += 1
-                text, problem = self._by_ocr(page, rotation, text)
+                text, problem = self._by_ocr(page, index, rotation, text)
             if not text and not problem:
                 problem = NOT_READ if has_image else "no text"
         else:
@@ -197,11 +237,11 @@ class _Reader:
     def decode_page(self, index: int) -> tuple[str, str]:
         """The text of a page whose fonts no program can read, and its problem."""
         page = self.document.load_page(index)
-        return self._decoded(page, page.rotation)
+        return self._decoded(page, index, page.rotation)
 
-    def _decoded(self, page: Any, rotation: int) -> tuple[str, str]:
+    def _decoded(self, page: Any, index: int, rotation: int) -> tuple[str, str]:
         self.obstacles.encoded += 1
-        text, problem = self._by_ocr(page, rotation, "", ENCODED)
+        text, problem = self._by_ocr(page, index, rotation, "", ENCODED)
         if text:
             return text, f"{problem}, because its {ENCODED.removeprefix('the ')}"
         if problem:
@@ -215,7 +255,7 @@ class _Reader:
         is_unknown = self.verdicts.get(index) is legibility.Verdict.UNKNOWN
         return is_unknown and broken > 1 and broken > verdicts.count(legibility.Verdict.LEGIBLE)
 
-    def _by_ocr(self, page: Any, rotation: int, text: str, reason: str = NOT_READ) -> tuple[str, str]:
+    def _by_ocr(self, page: Any, index: int, rotation: int, text: str, reason: str = NOT_READ) -> tuple[str, str]:
         """The text of a page by OCR, and its problem. text: the text in the file. reason: why that is not enough."""
         if not self.obstacles.ocr:
             return text, ""
@@ -223,18 +263,22 @@ class _Reader:
         if engine is None:
             self.obstacles.no_engine = True
             return text, ""
-        if not self.model_work.take(_OCR_PAGE_S):
-            self.obstacles.no_time = True
-            return text, f"{reason}, and {NO_TIME} for OCR"
-        try:
+        if self.scanned >= limits.OCR_PAGES:
+            self.obstacles.too_many = True
+            return text, f"{reason}, {TOO_MANY}"
+        self.scanned += 1
+        if self.scans is None:
             page.set_rotation(rotation)
-            with cpu_time_apart():
-                blocks = engine.read(page)
-        except MemoryError:
-            raise
-        except Exception as error:  # one bad page must not stop the others
-            return text, f"{reason}, and {engine.name} failed: {_reason(error)}"
-        read = page_text(blocks)
+            scan = scan_page(page)
+        elif index in self.scans:
+            scan = self.scans[index]
+        else:
+            self.not_scanned.append(index)
+            return text, ""
+        if scan.failed:
+            self.obstacles.unfinished += scan.is_unfinished
+            return text, f"{reason}, and {engine.name} {scan.failed}{UNFINISHED if scan.is_unfinished else ''}"
+        read = page_text(scan.blocks)
         if not ocr.is_text(read):
             nothing = f"no text (image only, in which {engine.name} finds none)"
             return text, "" if text else nothing if reason == NOT_READ else f"{reason}, and {engine.name} finds none"
@@ -292,6 +336,8 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
             )
         pages.append(Page(index + 1, labels[index], text, problem))
     pages = _finish(pages, reader)
+    if reader.not_scanned:
+        raise NotScannedYet(reader.not_scanned)
     reader.obstacles.check_text(pages, failed)
     nothing = PageText((), 1, 1, "")
     fronts = [nothing if reader.is_encoded(index) else page for index, page in enumerate(reader.front_pages)]
@@ -320,8 +366,7 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
 
 
 def _split_lines(page: Any) -> list[split_words.SplitLine]:
-    blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
-    return split_words.split_lines(split_words.glyphs(blocks))
+    return split_words.split_lines(split_words.glyphs(raw_blocks(page)))
 
 
 def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:
@@ -347,7 +392,7 @@ def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Let
             ]
             for line in block.get("lines", ())
         ]
-        for block in page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
+        for block in raw_blocks(page)
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from folio.pdf import drawn_signs
 from folio.pdf.hidden_text import find_hidden, summarise_hidden
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.raster import Picture, Rect, Span, bands
@@ -90,6 +91,8 @@ def visible_text(page: Any, work: SearchWork) -> VisibleText:
     # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.
     draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, work), partial(images, page)
     found = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
+    for span, text in zip(spans, drawn_signs.texts(page, spans), strict=True):
+        span["text"] = text
     if not found:
         return VisibleText(blocks, checked=work.checked)
     hidden = {id(spans[index]) for index in found}

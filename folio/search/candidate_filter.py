@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from folio.paper_versions import is_superseded
 from folio.protocols import LexicalIndex
 from folio.sections import APART, KINDS, Kind, PaperSection, Spans, overlap
 from folio.store.paper_store import PaperStore, Years
@@ -94,6 +95,7 @@ class CandidateFilter:
     apart: frozenset[Kind]  # the kinds that are no evidence for this question
     hidden: frozenset[str] = frozenset()  # ids of papers that are not searched
     years: tuple[Years, ...] = ()  # of the papers that are searched; () for any
+    newest_only: bool = False  # whether papers are left out of which there is a newer version
     chunks: dict[int, Chunk] = field(default_factory=dict)  # all that were read
     _spans: dict[str, tuple[Spans | None, Spans]] = field(default_factory=dict)  # of papers of these years
 
@@ -105,12 +107,15 @@ class CandidateFilter:
         sections: SectionFilter | None,
         hidden: frozenset[str] = frozenset(),
         years: tuple[Years, ...] = (),
+        newest_only: bool = False,
     ) -> CandidateFilter:
         """sections: where to search; what they name is searched even if the question does not ask for it.
 
-        hidden: ids of papers that are not searched. years: of those that are, () for any.
+        hidden: ids of papers that are not searched. years: of those that are, () for any. newest_only: leave out
+        papers of which the library has a newer version.
         """
-        return cls(library, sections, frozenset() if sections else APART - asked_kinds(question), hidden, years)
+        apart = frozenset[Kind]() if sections else APART - asked_kinds(question)
+        return cls(library, sections, apart, hidden, years, newest_only)
 
     @property
     def fields(self) -> PassageFields:
@@ -127,6 +132,8 @@ class CandidateFilter:
 
     def _read_papers(self, ids: set[str]) -> None:
         for paper in self.library.papers_by_id(ids):
+            if self.newest_only and is_superseded(paper):
+                self.hidden |= {paper.id}
             if self.years and not in_years(paper.year, self.years):
                 continue
             chosen = paper.sections.spans(self.sections.chooses) if self.sections else None

@@ -48,7 +48,8 @@ class YearRange(NamedTuple):
         if not sign:
             last = first
         elif first and last and first > last:
-            first, last = last, first
+            remedy = f"Write the earlier year first: {last}-{first}."
+            raise UsageError(f"The years “{name_line(written, 40)}” end before they begin.", remedy)
         return cls(int(first) if first else None, int(last) if last else None)
 
     def holds(self, year: int | None) -> bool:
@@ -223,9 +224,7 @@ def _values(field: str, given: Iterable[str], *, need_word: bool = True) -> tupl
     """The values of a field, each once. Raises NotKnown for an empty one, or one without a letter or a digit."""
     values = tuple(dict.fromkeys(value.strip() for value in given))
     if empty := [value for value in values if not (plain_words(value) if need_word else value)]:
-        raise NotKnown(
-            f"“{name_line(empty[0], _SHOWN)}” is no {field}.", f"Give the name of a {field}, or leave it out."
-        )
+        raise NotKnown(f"“{name_line(empty[0], _SHOWN)}” is no {field}.", f"Give the {field}'s name, or leave it out.")
     return values
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from folio.errors import NotKnown, UsageError
+from folio.files import without_ending
 from folio.paper_metadata import without_version
 from folio.shown_text import name_line
 from folio.text import STOP_WORDS, plain_words
@@ -36,6 +37,10 @@ _LISTED = 5  # papers that an error names
 _SHOWN = 80  # characters of a name in an error
 # Similar names that an error shows, and how near they are at least to what was written (difflib's ratio)
 _SIMILAR, _NEAR = 3, 0.4
+
+# A paper is known by a name that it uses at least so often, and so many times as often as any other paper. More papers
+# than this are not read for it.
+_LEAST_USES, _TIMES_OTHERS, _MOST_READ = 10, 5, 5_000
 
 Named = tuple[str, int]  # a name without spaces and signs, and its rank: 0 is the surest
 
@@ -89,9 +94,40 @@ def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequenc
     ]
 
 
-def the_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> Paper:
-    """The one paper that a name means, see `papers_named`. Raises UsageError for several, NotKnown for none."""
+def paper_known_by(name: str, papers: Sequence[Paper], text_of: Callable[[Paper], str]) -> Paper | None:
+    """The paper that uses a name far more often than any other, such as Raft; None if there is none.
+
+    Only what is written with a capital is a name: "attention" is none, however often a paper has it.
+    """
+    words = [match.group() for match in _WORD.finditer(name)]
+    if len(words) != 1 or len(words[0]) < 3 or _is_common(words[0]) or not 0 < len(papers) <= _MOST_READ:
+        return None
+    pattern = re.compile(rf"(?<![\w-]){re.escape(words[0])}(?![\w-])", re.I)
+    uses = sorted(((_uses(pattern, text_of(paper)), place) for place, paper in enumerate(papers)), reverse=True)
+    (most, first), (others, _) = (*uses, (0, 0))[:2]
+    return papers[first] if most >= max(_LEAST_USES, _TIMES_OTHERS * others) else None
+
+
+def _uses(pattern: re.Pattern[str], text: str) -> int:
+    """How often a text has a word as a name; 0 if it mostly writes it without a capital."""
+    found = [match.group()[0].isupper() for match in pattern.finditer(text)]
+    return sum(found) if 10 * sum(found) >= 9 * len(found) else 0
+
+
+def the_paper(
+    name: str,
+    papers: Sequence[Paper],
+    files: Mapping[str, Sequence[str]],
+    text_of: Callable[[Paper], str] = lambda _: "",
+) -> Paper:
+    """The one paper that a name means, see `papers_named`, or else `paper_known_by`.
+
+    text_of: the text of a paper, read only for a name that no title and no file has. Raises UsageError for several
+    papers, NotKnown for none.
+    """
     found = papers_named(name, papers, files)
+    if not found and (known := paper_known_by(name, papers, text_of)):
+        return known
     if not found:
         raise unknown_paper(name, papers, files)
     if len(found) == 1:
@@ -135,7 +171,7 @@ def _exact_names(paper: Paper, files: Sequence[str]) -> Iterator[str]:
         yield f"arXiv {without_version(paper.arxiv)}"
     for file in {paper.file, *files}:
         path = PurePath(file)
-        yield from (file, path.name, path.with_suffix("").as_posix(), path.stem)
+        yield from (file, path.name, without_ending(file), path.stem)
 
 
 def _parts(text: str) -> list[str]:

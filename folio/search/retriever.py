@@ -39,7 +39,7 @@ from folio.store.citations import cited_papers
 from folio.store.paper_index import PaperIndex
 from folio.store.paper_store import PaperStore, SearchIndexes, Trust
 from folio.store.rows import Stamp
-from folio.text import tokenize
+from folio.text import plain_words, tokenize
 from folio.types import Candidate, Chunk, Hit, Paper, PaperHit, Vectors
 
 T = TypeVar("T")
@@ -142,7 +142,9 @@ class Retriever:
             clock.lap("open")
             asked = tuple(dict.fromkeys((question, *(readings or extra.wordings or self._variants(question)))))
             hidden = self._hidden(question) if papers is None else frozenset[str]()
-            candidates = CandidateFilter.of(self._library, question, sections, hidden, years)
+            candidates = CandidateFilter.of(
+                self._library, question, sections, hidden, years, newest_only=papers is None
+            )
             fused, ranked, added, highlights = self._on_indexes(
                 lambda indexes: self._candidates(
                     indexes, asked, typed, extra.passage, top_k, within, also, candidates, clock
@@ -221,6 +223,21 @@ class Retriever:
                     partial(self._surface, indexes),
                 )
             )
+
+    def is_understood(self, query: str) -> bool:
+        """Whether a query says anything: the papers have one of its words, or the embedder knows one.
+
+        What is nearest to "xqzzyv" is near by accident. True for an embedder whose words nobody can look up: it may
+        know other languages than the papers have. Raises ModelError and StoreDamaged.
+        """
+        knows: Callable[[str], bool] | None = getattr(self.embedder, "is_word", None)
+        words = [word for word in plain_words(query) if tokenize(word)]
+        if knows is None or not words or any(map(knows, words)):
+            return True
+        with self._library.reading() as stamp:
+            self._open_at(stamp)
+            tokens = tokenize(query)
+            return self._on_indexes(lambda found: any(found.lexical.passages_with(token) for token in tokens))
 
     def _variants(self, question: str) -> list[str]:
         """Other wordings of a question, if the settings want them. The caller holds a snapshot."""
@@ -379,6 +396,10 @@ class Retriever:
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         return self._library.papers()
+
+    def unread_files(self) -> list[str]:
+        """The names of the files that could not be read. Raises StoreDamaged."""
+        return [failure.file.name for failure in self._library.failures()]
 
     def passages(self, paper: Paper, most: int | None = None) -> list[Hit]:
         """The passages of a paper in its order, or the first of them, with the score 0. Raises StoreDamaged."""

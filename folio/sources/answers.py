@@ -7,10 +7,22 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from folio.errors import SourceError
 from folio.paper_metadata import PersonName
@@ -28,9 +40,32 @@ AnswerT = TypeVar("AnswerT", bound="Part")
 
 
 class Part(BaseModel):
-    """A part of an answer. What it does not name is ignored."""
+    """A part of an answer. What it does not name is ignored; a field that cannot be read is as if it were missing."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _field_alone(cls, value: Any, validate: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            field = cls.model_fields[str(info.field_name)]
+            return "" if field.is_required() else field.get_default(call_default_factory=True)
+
+
+class WorkPart(Part):
+    """A work. One of which neither a title nor an identifier can be read is none."""
+
+    @model_validator(mode="after")
+    def _names_a_work(self) -> Self:
+        if not self.names_a_work:
+            raise ValueError("it has neither a title nor an identifier")
+        return self
+
+    @property
+    def names_a_work(self) -> bool:
+        raise NotImplementedError
 
 
 def clean(text: str, longest: int = _LONGEST_LINE) -> str:
@@ -70,8 +105,17 @@ def _address(value: Any) -> Any:
     return value
 
 
-def _bounded(value: Any) -> Any:
-    return [] if value is None else value[:MOST] if isinstance(value, list) else value
+def _bounded(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """The items that can be read."""
+    items = value[:MOST] if isinstance(value, list) else [] if value is None else [value]
+    try:
+        return validate(items)
+    except ValidationError:
+        found: list[Any] = []
+        for item in items:
+            with suppress(ValidationError):
+                found += validate([item])
+        return found
 
 
 Line = Annotated[str, BeforeValidator(_line)]
@@ -81,7 +125,7 @@ Year = Annotated[int | None, BeforeValidator(_year)]
 Count = Annotated[int | None, BeforeValidator(_count)]
 Address = Annotated[str, BeforeValidator(_address)]
 ItemT = TypeVar("ItemT")
-Bounded = Annotated[list[ItemT], BeforeValidator(_bounded), Field(default_factory=list)]
+Bounded = Annotated[list[ItemT], WrapValidator(_bounded), Field(default_factory=list)]
 
 
 def parse_json(text: str, name: str) -> Any:

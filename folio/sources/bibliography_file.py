@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,11 @@ from folio.sources.entries import Entry, Problem
 
 LARGEST_MB = 100
 _READERS = {".bib": bibtex.read, ".bibtex": bibtex.read, ".biblatex": bibtex.read, ".json": csl_json.read}
+# UTF-32's begins with UTF-16's, and so comes first.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +57,10 @@ def read_bibliography(path: Path) -> Bibliography:
 
 
 def _decoded(data: bytes) -> str:
-    """UTF-8; or Windows-1252, which old programs wrote."""
+    """UTF-8; UTF-16 or UTF-32 that says so at its beginning; or Windows-1252, which old programs wrote."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(encoding)
     except UnicodeDecodeError:
         text = data.decode("cp1252", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -71,6 +71,7 @@ def import_bibliography(library: PaperStore, bibliography: Bibliography) -> Impo
         else:
             keys = " and ".join(entry.key for entry in nearest[:3])
             ambiguous.append((nearest[0], f"{keys} are both of {files[id]}"))
+    is_read = bool(bibliography.entries) or not bibliography.problems  # else it says nothing of what it still has
     changed = withdrawn = 0
     for id, each in layers.items():
         known = each.get("bibliography", NO_METADATA)
@@ -78,7 +79,7 @@ def import_bibliography(library: PaperStore, bibliography: Bibliography) -> Impo
         if now is not None and now != known:
             library.set_metadata(id, "bibliography", now)
             changed += 1
-        elif now is None and known.bibliography.value == str(bibliography.path):
+        elif now is None and is_read and known.bibliography.value == str(bibliography.path):
             library.set_metadata(id, "bibliography", NO_METADATA)
             withdrawn += 1
     return Imported(bibliography.path, len(said_of), changed, withdrawn, tuple(unmatched), tuple(ambiguous))

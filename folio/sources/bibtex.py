@@ -60,6 +60,9 @@ def read(text: str) -> tuple[list[Entry], list[Problem]]:
     for kind, key, line, fields in raw:
         if kind != "xdata":
             entries.append(_entry(kind, key, line, _inherited(kind, fields, by_key)))
+    if not entries and not problems:
+        why = "It has no entry: one begins with @ and its kind, such as @article{." if text.strip() else "It is empty."
+        problems.append(Problem(0, why))
     return entries, problems
 
 

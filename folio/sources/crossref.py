@@ -20,6 +20,7 @@ from folio.sources.answers import (
     LongText,
     Number,
     Part,
+    WorkPart,
     orcid,
     parse_all,
     parse_json,
@@ -89,7 +90,7 @@ class Update(Part):
     updated: CrossrefDate | None = None
 
 
-class CrossrefWork(Part):
+class CrossrefWork(WorkPart):
     """A work as Crossref sends it."""
 
     doi: Line = Field(alias="DOI")
@@ -112,6 +113,10 @@ class CrossrefWork(Part):
     reference_count: Count = Field(alias="references-count", default=None)
     cited: Count = Field(alias="is-referenced-by-count", default=None)
     updated_by: Bounded[Any] = Field(alias="updated-by", default_factory=list)  # see read_updates
+
+    @property
+    def names_a_work(self) -> bool:
+        return bool(self.doi or any(self.title))
 
     def to_work(self) -> Work:
         known = parse_doi(self.doi)

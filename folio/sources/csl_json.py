@@ -32,10 +32,12 @@ def read(text: str) -> tuple[list[Entry], list[Problem]]:
         return [], [Problem(1, "The file is not CSL-JSON: it has no list of items.")]
     entries, problems = [], []
     for number, item in enumerate(items, 1):
-        if isinstance(item, dict):
-            entries.append(_entry(item))
-        else:
+        if not isinstance(item, dict):
             problems.append(Problem(0, f"Item {number} is not an object."))
+        elif item.keys().isdisjoint(("id", "citation-key", "type", "title", "DOI")):
+            problems.append(Problem(0, f"Item {number} is not of CSL-JSON: it has no id, type or title."))
+        else:
+            entries.append(_entry(item))
     return entries, problems
 
 

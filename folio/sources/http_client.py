@@ -18,7 +18,8 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from folio import __version__
-from folio.errors import SourceError
+from folio.errors import DiskFull, SourceError
+from folio.files import unusable
 from folio.pooled_transport import PooledTransport
 from folio.sources.clock import Clock, SystemClock
 from folio.sources.http_body import (
@@ -94,6 +95,7 @@ class HttpClient:
         self.identity = identity
         self.requests = 0  # sent so far
         self._cache = cache
+        self._keeps = True  # until an answer could not be kept
         self._notice = notice
         self._clock = clock or SystemClock()
         self._limits = limits or RateLimits()
@@ -134,7 +136,18 @@ class HttpClient:
             raise SourceError(f"{NAMES[service]} says that nothing changed, but was not asked that.", REMEDY)
         reply = found or known
         assert reply is not None
-        return self._cache.put(reply) if _is_worth_keeping(service, reply) else reply
+        return self._kept(reply) if _is_worth_keeping(service, reply) else reply
+
+    def _kept(self, reply: Reply) -> Reply:
+        """The reply, kept for later where that is possible: a run is worth more than its cache."""
+        if self._keeps:
+            try:
+                return self._cache.put(reply)
+            except (OSError, DiskFull) as error:
+                self._keeps = False
+                why = error.happened if isinstance(error, DiskFull) else unusable(error).happened
+                self._notice(f"{why} Answers of services are not kept: the next run asks for them again.")
+        return reply
 
     def _ask(self, service: Service, address: str, asked: str, headers: Mapping[str, str]) -> Reply | None:
         """Ask a service; None if the answer that is known still stands."""

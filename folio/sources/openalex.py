@@ -8,8 +8,6 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import Field
-
 from folio.paper_metadata import bare_arxiv
 from folio.sources.answers import (
     Address,
@@ -18,6 +16,7 @@ from folio.sources.answers import (
     Line,
     Number,
     Part,
+    WorkPart,
     Year,
     clean,
     orcid,
@@ -89,7 +88,7 @@ class _Named(Part):
     display_name: Line = ""
 
 
-class OpenAlexWork(Part):
+class OpenAlexWork(WorkPart):
     """A work as OpenAlex sends it; with `select`, only some of it."""
 
     id: Line = ""
@@ -110,7 +109,11 @@ class OpenAlexWork(Part):
     referenced_works: Bounded[Line]
     topics: Bounded[_Named]
     is_retracted: bool | None = None
-    abstract_inverted_index: dict[str, list[int]] | None = Field(default=None)
+    abstract_inverted_index: dict[str, Any] | None = None
+
+    @property
+    def names_a_work(self) -> bool:
+        return bool(_id(self.id) or self.doi or self.title)
 
     def to_work(self) -> Work:
         doi, arxiv = self._identifiers()
@@ -279,7 +282,8 @@ def _author(authorship: _Authorship) -> WorkAuthor:
     return WorkAuthor(person(authorship.author.display_name), orcid(authorship.author.orcid))
 
 
-def _abstract(places: dict[str, list[int]]) -> str:
-    """The text of an inverted index: word -> where it stands."""
-    words = ((place, word) for word, found in places.items() for place in found if 0 <= place < _LONGEST_ABSTRACT)
+def _abstract(places: dict[str, Any]) -> str:
+    """The text of an inverted index: word -> where it stands, as far as that can be read."""
+    listed = ((place, word) for word, found in places.items() if isinstance(found, list) for place in found)
+    words = ((place, word) for place, word in listed if type(place) is int and 0 <= place < _LONGEST_ABSTRACT)
     return clean(" ".join(word for _, word in sorted(islice(words, _LONGEST_ABSTRACT))), 50_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from folio.errors import SourceError
-from folio.files import no_space, shortened, sync
+from folio.files import no_space, replace, shortened, sync
 from folio.sources.fetching import Candidate
 from folio.sources.http_client import HttpClient
 from folio.sources.lookup import Lookup
@@ -65,7 +64,7 @@ def download_pdf(
                     with part.open("wb") as file:
                         client.download(link, file, largest)
                     sync(part)
-                    os.replace(part, path)
+                    replace(part, path)
             except SourceError as error:
                 on_failure(error.happened)
             else:

@@ -15,6 +15,7 @@ from folio.sources.answers import (
     LongText,
     Number,
     Part,
+    WorkPart,
     Year,
     parse_all,
     parse_json,
@@ -59,7 +60,7 @@ class _OpenPdf(Part):
     license: Line = ""
 
 
-class S2Work(Part):
+class S2Work(WorkPart):
     """A work as Semantic Scholar sends it, with the fields that were asked for."""
 
     paperId: Line  # noqa: N815 (its name there)
@@ -76,6 +77,10 @@ class S2Work(Part):
     isOpenAccess: bool | None = None  # noqa: N815
     openAccessPdf: _OpenPdf | None = None  # noqa: N815
     fieldsOfStudy: Bounded[Line]  # noqa: N815
+
+    @property
+    def names_a_work(self) -> bool:
+        return bool(self.paperId or self.title)
 
     def to_work(self) -> Work:
         ids = {name: str(value)[:200] for name, value in (self.externalIds or {}).items()}

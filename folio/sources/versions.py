@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from folio.errors import PaperError
-from folio.files import REMOVED, no_space, sha256_file, shortened, sync
+from folio.files import REMOVED, no_space, replace, sha256_file, shortened, sync
 from folio.paper_metadata import bare_arxiv, version_number
 from folio.sources.fetching import pdf_name
 from folio.sources.lookup import Lookup
@@ -170,6 +170,6 @@ def _put(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, part)
         sync(part)
-        os.replace(part, target)
+        replace(part, target)
     finally:
         part.unlink(missing_ok=True)

@@ -35,6 +35,7 @@ _SUFFIXES = ("", "-journal", "-wal")
 # The end of a journal that names a file of its own for a change of several databases: SQLite would delete that file.
 # https://sqlite.org/fileformat2.html, section 3, and pager.c, readSuperJournal
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+_OF_THE_COPY = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_NOMEM")
 _OPEN_ONCE = "Start Zotero once and close it, then run the same command again."
 
 
@@ -54,7 +55,7 @@ class Tables:
         try:
             return self._sqlite.execute(sql).fetchall()
         except (sqlite3.Error, OverflowError, MemoryError) as error:
-            raise _damaged(self._path) from error
+            raise (_uncopied(self._path) if _is_of_the_copy(error) else _damaged(self._path)) from error
 
 
 @contextmanager
@@ -93,7 +94,7 @@ def _copy_sound(path: Path, copy: Path) -> None:
         if not _copied(path, copy):
             problem = _busy(path)
             continue
-        if _is_sound(copy):
+        if _is_sound(path, copy):
             return
         problem = _damaged(path)
         if attempt >= 1:  # torn by a write that left no trace, or damaged: the second look tells
@@ -133,13 +134,21 @@ def _state(path: Path) -> list[tuple[int, int, int] | None]:
     return found
 
 
-def _is_sound(copy: Path) -> bool:
+def _is_sound(path: Path, copy: Path) -> bool:
     """Whether SQLite finds no fault: a row that a torn copy lost would look like a paper that was removed."""
     try:
         with closing(_connect(copy)) as sqlite:
             return bool(sqlite.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-    except (sqlite3.Error, MemoryError):
+    except (sqlite3.Error, MemoryError) as error:
+        if _is_of_the_copy(error):
+            raise _uncopied(path) from error
         return False
+
+
+def _is_of_the_copy(error: BaseException) -> bool:
+    """Whether this says nothing about what was copied: the disk for it is full or failing, or memory is short."""
+    name = getattr(error, "sqlite_errorname", "")
+    return isinstance(error, MemoryError) or (name.startswith(_OF_THE_COPY) and name != "SQLITE_IOERR_SHORT_READ")
 
 
 def _connect(copy: Path) -> sqlite3.Connection:
@@ -153,6 +162,13 @@ def _connect(copy: Path) -> sqlite3.Connection:
 
 def _busy(path: Path) -> FolioError:
     return UsageError(f"Zotero is writing to {path} all the time.", "Wait until it has finished, or close Zotero.")
+
+
+def _uncopied(path: Path) -> FolioError:
+    return FolioError(
+        f"The library {path} was copied to a temporary folder to be read, and cannot be read there.",
+        "Free some space on the disk for temporary files, or some memory, and run the same command again.",
+    )
 
 
 def _damaged(path: Path) -> FolioError:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from folio.errors import IndexDamaged
-from folio.files import remove
+from folio.files import discard
 from folio.store.checksums import (
     Checksums,
     Identity,
@@ -74,7 +74,8 @@ def _opened(folder: Path) -> Iterator[tantivy.Index]:
     import tantivy
 
     try:
-        index = tantivy.Index.open(str(folder))
+        with _named_for_tantivy(folder) as place:
+            index = tantivy.Index.open(place)
     except ValueError as error:
         if "Lockfile" not in str(error):
             raise
@@ -86,6 +87,23 @@ def _opened(folder: Path) -> Iterator[tantivy.Index]:
             if path.suffix not in _NOT_LISTED:
                 (links / path.name).symlink_to(path.absolute())
         yield tantivy.Index.open(str(links))
+
+
+@contextmanager
+def _named_for_tantivy(folder: Path) -> Iterator[str]:
+    """A path of the folder that can be written in UTF-8, as tantivy needs it. It is not needed once the index is open.
+
+    In the locale C, Python knows a name with other characters than ASCII by its bytes.
+    """
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        with temporary_folder("folio-bm25-") as links:
+            link = links / "index"
+            link.symlink_to(folder.absolute(), target_is_directory=True)
+            yield str(link)
+    else:
+        yield str(folder)
 
 
 @contextmanager
@@ -143,7 +161,7 @@ class TantivyIndex:
 
     @classmethod
     def create(cls, stamp: Stamp, folder: Path | None = None) -> TantivyIndex:
-        """An empty index; an existing one in the folder is deleted."""
+        """An empty index; an existing one in the folder is deleted, save what Windows keeps for a reader."""
         import tantivy
 
         builder = tantivy.SchemaBuilder()
@@ -152,10 +170,10 @@ class TantivyIndex:
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
         if folder is None:
             return cls(tantivy.Index(builder.build()), stamp)
-        remove(folder)
-        folder.mkdir(parents=True)
-        with _os_errors(folder):
-            return cls(tantivy.Index(builder.build(), path=str(folder)), stamp, folder)
+        discard(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _os_errors(folder), _named_for_tantivy(folder) as place:
+            return cls(tantivy.Index(builder.build(), path=place, reuse=False), stamp, folder)
 
     @classmethod
     def load(cls, folder: Path, *, thorough: bool = False) -> TantivyIndex:
@@ -190,6 +208,7 @@ class TantivyIndex:
 
     def add(self, passages: Iterable[Passage], stamp: Stamp) -> None:
         """Add passages that are not in the index, in one commit. Raises OSError and IndexDamaged."""
+        left = self._left_behind()
         with engine_errors(NAME, OSError), _os_errors(self._folder):
             self._commit(passages)
             self._index.reload()
@@ -197,7 +216,16 @@ class TantivyIndex:
         self._words = None
         self.stamp = stamp
         if self._folder is not None:
-            self._write_manifest(self._folder)
+            self._write_manifest(self._folder, left)
+
+    def _left_behind(self) -> set[str]:
+        """The files of indexes that were here before, which Windows did not let go; what it does now is removed."""
+        names = {path.name for path in self._folder.iterdir() if path.is_file()} if self._folder is not None else set()
+        left = {name for name in names if name not in self._sums and not name.endswith((".json", *_NOT_LISTED))}
+        for name in left:
+            assert self._folder is not None
+            discard(self._folder / name)
+        return left
 
     def _commit(self, passages: Iterable[Passage]) -> None:
         import tantivy
@@ -210,10 +238,14 @@ class TantivyIndex:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _write_manifest(self, folder: Path) -> None:
+    def _write_manifest(self, folder: Path, left: set[str]) -> None:
+        """left: names of files that are none of this index."""
         for temporary in folder.glob(".tmp*"):  # left by tantivy when a commit was killed
             temporary.unlink(missing_ok=True)
-        paths = [path for path in sorted(folder.iterdir()) if path.name != MANIFEST and path.suffix not in _NOT_LISTED]
+        others = {MANIFEST, *left}
+        paths = [
+            path for path in sorted(folder.iterdir()) if path.name not in others and path.suffix not in _NOT_LISTED
+        ]
         # Known files are not read again: tantivy writes each file once, under a new name, except its own lists.
         kept = {name: sums for name, sums in self._sums.items() if not name.endswith(".json")}
         self._sums = {path.name: kept.get(path.name) or checksums(path) for path in paths}

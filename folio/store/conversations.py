@@ -21,6 +21,7 @@ from folio.errors import NotKnown, StoreError, StoreMissing
 from folio.files import identity
 from folio.store import rows
 from folio.store.answer_snapshot import restore, snapshot_of
+from folio.store.closing import closed_on_error
 from folio.store.database import MEMORY, Database, storable
 from folio.store.digests import row_digest
 from folio.store.paper_store import PaperStore
@@ -28,7 +29,8 @@ from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
 
 T = TypeVar("T")
 
-ID_BYTES = 12  # random bytes in an id, 16 characters of base64: too many to guess
+ID_BYTES = 12  # random bytes in an id: too many to guess
+ID_LENGTH = 16  # characters of base64
 MAX_TITLE_LENGTH = 80  # characters
 _SUMMARIES = (
     "SELECT c.id, c.title, c.begun, c.digest, c.updated, count(*)"
@@ -209,7 +211,7 @@ class Conversations:
     def _copied_to_memory(self, stored: Database) -> Database:
         """The conversations of a library that cannot be written. New ones are kept until the program ends."""
         memory = Database(MEMORY, (), create=True)
-        with memory.transaction():
+        with closed_on_error(memory), memory.transaction():
             for table, columns in _COPIED.items():
                 values = ", ".join(f":{column}" for column in columns)
                 found = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY rowid")

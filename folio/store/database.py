@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
-from folio.files import disk_full
+from folio.files import disk_full, sha256_file
 from folio.store.digests import row_digest, text_crc
-from folio.store.immutable_file import FileState, file_state, has_log, immutable_uri, read_only_uri
+from folio.store.immutable_file import FileState, file_state, has_log, immutable_uri, read_only_uri, uri
 from folio.store.migrations import OBJECTS, STEPS
 from folio.store.rows import metadata_json
 
@@ -28,7 +28,13 @@ MEMORY = Path(":memory:")
 BUSY_TIMEOUT_S = 30
 # SQLite's errors for a sound file that cannot be accessed
 _NO_ACCESS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
-_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
+# Those that prove that the file is not as it was written: nothing else is damage (https://www.sqlite.org/rescode.html).
+# SQLITE_ERROR is one because every statement here fits a whole schema; "" is Python's, for text that is not UTF-8.
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_IOERR_SHORT_READ", "SQLITE_ERROR")
+# ... except where it is about connections: "database other is locked", "cannot commit - no transaction is active"
+_STATES = ("locked", "transaction")
+_OBJECTS = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 # Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
 SIDE_FILES = 2**16
 
@@ -65,10 +71,11 @@ class Database:
         sqlite = _connect(read_only_uri(self._path) if self._only_read else str(self._path))
         try:
             sqlite.execute("PRAGMA user_version")
-        except sqlite3.OperationalError as error:
+        except BaseException as error:
             sqlite.close()
             # SQLite cannot make the files of a write-ahead log. Without a log, the file alone is the library.
-            if not error.sqlite_errorname.startswith(_NO_ACCESS) or has_log(self._path):
+            no_access = isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname.startswith(_NO_ACCESS)
+            if not no_access or has_log(self._path):
                 raise
             self._unchanged = file_state(self._path)
             return _connect(immutable_uri(self._path))
@@ -146,6 +153,11 @@ class Database:
     def _version(self) -> int:
         """The schema version, 0 for an empty file. Raises StoreMismatch for a newer one, or another program's file."""
         found = int(self._sqlite.execute("PRAGMA user_version").fetchone()[0])
+        if 0 < found <= len(STEPS):
+            return found
+        objects = self._sqlite.execute(_OBJECTS).fetchall()
+        if objects and objects == _own_objects():
+            raise self.damaged(f"its version is said to be {found}, but its tables are those of {len(STEPS)}")
         if found > len(STEPS):
             raise StoreMismatch(
                 f"The index was written by a newer version of Folio (schema {found}; this version supports"
@@ -153,7 +165,7 @@ class Database:
                 "Use that version, or move the folder vectorstore/ away and run `python ingest.py` to read your PDFs"
                 " again.",
             )
-        if found < 0 or (not found and self._sqlite.execute("SELECT 1 FROM sqlite_master").fetchone()):
+        if found < 0 or objects:
             raise StoreMismatch(
                 f"The file {self._path} was not written by Folio.",
                 "Move it away, or set VECTORSTORE_DIR to another folder, and run `python ingest.py`.",
@@ -166,6 +178,15 @@ class Database:
     def damaged(self, what: str) -> StoreDamaged:
         """The error that says what is wrong with the file. what: a clause, "a vector is not of unit length"."""
         return StoreDamaged(f"The library {self._path} is damaged: {what}.", DAMAGED)
+
+    def unusable(self, reason: object, remedy: str = "") -> StoreError:
+        """The error for a file that cannot be read or written now, which proves nothing about what is in it."""
+        return StoreError(
+            f"The library {self._path} cannot be used now: {reason}.",
+            remedy
+            or "Run the same command again. If that does not help, check its disk, and copy the folder to another one:"
+            " VECTORSTORE_DIR says where it is.",
+        )
 
     @contextmanager
     def rows_expected(self) -> Iterator[None]:
@@ -258,18 +279,52 @@ class Database:
     @contextmanager
     def attached(self, other: Path, name: str) -> Iterator[None]:
         """Inside, the tables of another database file can be read as `name.table`."""
-        self.execute(f"ATTACH DATABASE :path AS {name}", path=str(other))
+        path = str(other)
+        if storable(path) != path:  # in the locale C; on Windows a network's share has no address
+            path = uri(other)
+        self.execute(f"ATTACH DATABASE :path AS {name}", path=path)
         try:
             yield
         finally:
             self.execute(f"DETACH DATABASE {name}")
 
-    def _out_of_space(self, error: sqlite3.Error) -> bool:
-        name = getattr(error, "sqlite_errorname", "")  # not all come from SQLite itself
+    def merge_log(self) -> None:
+        """Bring the whole write-ahead log into the file, and empty it. Raises StoreBusy while others read from it."""
+        ((is_busy, *_),) = self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if is_busy:
+            raise self._busy()
+
+    def _out_of_space(self, name: str) -> bool:
         if name == "SQLITE_FULL":
             return True
-        # With no space even for its side files, SQLite reports an I/O error.
-        return "IOERR" in name and shutil.disk_usage(self._path.parent).free < SIDE_FILES
+        # With no space even for its side files, SQLite reports another error.
+        is_about_files = name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN"))
+        return is_about_files and shutil.disk_usage(self._path.parent).free < SIDE_FILES
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"Another process is writing to the library {self._path}.",
+            "Wait until it has finished, then run the same command again.",
+        )
+
+    def _as_ours(self, error: sqlite3.Error) -> StoreError:
+        """SQLite's error as one of Folio's; StoreDamaged only for what proves damage."""
+        name = getattr(error, "sqlite_errorname", "")  # not all come from SQLite itself
+        if self._out_of_space(name):
+            return disk_full(self._path.parent)
+        if name.startswith(_BUSY):
+            return self._busy()
+        if name.startswith(_NO_ACCESS):
+            return self.unusable(error, "Check the permissions of the file and its folder.")
+        if name.startswith("SQLITE_CORRUPT") and (unread := _read_error(self._path)):
+            return self.unusable(unread)  # SQLite takes a page that it did not get for a damaged one
+        is_state = name == "SQLITE_ERROR" and any(word in str(error) for word in _STATES)
+        is_of_python = not name and not isinstance(error, sqlite3.OperationalError)  # of a closed connection
+        if is_state or is_of_python or (name and not name.startswith(_DAMAGE)):
+            return self.unusable(_clause(error))
+        if isinstance(error, sqlite3.OperationalError):
+            return StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED)
+        return self.damaged(_clause(error))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -277,34 +332,38 @@ class Database:
             yield
         except FolioError:
             raise
-        except sqlite3.OperationalError as error:
-            if self._out_of_space(error):
-                raise disk_full(self._path.parent) from error
-            name = getattr(error, "sqlite_errorname", "")
-            if name.startswith(_BUSY):
-                raise StoreBusy(
-                    f"Another process is writing to the library {self._path}.",
-                    "Wait until it has finished, then run the same command again.",
-                ) from error
-            if name.startswith(_NO_ACCESS):
-                raise StoreError(
-                    f"The library {self._path} cannot be used now: {error}.",
-                    "Check the permissions of the file and its folder.",
-                ) from error
-            raise StoreDamaged(f"The library {self._path} cannot be used: {error}.", DAMAGED) from error
         except (sqlite3.DataError, sqlite3.IntegrityError, OverflowError, UnicodeEncodeError) as error:
             # Too large, twice the same, an integer above 64 bits, a lone surrogate
             raise StoreRefused(
                 f"The library cannot hold what it was given: {' '.join(str(error).split())[:200]}.",
                 "Leave out what you were adding, and run the same command again.",
             ) from error
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for an error's own text
+        except sqlite3.Error as error:
+            raise self._as_ours(error) from error
+        except UnicodeDecodeError as error:  # in an error's own text
             raise self.damaged(_clause(error)) from error
         except MemoryError as error:
             raise StoreError(
                 f"There is not enough memory to read the library {self._path}, or it is damaged.",
                 "Close other programs and try again; `python ingest.py --verify` checks the library.",
             ) from error
+
+
+def _read_error(path: Path) -> OSError | None:
+    """What keeps the bytes of a library and its log from being read; None if all can be."""
+    try:
+        for part in (path, path.with_name(f"{path.name}-wal")):
+            if part.exists():
+                sha256_file(part)
+    except OSError as error:
+        return error
+    return None
+
+
+def _own_objects() -> list[tuple[str, str]]:
+    """The tables and indexes of a library of this version."""
+    with closing(Database(MEMORY, (), create=True)) as new:
+        return new.query(_OBJECTS)
 
 
 def set_aside(path: Path) -> list[Path]:

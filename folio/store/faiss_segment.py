@@ -9,9 +9,12 @@ Scores are approximate (see ERROR); exact ones need the vectors in full precisio
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.errors import IndexDamaged
-from folio.files import sync
+from folio.files import is_in_use, sync
 from folio.store.checksums import Checksums, Summing
 from folio.types import Vectors
 
@@ -64,6 +67,7 @@ class Segment:
         self.recall = recall
         self.removed: frozenset[int] = frozenset()
         self.meta: SegmentMeta | None = None  # None until it is written to a file
+        self._mapped: npt.NDArray[np.uint8] | None = None  # the file's bytes, where `index` reads in them
 
     @property
     def kind(self) -> Kind:
@@ -133,7 +137,7 @@ class Segment:
         return [(int(i), float(score)) for i, score in zip(ids[0], scores[0], strict=True) if i >= 0]
 
     def write(self, path: Path) -> None:
-        """Write to a temporary file, sync it and rename it to `path`. Raises OSError."""
+        """Write to a temporary file, sync it and rename it to `path`, or a similar name. Raises OSError."""
         import faiss
 
         temporary = path.with_name(f"{path.name}.new")
@@ -150,8 +154,8 @@ class Segment:
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-        temporary.replace(path)
-        self.meta = SegmentMeta(path.name, summing.sums(), int(self.index.ntotal), self.kind, self.probes, self.recall)
+        name = _rename(temporary, path)
+        self.meta = SegmentMeta(name, summing.sums(), int(self.index.ntotal), self.kind, self.probes, self.recall)
 
     @classmethod
     def open(cls, folder: Path, meta: SegmentMeta, dimension: int) -> Segment:
@@ -161,16 +165,35 @@ class Segment:
         """
         import faiss
 
-        path = folder / meta.file
-        if path.stat().st_size != meta.sums.bytes:
-            raise IndexDamaged(f"{meta.file} has changed in size since it was written")
-        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        # Mapped here: FAISS opens a file by a name in the system's narrow encoding, which on Windows lacks most
+        # characters (https://github.com/facebookresearch/faiss/issues/3073), and in the locale C all but ASCII.
+        with (folder / meta.file).open("rb") as file:
+            if os.fstat(file.fileno()).st_size != meta.sums.bytes:
+                raise IndexDamaged(f"{meta.file} has changed in size since it was written")
+            mapped = np.frombuffer(mmap(file.fileno(), 0, access=ACCESS_READ), dtype=np.uint8)
+        reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(mapped), mapped.size)  # type: ignore[attr-defined]
+        index = faiss.read_index(reader)
         expected = faiss.IndexIVFScalarQuantizer if meta.kind == "lists" else faiss.IndexIDMap
         if (type(index), index.d, index.ntotal) != (expected, dimension, meta.count):
             raise IndexDamaged(f"{meta.file} does not match its manifest")
         segment = cls(index, meta.probes, meta.recall)
-        segment.meta = meta
+        segment.meta, segment._mapped = meta, mapped
         return segment
+
+
+def _rename(temporary: Path, path: Path) -> str:
+    """Rename a file to `path`; returns the new name, which is another where Windows keeps that one for a reader."""
+    stem = path.stem
+    for number in itertools.count(2):
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            if not is_in_use(error):
+                raise
+            path = path.with_stem(f"{stem}-{number}")
+        else:
+            break
+    return path.name
 
 
 def build_flat(ids: Ids, read: ReadVectors, dimension: int) -> Segment:

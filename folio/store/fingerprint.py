@@ -12,7 +12,7 @@ from typing import Literal
 from folio.protocols import Embedder
 
 # Increment when reader.py, section_tree.py, cleaning.py or layout_model.py gives different output for the same file.
-PARSER, CLEANER, LAYOUT = 4, 3, 1
+PARSER, CLEANER, LAYOUT = 5, 3, 1
 # Increment when chunking.py splits the same text otherwise, or headings.py and section_tree.py find other sections.
 CHUNKER = 2
 

@@ -9,14 +9,19 @@ from pathlib import Path
 FileState = tuple[int, int, int]
 
 
+def uri(path: Path) -> str:
+    """The address of a file, in ASCII: in the locale C, a path may hold what SQLite does not take as a text."""
+    return Path(os.path.abspath(path)).as_uri()
+
+
 def immutable_uri(path: Path) -> str:
     """The address of a file that nobody writes: https://www.sqlite.org/uri.html#uriimmutable"""
-    return f"{Path(os.path.abspath(path)).as_uri()}?mode=ro&immutable=1"
+    return f"{uri(path)}?mode=ro&immutable=1"
 
 
 def read_only_uri(path: Path) -> str:
     """The address of a file that others may write: https://www.sqlite.org/uri.html#urimode"""
-    return f"{Path(os.path.abspath(path)).as_uri()}?mode=ro"
+    return f"{uri(path)}?mode=ro"
 
 
 def has_log(path: Path) -> bool:

@@ -19,7 +19,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch
-from folio.files import no_space, remove
+from folio.files import discard, no_space
 from folio.store import bm25_index, checksums, vector_index
 from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
 from folio.store.bm25_index import OkapiIndex, TantivyIndex
@@ -130,7 +130,7 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice,
         elif isinstance(kept := loaded["BM25"], TantivyIndex) and not _fault("BM25", kept, library):
             lexical = kept
         else:
-            lexical = _update_lexical(stamp, library, None, None)
+            lexical = _update_lexical(stamp, library, {}, None)
         reopen = partial(open_indexes, folder, library, engine, notice)
         searched = {grain: GrainVectors(library, index, grain) for grain, index in vectors.items()}
         return Indexes(
@@ -149,8 +149,12 @@ def update_indexes(folder: Path, library: Library, engine: Engine, notice: Notic
 
     Their files are checked wholly, so that damage is repaired even if nothing is new; `notice` gets a line about it.
     """
+    _update(folder, library, engine, "checked", notice)
+
+
+def _update(folder: Path, library: Library, engine: Engine, trust: Trust, notice: Notice | None = None) -> None:
     with library.reading() as stamp, no_space(folder):
-        loaded = _load(folder, library, engine, "checked")
+        loaded = _load(folder, library, engine, trust)
         manifests = {
             name: folder / LEXICAL / LEXICAL_MANIFEST if name == "BM25" else _place(folder, name) / VECTORS_MANIFEST
             for name in loaded
@@ -165,14 +169,11 @@ def update_indexes(folder: Path, library: Library, engine: Engine, notice: Notic
             elif vectors is not None:
                 vectors.delete_old_files(_place(folder, name))
         if not library.is_dual:
-            remove(folder / FINE)
-        if engine != "rank_bm25":
-            lexical = loaded["BM25"]
-            assert not isinstance(lexical, VectorIndex)
-            if _fault("BM25", lexical, library):
-                _update_lexical(stamp, library, lexical, folder / LEXICAL)
+            discard(folder / FINE)
+        if engine != "rank_bm25" and _fault("BM25", loaded["BM25"], library):
+            _update_lexical(stamp, library, loaded, folder / LEXICAL)
         if damaged and notice is not None:
-            faults = [f"The {name} index was damaged or incomplete" for name in damaged]
+            faults = [f"The {name} index could not be read" for name in damaged]
             notice(f"{_joined(faults)}: rebuilt from the library without embedding anything again.")
 
 
@@ -190,11 +191,9 @@ def check_in_background(folder: Path, engine: Engine) -> list[Thread]:
 
 def rebuild_indexes(folder: Path, library: Library, engine: Engine) -> None:
     """Rebuild the indexes from the library. The caller holds the writer lock."""
-    for old in folder.glob("vectors*"):
-        old.unlink(missing_ok=True)
-    remove(folder / FINE)
-    remove(folder / LEXICAL)
-    update_indexes(folder, library, engine)
+    for old in (*folder.glob("vectors*"), folder / FINE, folder / LEXICAL):
+        discard(old)
+    _update(folder, library, engine, "none")
 
 
 def size(folder: Path) -> int:
@@ -292,7 +291,7 @@ def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library
     """A clause about what is wrong with an index on disk; empty if it is current."""
     with library.reading() as stamp:
         if index is None:
-            return f"The {name} index was missing or damaged"
+            return f"The {name} index was missing or could not be read"
         if index.stamp != stamp or len(index) != library.chunk_count("fine" if name == _FINE_NAME else "passage"):
             return f"The {name} index did not match the library"
         return ""
@@ -326,8 +325,11 @@ def _empty_vector_index(stamp: Stamp, library: Library) -> VectorIndex:
     return VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
 
 
-def _update_lexical(stamp: Stamp, library: Library, index: TantivyIndex | None, folder: Path | None) -> TantivyIndex:
-    """The same for BM25. It is rebuilt if any of its passages has been removed, so that its scores have no history."""
+def _update_lexical(stamp: Stamp, library: Library, loaded: Loaded, folder: Path | None) -> TantivyIndex:
+    """The same for BM25, taken out of `loaded`. It is rebuilt if any of its passages has been removed, so that its
+    scores have no history."""
+    index = loaded.pop("BM25", None)
+    assert not isinstance(index, VectorIndex)
     if index is not None and _can_update(index.stamp, stamp):
         since = index.stamp.generation
         removed = library.removed(since)
@@ -336,9 +338,10 @@ def _update_lexical(stamp: Stamp, library: Library, index: TantivyIndex | None, 
                 index.add(library.passages(since), stamp)
                 if len(index) == library.chunk_count():
                     return index
-    index = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
-    index.add(library.passages(), stamp)
-    return index
+    del index  # unmaps its files, so that Windows lets them go
+    new = TantivyIndex.create(Stamp(stamp.epoch, -1), folder)
+    new.add(library.passages(), stamp)
+    return new
 
 
 def _can_update(index: Stamp, library: Stamp) -> bool:

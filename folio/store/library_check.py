@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,6 +12,10 @@ from folio.store.database import Database
 from folio.store.digests import text_crc, text_hash
 
 T = TypeVar("T")
+
+# How SQLite's check reports that the system could not give it a page, with SQLite's error code where it has one
+_NOT_READ = re.compile(r"unable to get the page\. error code=(\d+)|failed to get page")
+_CORRUPT, _SHORT_READ = 11, 522  # SQLITE_CORRUPT and its kin, SQLITE_IOERR_SHORT_READ
 
 # Counts that must be 0, and what it means if they are not: {} is the count
 _COUNTS = (
@@ -52,8 +57,17 @@ class LibraryCheck:
         self._found: dict[str, None] = {}
 
     def structure(self) -> list[str]:
-        """The faults of the file's structure, and of what outlives papers: those that a rebuild leaves."""
-        for line in self._rows(rows.string, "PRAGMA integrity_check"):
+        """The faults of the file's structure, and of what outlives papers: those that a rebuild leaves.
+
+        Raises StoreError where the file cannot be read, which is no fault of what is in it.
+        """
+        lines = self._rows(rows.string, "PRAGMA integrity_check")
+        for line in lines:  # first of all: a page that was not read makes other lines wrong
+            if unread := _NOT_READ.search(line):
+                code = int(unread[1] or 0)
+                if code & 0xFF != _CORRUPT and code != _SHORT_READ:
+                    raise self._database.unusable(f"a page of it could not be read ({unread[0]})")
+        for line in lines:
             if line != "ok":
                 self._add(line)
         for table in self._rows(lambda *row: row[0], "PRAGMA foreign_key_check"):

@@ -206,6 +206,10 @@ CREATE INDEX metadata_arxiv ON metadata(CASE WHEN json_valid(fields) THEN json_e
 -- JSON: how the evidence of a deep answer was found, NULL for others. The digest has it where it is not NULL.
 ALTER TABLE queries ADD COLUMN trace TEXT;
 """,
+    """
+-- By DOI: papers that are in the library in several versions (citation_labels.py)
+CREATE INDEX metadata_doi ON metadata(lower(CASE WHEN json_valid(fields) THEN json_extract(fields, '$.doi.value') END));
+""",
 )
 # Names of all tables and indexes
 OBJECTS = frozenset(re.findall(r"CREATE (?:TABLE|INDEX) (\w+)", "".join(STEPS)))

@@ -76,7 +76,10 @@ def attached(database: Database, papers: Sequence[Paper]) -> list[Paper]:
         for paper in papers
         if paper.id in known
     }
-    return [replace(paper, notices=said[paper.id]) if said.get(paper.id) else paper for paper in papers]
+    return [
+        replace(paper, notices=ordered((*paper.notices, *said[paper.id]))) if said.get(paper.id) else paper
+        for paper in papers
+    ]
 
 
 def _is_old(notice: WorkNotice, paper: Paper) -> bool:

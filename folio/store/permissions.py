@@ -16,7 +16,7 @@ from pathlib import Path
 # What Folio writes into the folder of a store
 NAMES = (
     *("library.*", "rebuild.*", "vectors*", "lexical*"),
-    *("evaluations", "chat_history", "deep_search.*", "writer.lock", "announced-*"),
+    *("scans", "evaluations", "chat_history", "deep_search.*", "uploads", "writer.lock", "announced-*"),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 Value = None | int | float | str | bytes
@@ -27,11 +28,11 @@ def leaf_rows(path: Path) -> Iterator[tuple[int, tuple[Value, ...]]]:
     They come page by page. An INTEGER PRIMARY KEY is None in them: it is the rowid. Nothing says which table a row is
     of, nor that its values are what was written: the caller knows by their digest.
     """
-    file = _Pages(path)
-    free = file.free_pages()
-    for number in range(1, file.count + 1):
-        if number not in free:
-            yield from file.rows(number)
+    with closing(_Pages(path)) as file:
+        free = file.free_pages()
+        for number in range(1, file.count + 1):
+            if number not in free:
+                yield from file.rows(number)
 
 
 class _Pages:
@@ -45,6 +46,12 @@ class _Pages:
         self._usable = self._size  # Folio reserves no space in its pages
         self._newer = self._wal_frames()
         self.count = max(len(self._data) // self._size, *self._newer, 0)
+
+    def close(self) -> None:
+        """Unmap the files: Windows lets a mapped file be neither renamed nor deleted."""
+        for data in (self._data, self._wal):
+            if isinstance(data, mmap.mmap):
+                data.close()
 
     def _wal_frames(self) -> dict[int, int]:
         """Page number -> where its newest committed content begins in the write-ahead log."""

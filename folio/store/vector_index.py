@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from folio.errors import IndexDamaged
+from folio.files import discard
 from folio.store.checksums import Checksums, Identity, check, from_json, read_manifest, to_json, write_manifest
 from folio.store.engine_errors import engine_errors, require_possible
 from folio.store.faiss_segment import ERROR, FLAT_UP_TO, Ids, ReadVectors, Segment, SegmentMeta, build, build_flat
@@ -115,6 +116,7 @@ class VectorIndex:
             assert segment.meta is not None
             kept.append(Segment.open(folder, segment.meta, self.dimension))
         self.segments = kept
+        del merged  # unmaps their files, so that Windows lets them go
         self._write_manifest(folder)
         self.delete_old_files(folder)
 
@@ -143,11 +145,11 @@ class VectorIndex:
         write_manifest(folder / MANIFEST, {**head, "segments": listed})
 
     def delete_old_files(self, folder: Path) -> None:
-        """Delete files of earlier states and of interrupted writes."""
+        """Delete files of earlier states and of interrupted writes, once no reader has them open."""
         current = {segment.meta.file for segment in self.segments if segment.meta}
         for old in folder.glob("vectors-*.faiss*"):
             if old.name not in current:
-                old.unlink(missing_ok=True)
+                discard(old)
 
     def count_mismatches(self) -> int:
         """How many vectors differ from the library's by more than rounding; reads them all."""

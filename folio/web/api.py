@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
@@ -48,6 +48,7 @@ from folio.web.schema import (
 )
 from folio.web.service import Service
 from folio.web.sse import EventStream, RequestCancelled, RequestThreads, reply_unless_left
+from folio.web.upload_routes import upload_routes
 
 STATIC = Path(__file__).resolve().parent / "static"
 # Further questions wait. Other requests have their own threads and never wait for an answer.
@@ -74,7 +75,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.warm_up()
+        service.start()
         yield
         await threads.shut_down()
         await to_thread.run_sync(service.close)
@@ -97,13 +98,13 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _file_routes(service),
         bibliography_routes(app),
         fetch_routes(app, service.fetcher, threads),
+        upload_routes(service.uploads),
     ):
         web.include_router(routes)
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6
-    web.add_middleware(
-        RequestGuard, rules=rules, limit=lambda path: max_upload + _MAX_BODY if path == "/papers" else _MAX_BODY
-    )
+    limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
+    web.add_middleware(RequestGuard, rules=rules, limit=lambda path: limits.get(path, _MAX_BODY))
     return web
 
 
@@ -140,13 +141,14 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
         return await reply_unless_left(request, answer, stream)
 
     searching = ("papers", "evidence", "search_again", "search_ended")
-    responses = event_stream(*searching, "retrieved", "sentence", "checking", "citations", "done")
+    responses = event_stream(*searching, "retrieved", "thinking", "sentence", "checking", "citations", "done")
 
     @routes.post("/chat/stream", response_class=EventSourceResponse, responses=responses)
     async def stream_answer(question: ChatRequest) -> EventSourceResponse:
         """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
-        reply; or `error`. `checking` says how many statements wait for their verifier. With the mode "deep", the steps
-        of the search come first: `papers`, each `evidence`, `search_again`, `search_ended`."""
+        reply; or `error`. `thinking` says that the model thinks before it writes, `checking` how many statements wait
+        for their verifier. With the mode "deep", the steps of the search come first: `papers`, each `evidence`,
+        `search_again`, `search_ended`."""
         await to_thread.run_sync(service.questions.require_answerable, question)
         stream = EventStream(threads)
 
@@ -212,9 +214,15 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     routes = APIRouter(tags=["Papers"])
     one_at_a_time = CapacityLimiter(1)
 
-    @routes.get("/papers")
-    def list_papers(query: Annotated[PaperQuery, Query()]) -> PaperList:
-        """The papers that are wanted, or all, and the files that could not be read."""
+    @routes.get("/papers", response_model=PaperList, responses={304: {"description": "It has not changed."}})
+    def list_papers(request: Request, query: Annotated[PaperQuery, Query()], response: Response) -> Any:
+        """The papers that are wanted, or all, and the files that could not be read. All of them have an `ETag`; with it
+        in `If-None-Match`, the reply is 304 while nothing was added, changed or removed."""
+        if query == PaperQuery():
+            tag = service.papers_tag()
+            if tag == request.headers.get("If-None-Match"):
+                return Response(status_code=304, headers={"ETag": tag})
+            response.headers["ETag"] = tag
         return service.papers(query)
 
     @routes.post(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,9 +27,11 @@ from folio.errors import (
     UsageError,
 )
 from folio.files import disk_full, is_full, unusable
+from folio.schema_parts import SHA256
 from folio.web.questions import Busy
-from folio.web.schema import NOT_BLANK, ErrorBody, error_body
+from folio.web.schema import CONVERSATION, NOT_BLANK, YEARS_PATTERN, ErrorBody, error_body
 from folio.web.sse import RequestCancelled
+from folio.web.upload_schema import UPLOAD
 
 # Status by error class; subclasses come before their base classes.
 STATUSES: tuple[tuple[type[FolioError], int], ...] = (
@@ -68,9 +72,7 @@ def handle_errors(web: FastAPI) -> None:
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        is_blank = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == NOT_BLANK
-        message = f"{place}: {'must not be empty' if is_blank else first['msg']}."
-        return respond(422, ErrorBody(error=message, remedy="/docs describes every field."))
+        return respond(422, ErrorBody(error=f"{place}: {_invalid(first)}.", remedy="/docs describes every field."))
 
     @web.exception_handler(HTTPException)
     async def handle_http_error(request: Request, error: HTTPException) -> Response:
@@ -86,6 +88,23 @@ def handle_errors(web: FastAPI) -> None:
     @web.exception_handler(RequestCancelled)
     async def handle_cancelled(_: Request, error: RequestCancelled) -> Response:
         return Response(status_code=499)  # nobody reads it
+
+
+# What a value is not, by the pattern that it does not have: nobody reads a regular expression
+PATTERNS = {
+    NOT_BLANK: "must not be empty",
+    YEARS_PATTERN: "is not a year or a range of years, such as 2014, 2010-2015, 2020- or -1999",
+    CONVERSATION: "is not the id of a conversation",
+    SHA256: "is not the id of a paper",
+    UPLOAD: "is not the id of an upload",
+}
+
+
+def _invalid(error: Mapping[str, Any]) -> str:
+    """What is wrong with a field of a request, in words."""
+    if error["type"] != "string_pattern_mismatch":
+        return str(error["msg"])
+    return PATTERNS.get(error["ctx"]["pattern"], "has not the form that it needs")
 
 
 _HTTP = {

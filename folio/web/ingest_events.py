@@ -27,6 +27,10 @@ class StageProgress:
         self._check_cancelled()
         self._report("reading", 0, len(files))
 
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None:
+        self._check_cancelled()
+        self._report("reading", pages, of)
+
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         self._check_cancelled()
         self._chunks += chunks

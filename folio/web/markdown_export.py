@@ -17,7 +17,19 @@ from folio.answer_types import CLOSEST, SUMMARY, Section
 from folio.citation_label import published_in
 from folio.deep_types import RELEVANT
 from folio.outcome_text import ABOUT_EVIDENCE, AGREE, DIFFER, IN_PLACE, LEFT_OUT, OPEN, legend
-from folio.shown_text import REWORDED_SIGN, counted, mark_again, marked_parts, name_line, one_line, statement_lines
+from folio.shown_text import (
+    REWORDED_SIGN,
+    counted,
+    mark_again,
+    marked_parts,
+    name_line,
+    number_mark,
+    one_line,
+    split_commands,
+    statement_lines,
+    without_numbers,
+)
+from folio.web.scope_text import asked_only
 from folio.zotero_link import checked
 
 _ACTIVE = re.compile(
@@ -29,14 +41,34 @@ _BREAK = "\\\n"
 _NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # list numbers at the start of a line
 
 
-def markdown(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
-    """replies: ChatReply objects of the web API as dictionaries, in order."""
+def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:
+    """replies: ChatReply objects of the web API as dictionaries, in order. numbered: cite by place in the sources."""
     parts = [f"# {_escaped(title)}"]
     for reply in replies:
-        parts += _turn(reply)
+        parts += _turn(_with_numbers(reply) if numbered else reply)
     if papers := list(_references(replies)):
         parts += ["## Key references", "\n".join(papers)]
     return "\n\n".join(parts) + "\n"
+
+
+def _with_numbers(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """A reply whose citations have the number of their page in its sources as `mark`, which no other text in it has."""
+    pages = merge_by_page(_source(citation) for citation in reply["citations"])
+    numbers = {(page.paper, page.page): number for number, page in enumerate(pages, 1)}
+
+    def within(value: Any) -> Any:
+        if isinstance(value, list):
+            return [within(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found = {name: within(item) for name, item in value.items()}
+        found |= {name: without_numbers(found[name]) for name in ("text", "quote") if isinstance(found.get(name), str)}
+        if number := numbers.get((value.get("paper", ""), value.get("page", 0))):
+            found["mark"] = number_mark(number, (value.get("notice") or {}).get("mark", ""))
+        return found
+
+    shown = ("sentences", "citations", "left_out", "evidence_profile")
+    return {**reply, **{name: within(reply[name]) for name in shown if name in reply}}
 
 
 def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
@@ -45,6 +77,8 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {_escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
         yield f"Understood as: {_escaped(reply['standalone_question'])}"
+    if only := asked_only(reply.get("scope")):
+        yield f"Asked only: {_escaped(only)}"
     if reply["refused"] or reply.get("remark"):
         yield f"*{_escaped(reply['answer'])}*"
     for warning in reply.get("warnings", ()):
@@ -64,7 +98,7 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     if profile := reply.get("evidence_profile"):
         yield from _profile(profile)
     if reply["notice"]:
-        yield f"Note: {_escaped(reply['notice'])}"
+        yield f"Note: {_with_code(reply['notice'])}"
     if trace := reply.get("trace"):
         yield f"*{_searched(trace)}*"
     if sources:
@@ -191,8 +225,8 @@ def _sentence(sentence: Mapping[str, Any]) -> str:
 
 
 def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]"."""
-    marks = dict.fromkeys(mark_again(str(cited["shown"]), cited["page"]) for cited in citations)
+    """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]", or "[1]" with a mark."""
+    marks = dict.fromkeys(cited.get("mark") or mark_again(str(cited["shown"]), cited["page"]) for cited in citations)
     return list(map(_markup_escaped, marks))
 
 
@@ -236,6 +270,12 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
         published=published_in(citation.get("venue", ""), citation.get("year")),
         notice=(citation.get("notice") or {}).get("text", ""),
     )
+
+
+def _with_code(text: str) -> str:
+    """A message of Folio, escaped, whose commands in backticks are code."""
+    parts = split_commands(one_line(text))
+    return "".join(f"`{part}`" if is_command else _markup_escaped(part) for part, is_command in parts)
 
 
 def _escaped(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import BinaryIO
 
 from folio.app import EDIT_WAIT_S, App
 from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing
-from folio.files import REMOVED, no_space, sha256_file, shortened
+from folio.files import REMOVED, no_device, no_space, replace, sha256_file, shortened, sync
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
@@ -32,7 +33,7 @@ _LOCK_TIMEOUT_S = 2
 _MAX_NAME_BYTES = 200  # without the suffix; file systems allow 255
 _BLOCK_BYTES = 2**20
 # The header is within the first kilobyte of a PDF (ISO 32000-1, Annex H, implementation note 13).
-_PDF_HEADER, _PDF_HEADER_WITHIN = b"%PDF-", 1024
+_PDF_HEADER, PDF_HEAD_BYTES = b"%PDF-", 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,8 @@ class PaperFiles:
 
         Raises PaperError if it is not a PDF, DiskFull.
         """
-        head = content.read(_PDF_HEADER_WITHIN)
-        if _PDF_HEADER not in head:
-            raise PaperError("The file is not a PDF.", "Choose a PDF file.")
+        head = content.read(PDF_HEAD_BYTES)
+        require_pdf(head)
         with no_space(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
@@ -97,7 +97,29 @@ class PaperFiles:
                         written.write(block)
                     written.flush()
                     os.fsync(written.fileno())
-                return self._move_into_place(temporary, _safe_name(name))
+                return self._move_into_place(temporary, safe_name(name))
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def add_queued(self, content: Path, name: str, progress: IngestProgress) -> Outcome:
+        """Give an uploaded file that waits elsewhere a place in PAPERS_DIR too, as save_upload does, and ingest it.
+
+        `content` stays as it is, whatever happens. Raises as ingest does; StoreBusy before anything is written.
+        """
+        with self._writer_lock(_LOCK_TIMEOUT_S):
+            return self._ingest(self._copy_in(content, name), progress, None)
+
+    def _copy_in(self, content: Path, name: str) -> Upload:
+        with no_space(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
+            try:
+                try:
+                    temporary.hardlink_to(content)
+                except OSError:  # another disk, or one without hard links
+                    shutil.copyfile(content, temporary)
+                    sync(temporary)
+                return self._move_into_place(temporary, name)
             finally:
                 temporary.unlink(missing_ok=True)
 
@@ -114,23 +136,31 @@ class PaperFiles:
         said: what services on the internet say of it. Raises PaperError if no text can be read from it, StoreBusy,
         StoreMismatch, ModelError, DiskFull.
         """
-        file = upload.file
         try:
             with self._writer_lock():
-                if said is not None:
-                    with closing(self._app.open_library(create=True)) as library:
-                        self._app.require_same_settings(library)
-                        keep_papers(library, {file.sha256: said})
-                if upload.is_new and (other := self._find_duplicate(file)):
-                    self._discard(upload)
-                    return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
-                outcomes = list(self._app.ingest([file], progress, retry=frozenset([file.path])))
-                (outcome,) = [outcome for outcome in outcomes if outcome.file.path == file.path]
-                if outcome.status != "failed":
-                    self._app.finish_ingest()
-                elif upload.is_new:
-                    with closing(self._app.open_library()) as library:
-                        library.forget_failure(file.path)
+                return self._ingest(upload, progress, said)
+        except StoreBusy:
+            self._discard(upload)
+            raise
+
+    def _ingest(self, upload: Upload, progress: IngestProgress, said: PaperFound | None) -> Outcome:
+        """The same for whoever holds the writer lock."""
+        file = upload.file
+        try:
+            if said is not None:
+                with closing(self._app.open_library(create=True)) as library:
+                    self._app.require_same_settings(library)
+                    keep_papers(library, {file.sha256: said})
+            if upload.is_new and (other := self._find_duplicate(file)):
+                self._discard(upload)
+                return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
+            outcomes = list(self._app.ingest([file], progress, retry=frozenset([file.path])))
+            (outcome,) = [outcome for outcome in outcomes if outcome.file.path == file.path]
+            if outcome.status != "failed":
+                self._app.finish_ingest()
+            elif upload.is_new:
+                with closing(self._app.open_library()) as library:
+                    library.forget_failure(file.path)
         except BaseException:
             self._discard(upload)
             raise
@@ -141,9 +171,15 @@ class PaperFiles:
         return outcome
 
     def _discard(self, upload: Upload) -> None:
-        """Delete a new upload's file. One that was there before is not ours to delete."""
-        if upload.is_new:
+        """Delete a new upload's file, unless its paper landed before something failed. One that was there before is not
+        ours to delete."""
+        if upload.is_new and not self._is_ingested(upload.file):
             Path(upload.file.path).unlink(missing_ok=True)
+
+    def _is_ingested(self, file: SourceFile) -> bool:
+        with suppress(StoreMissing), closing(self._app.open_library()) as library:
+            return any(known.path == file.path for known in library.files())
+        return False
 
     def remove(self, paper: str) -> Removed:
         """Remove a paper from the index. Its file moves to .removed in PAPERS_DIR, so that the next ingest does not add
@@ -228,17 +264,17 @@ class PaperFiles:
         folder = self._folder / REMOVED
         folder.mkdir(exist_ok=True)
         target = next(candidate for candidate in _candidates(folder, path.name) if not candidate.exists())
-        path.replace(target)
+        replace(path, target)
         return f"{REMOVED}/{target.name}"
 
 
-def _safe_name(name: str) -> str:
+def safe_name(name: str) -> str:
     """A file name without folders and without characters that a file system or terminal treats specially."""
     last = PurePath(name.replace("\\", "/")).name
     kept = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", last))
     stem = re.sub(r"\.pdf$", "", re.sub(r'[<>:"|?*]', "_", kept), flags=re.I)
     stem = shortened(" ".join(stem.split()).strip(". "), _MAX_NAME_BYTES)
-    return f"{stem or 'paper'}.pdf"
+    return no_device(f"{stem or 'paper'}.pdf")
 
 
 def _put(temporary: Path, path: Path) -> None:
@@ -250,6 +286,12 @@ def _put(temporary: Path, path: Path) -> None:
     except OSError:  # a medium without hard links; a kill between these two leaves an empty file
         path.touch(exist_ok=False)
         temporary.replace(path)
+
+
+def require_pdf(head: bytes) -> None:
+    """Raises PaperError if no PDF begins so. head: the first PDF_HEAD_BYTES of a file."""
+    if _PDF_HEADER not in head:
+        raise PaperError("The file is not a PDF.", "Choose a PDF file.")
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:

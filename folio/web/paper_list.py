@@ -14,6 +14,7 @@ from folio.search.retriever_pool import RetrieverPool
 from folio.store.citations import cited_papers
 from folio.store.paper_store import PaperStore
 from folio.types import Paper
+from folio.web.questions import NOTHING_KNOWN
 from folio.web.schema import FailureJson, PaperList, PaperQuery, paper_filter
 
 _FOUND = 20  # papers that a query finds unless more are wanted
@@ -34,7 +35,7 @@ def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> Paper
             papers, notice = _ranked(retrievers, query)
             return PaperList(papers=papers, failures=failures, notice=notice)
         added = library.added()
-        fitting = _fitting(library, _wanted(query))
+        fitting = fitting_papers(library, _wanted(query))
         end = None if query.limit is None else query.offset + query.limit
         listed = [
             ListedPaperJson(**paper_json(paper, added[paper.id]).model_dump()) for paper in fitting[query.offset : end]
@@ -47,19 +48,24 @@ def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPa
     wanted = _wanted(query)
     with retrievers.acquire() as reader, reader.library.reading():
         library = reader.library
+        asked = reader.retriever.respelled(query.query).question
         hits = reader.retriever.search_papers(
-            reader.retriever.respelled(query.query).question,
+            asked,
             query.limit or _FOUND,
             query.offset,
-            None if wanted == PaperFilter() else _fitting(library, wanted),
+            None if wanted == PaperFilter() else fitting_papers(library, wanted),
             sections=SectionFilter(wanted.sections) if wanted.sections else None,
         )
+        # What is known of a paper may have a word that no passage has, such as an author's name.
+        if not any(hit.lexical for hit in hits) and not reader.retriever.is_understood(asked):
+            return [], NOTHING_KNOWN
         added = library.added()
         notice = papers_notice(reader.retriever.papers_without_vector())
     return [found_paper_json(hit, added[hit.paper.id]) for hit in hits], notice
 
 
-def _fitting(library: PaperStore, wanted: PaperFilter) -> list[Paper]:
+def fitting_papers(library: PaperStore, wanted: PaperFilter) -> list[Paper]:
+    """The papers that are wanted, in the order of the library. Raises NotKnown for a name that none of them has."""
     return wanted.matching(library.papers(), library.files(), partial(cited_papers, library.database))
 
 

@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry
 from folio.answer_types import Answer
 from folio.app import App
-from folio.deep_schema import EventJson, event_json, logged_trace, trace_json
+from folio.deep_schema import EventJson, deep_answer_json, event_json, logged_trace
 from folio.errors import StoreError, UsageError
 from folio.files import unusable
-from folio.profile_schema import profile_json
-from folio.schema import SentenceJson, answer_json, passages_json, sentence_json
+from folio.schema import AnswerJson, SentenceJson, answer_json, passages_json, sentence_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_selection import select
 from folio.search.retriever_pool import Reader, RetrieverPool
+from folio.store.conversations import ID_LENGTH, Summary
 from folio.store.history import ConversationStore
 from folio.store.paper_store import PaperStore
 from folio.store.query_log import Feedback, LogEntry
@@ -34,12 +34,19 @@ from folio.web.schema import (
     RetrievedEvent,
     SearchReply,
     SearchRequest,
+    ThinkingEvent,
     chat_reply,
     paper_filter,
+    scope_json,
 )
 
 if TYPE_CHECKING:
     from folio.agent.deep_search import DeepSearch
+
+NOTHING_KNOWN = "None of these words is in your papers."
+NO_WORDS = "No passage has these words. These are the nearest in meaning."
+# The end of the id of a conversation that a program began by a question: it is listed from the second one on
+_ONCE = "-once"
 
 
 class AnswerCallbacks(Protocol):
@@ -55,9 +62,16 @@ class AnswerCallbacks(Protocol):
 
     def on_checking(self, waiting: CheckingEvent) -> None: ...
 
+    def on_thinking(self, thinking: ThinkingEvent) -> None: ...
+
     def check_cancelled(self) -> None:
         """Called often while a model writes; raises to cancel."""
         ...
+
+
+def is_listed(conversation: Summary) -> bool:
+    """Whether a conversation is in the list: not one question of a program, such as one by curl."""
+    return conversation.turns > 1 or len(conversation.id) == ID_LENGTH
 
 
 class Busy(UsageError):
@@ -85,6 +99,12 @@ class Questions:
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
             spelt = reader.retriever.respelled(request.query)
+            models = reader.retriever.models_in(rerank=request.use_reranker)
+            if not reader.retriever.is_understood(spelt.question):
+                elapsed_ms = _milliseconds(began)
+                return SearchReply(
+                    query=request.query, hits=[], notice=NOTHING_KNOWN, models=models, elapsed_ms=elapsed_ms
+                )
             found = reader.retriever.search(
                 spelt.question,
                 request.top_k,
@@ -93,10 +113,15 @@ class Questions:
                 rerank=request.use_reranker,
                 typed=request.query if spelt.typed else "",
             )
-            models = reader.retriever.models_in(rerank=request.use_reranker)
             passages = passages_json(request.query, found.hits, models, found.timings_ms)
+        has_words = any(hit.bm25 is not None for hit in passages.hits)
+        notice = " ".join(filter(None, [spelt.note, "" if has_words or not passages.hits else NO_WORDS]))
         return SearchReply(
-            query=request.query, hits=passages.hits, models=passages.models, elapsed_ms=_milliseconds(began)
+            query=request.query,
+            hits=passages.hits,
+            notice=notice,
+            models=passages.models,
+            elapsed_ms=_milliseconds(began),
         )
 
     def require_answerable(self, question: ChatRequest) -> None:
@@ -119,7 +144,7 @@ class Questions:
         callbacks.check_cancelled()  # the client may have left while it was queued
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        conversation = question.conversation or self._conversations.begin()
+        conversation = question.conversation or self._begin(question)
         with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
             turns = [turn.answer for turn in before if turn.answer is not None]
@@ -139,18 +164,23 @@ class Questions:
                 ),
                 lambda count: callbacks.on_checking(CheckingEvent(count=count)),
                 _find(search, callbacks) if search else None,
+                lambda: callbacks.on_thinking(ThinkingEvent(model=models["llm"])),
             )
             callbacks.check_cancelled()
-            deep = self._deep_fields(search, reply)
-            answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
-            web_reply = chat_reply(question.message, answer, conversation, len(before) + 1, _milliseconds(began))
-            web_reply = web_reply.model_copy(update=deep)
+            answer = self._answer_json(reply, models, search)
+            scope = scope_json(question, require_papers(reader.library, question.papers))
+            place, elapsed_ms = len(before) + 1, _milliseconds(began)
+            web_reply = chat_reply(question.message, answer, conversation, place, elapsed_ms, scope)
             if not self._app.shows_understood:  # the page and exports show it where it differs from the message
                 web_reply = web_reply.model_copy(update={"standalone_question": question.message})
             entry = log_entry(reply, at, models["llm"]) if self.are_logged else None
             if entry and search and search.trace:
                 entry = replace(entry, trace=logged_trace(search.trace))
             return self._stored(web_reply, reply.answer, entry)
+
+    def _begin(self, question: ChatRequest) -> str:
+        """The id of a new conversation; it says whether one question is enough to be listed."""
+        return self._conversations.begin() + ("" if question.listed else _ONCE)
 
     def _chat(self, reader: Reader, question: ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]) -> Chat:
         chosen = _select(reader.library, question)
@@ -172,12 +202,13 @@ class Questions:
             chat, evidence=question.top_k, model=question.model, check_cancelled=callbacks.check_cancelled
         )
 
-    def _deep_fields(self, search: DeepSearch | None, reply: Reply) -> dict[str, Any]:
-        """The fields that a deep answer has besides."""
+    def _answer_json(self, reply: Reply, models: dict[str, str], search: DeepSearch | None) -> AnswerJson:
+        """The answer as every face has it; a deep one with its trace and its profile."""
+        answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
         if search is None or search.trace is None:
-            return {}
+            return answer
         profile = search.weigher(self._app.models.meaning).profile(reply.answer, search.trace)
-        return {"trace": trace_json(search.trace), "evidence_profile": profile and profile_json(profile)}
+        return deep_answer_json(answer, search.trace, profile)
 
     def _stored(self, reply: ChatReply, answer: Answer, entry: LogEntry | None) -> ChatReply:
         """The reply, as a turn of its conversation; its notice says if it could not be stored."""

@@ -70,7 +70,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 # A link to these from another site would make Folio ask services on the internet.
 _NOT_LINKED = frozenset({"/discover"})
-_MEDIA_TYPES = frozenset({"application/json", "multipart/form-data"})
+_MEDIA_TYPES = frozenset({"application/json", "application/pdf", "multipart/form-data"})
 
 
 @dataclass(frozen=True)

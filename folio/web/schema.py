@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from folio.answer.bibliography import reference
 from folio.answer.bibliography_entries import bibtex
@@ -18,7 +18,7 @@ from folio.paper_metadata import Field as PaperField
 from folio.paper_metadata import PersonName
 from folio.paper_schema import ListedPaperJson, PaperDetailsJson, PaperJson, PersonJson, details
 from folio.profile_schema import EvidenceProfileJson
-from folio.schema import AnswerJson, CitationJson, HitJson, LeftOutJson, Models, SentenceJson
+from folio.schema import AnswerFields, AnswerJson, CitationJson, HitJson, Models
 from folio.schema_parts import Count, FromOne, Sha256, Strict
 from folio.search.paper_filter import YEARS, PaperFilter
 from folio.store.query_log import Feedback
@@ -26,9 +26,8 @@ from folio.types import Paper
 from folio.zotero_link import open_pdf
 
 MAX_PASSAGES = 50
-ConversationId = Annotated[
-    str, Field(pattern="^[A-Za-z0-9_-]{16}$", description="Opaque; returned with the first reply.")
-]
+CONVERSATION = "^[A-Za-z0-9_-]{16}(-once)?$"
+ConversationId = Annotated[str, Field(pattern=CONVERSATION, description="Opaque; returned with the first reply.")]
 PassageCount = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]
 TurnNumber = Annotated[int, Field(ge=1, le=10**6, description="The number of an answer in its conversation, from 1.")]
 # \s of JSON Schema has fewer characters than str.strip() removes.
@@ -37,7 +36,8 @@ Text = Annotated[str, Field(pattern=NOT_BLANK, max_length=10_000)]
 Milliseconds = Annotated[float, Field(ge=0)]
 FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=500)]
 FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
-Years = Annotated[str, Field(pattern=f"^({YEARS})$")]
+YEARS_PATTERN = f"^({YEARS})$"
+Years = Annotated[str, Field(pattern=YEARS_PATTERN)]
 NewText = Annotated[str, Field(max_length=20_000)] | None
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
 
@@ -90,6 +90,8 @@ class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
+    listed: bool = False
+    """Whether a new conversation is in the list at once. Otherwise it is from its second question on."""
     top_k: PassageCount | None = None
     """Number of passages used as evidence; null for the setting TOP_K."""
     use_reranker: bool = True
@@ -149,39 +151,52 @@ class PaperEdits(Strict):
 class SearchReply(Strict):
     query: str
     hits: list[HitJson]
-    """Best first."""
+    """Best first; none for a query of which nothing is known."""
+    notice: str = ""
+    """What to say with them, such as that no passage has the query's words; "" if nothing."""
     models: Models
     elapsed_ms: Milliseconds
 
 
-class ChatReply(Strict):
-    """An answer or a refusal. A refusal has a fixed text, no sentences and no citations."""
+class ScopePaperJson(Strict):
+    """A paper that was chosen."""
+
+    paper: Sha256
+    file: str
+    title: str
+
+
+class ScopeJson(PaperFields):
+    """Which papers and sections were asked; all where nothing is named. The fields are those of the request."""
+
+    papers: list[ScopePaperJson] = Field(default_factory=list)
+
+
+class ChatReply(AnswerFields):
+    """An answer, a remark or a refusal, as a turn of a conversation. A refusal has a fixed text; it and a remark have
+    no sentences and no citations."""
 
     message: str
-    answer: str
-    refused: bool
     sources_used: list[str]
     """The cited files, in the order of the answer."""
-    citations: list[CitationJson]
     elapsed_ms: Milliseconds
     conversation: ConversationId
     turn: TurnNumber
-    standalone_question: str
-    sentences: list[SentenceJson]
-    dropped_sentences: Count
-    left_out: list[LeftOutJson] = Field(default_factory=list)
-    """The sentences that were dropped, and why; empty for an answer of an older Folio."""
-    notice: str
-    warnings: list[str] = Field(default_factory=list)
-    """A sentence on each cited paper that was retracted by now, or of which that may be. Show them above the answer."""
-    style: Style
-    models: Models
-    hits: list[HitJson]
+    scope: ScopeJson = ScopeJson()
+    """What was asked; an answer of an older Folio says nothing of it."""
     trace: TraceJson | None = None
     """How a deep search found the passages; null for a quick one, and where nothing was searched."""
     evidence_profile: EvidenceProfileJson | None = None
     """What a deep answer rests on, as a whole; null for a quick one, a refusal and a remark."""
     feedback: Literal["", "good", "bad"] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_remark(cls, value: Any) -> Any:
+        """An older Folio kept a remark as the text of the answer alone."""
+        if not isinstance(value, dict) or "remark" in value or value.get("refused") or value.get("sentences"):
+            return value
+        return {**value, "remark": value.get("answer", "")}
 
 
 class RetrievedEvent(Strict):
@@ -197,6 +212,12 @@ class CheckingEvent(Strict):
     """Sent each time the number of statements that wait for their verifier changes."""
 
     count: Count
+
+
+class ThinkingEvent(Strict):
+    """Sent when the model begins to think, which may take minutes; what it thinks is not sent."""
+
+    model: str
 
 
 class CitationsEvent(Strict):
@@ -331,27 +352,29 @@ def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
     return {name: None if value is None else checked_field(name, value) for name, value in given.items()}
 
 
-def chat_reply(message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float) -> ChatReply:
-    """The reply to a message. message: exactly as it was sent. turn: the answer's number, from 1."""
+def chat_reply(
+    message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float, scope: ScopeJson | None = None
+) -> ChatReply:
+    """The reply to a message. message: exactly as it was sent. turn: the answer's number, from 1.
+
+    All that a reply has of an answer is copied, with the trace and the profile of a deep one.
+    """
+    shared = {name: value for name, value in answer if name in ChatReply.model_fields}
     return ChatReply(
+        **shared,
         message=message,
-        answer=answer.answer,
-        refused=answer.refused,
         sources_used=list(dict.fromkeys(citation.file for citation in answer.citations)),
-        citations=answer.citations,
         elapsed_ms=elapsed_ms,
         conversation=conversation,
         turn=turn,
-        standalone_question=answer.standalone_question,
-        sentences=answer.sentences,
-        dropped_sentences=answer.dropped_sentences,
-        left_out=answer.left_out,
-        notice=answer.notice,
-        warnings=answer.warnings,
-        style=answer.style,
-        models=answer.models,
-        hits=answer.hits,
+        scope=scope or ScopeJson(),
     )
+
+
+def scope_json(request: FilterRequest, chosen: Sequence[Paper]) -> ScopeJson:
+    """What a request asks. chosen: the papers that it names."""
+    papers = [ScopePaperJson(paper=paper.id, file=paper.file, title=paper.title) for paper in chosen]
+    return ScopeJson(**{name: getattr(request, name) for name in PaperFields.model_fields}, papers=papers)
 
 
 def error_body(error: FolioError) -> ErrorBody:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from folio.pdf.render import PagePicture
 from folio.search.retriever_pool import RetrieverPool
 from folio.store import indexes
 from folio.store.works import publishers_bibtex
-from folio.web.kept_replies import papers_of_replies, with_notices
+from folio.types import Paper
+from folio.web.kept_replies import as_known_now, papers_of_replies
 from folio.web.markdown_export import markdown
 from folio.web.page_images import PageImages, PageView
 from folio.web.paper_fetcher import Online, PaperFetcher
 from folio.web.paper_files import PaperFiles, Removed, require_papers
 from folio.web.paper_list import list_papers
-from folio.web.questions import Questions
+from folio.web.questions import Questions, is_listed
 from folio.web.schema import (
     ChatReply,
     Conversation,
@@ -40,6 +42,7 @@ from folio.web.schema import (
     paper_details,
     paper_edits,
 )
+from folio.web.upload_queue import UploadQueue
 from folio.web.zotero_note import zotero_note
 
 _ALL = PaperQuery()
@@ -53,14 +56,16 @@ class Service:
         limits = app.limits(1)
         self._app = app
         self.paper_files = PaperFiles(app)
+        self.uploads = UploadQueue(app.store_folder / "uploads", self.paper_files.add_queued, self.listed_paper)
         self.fetcher = PaperFetcher(app, self.paper_files, online)
         self._retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
         self._conversations = app.conversations()
         self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self.questions = Questions(app, self._retrievers, self._conversations)
 
-    def warm_up(self) -> None:
-        """Load what the first question needs, check the indexes and delete stale uploads, in background threads."""
+    def start(self) -> None:
+        """Go on with the queue of uploads, load what the first question needs, check the indexes and delete stale
+        uploads, in background threads."""
         with suppress(StoreError):  # an index that cannot be opened is reported with the first request
             if self._app.logs_questions and not self._conversations.are_stored:
                 say(
@@ -68,11 +73,13 @@ class Service:
                     " until Folio stops."
                 )
         run_in_background(self.paper_files.delete_stale_uploads)
+        self.uploads.start()
         warm_up()
         self._app.check_indexes_in_background()
         run_in_background(self.health)
 
     def close(self) -> None:
+        self.uploads.stop()
         self._page_images.close()
         self._retrievers.close()
         self._conversations.close()
@@ -123,6 +130,13 @@ class Service:
         """
         return list_papers(self._app, self._retrievers, query)
 
+    def papers_tag(self) -> str:
+        """An ETag of papers(): another one once a paper or a file that cannot be read was added, changed or removed."""
+        parts: list[object] = []
+        with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
+            parts = [library.papers_stamp(), library.failures()]
+        return f'"{sha256(repr(parts).encode(errors="replace")).hexdigest()[:32]}"'
+
     def paper(self, paper: str) -> PaperDetails:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library, library.reading():
@@ -171,6 +185,7 @@ class Service:
             conversations=[
                 ConversationSummary(id=found.id, title=found.title, updated=found.updated, turns=found.turns)
                 for found in self._conversations.summaries()
+                if is_listed(found)
             ]
         )
 
@@ -181,19 +196,16 @@ class Service:
             id=found.id,
             title=found.title,
             updated=found.updated,
-            turns=[ChatReply.model_validate(reply) for reply in self._replies(conversation)],
+            turns=self._replies(conversation),
         )
 
-    def _replies(self, conversation: str, turn: int | None = None) -> list[dict[str, Any]]:
-        """The replies of a conversation, or only number `turn`, with what is known of the cited papers by now."""
+    def _replies(self, conversation: str, turn: int | None = None) -> list[ChatReply]:
+        """The replies of a conversation, or only number `turn`, with what is known of their papers by now."""
         kept = [one.reply for one in self._conversations.turns(conversation) if turn in (None, one.place)]
-        try:
-            library = self._app.open_library()
-        except StoreMissing:
-            return kept
-        with closing(library), library.reading():
+        papers: dict[str, Paper] = {}
+        with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
             papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(kept))}
-        return [with_notices(reply, papers) for reply in kept]
+        return [ChatReply.model_validate(as_known_now(reply, papers)) for reply in kept]
 
     def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
@@ -204,7 +216,10 @@ class Service:
         found = self._conversations.require(conversation)
         title = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title, found.updated[:10]]))
-        return markdown(found.title, self._replies(conversation)), f"{name}.md"
+        text = markdown(
+            found.title, _as_dictionaries(self._replies(conversation)), numbered=self._app.numbers_citations
+        )
+        return text, f"{name}.md"
 
     def zotero_note(self, conversation: str, turn: int | None) -> str:
         """A conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
@@ -212,4 +227,9 @@ class Service:
         replies = self._replies(conversation, turn)
         if not replies:
             raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
-        return zotero_note(found.title if turn is None else replies[0]["message"], replies)
+        title = found.title if turn is None else replies[0].message
+        return zotero_note(title, _as_dictionaries(replies))
+
+
+def _as_dictionaries(replies: Sequence[ChatReply]) -> list[dict[str, Any]]:
+    return [reply.model_dump() for reply in replies]

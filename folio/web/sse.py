@@ -16,7 +16,7 @@ from folio.deep_schema import EventJson
 from folio.errors import FolioError
 from folio.files import unusable
 from folio.schema import SentenceJson
-from folio.web.schema import CheckingEvent, ErrorBody, RetrievedEvent, error_body, event
+from folio.web.schema import CheckingEvent, ErrorBody, RetrievedEvent, ThinkingEvent, error_body, event
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +103,10 @@ class EventStream:
         self.check_cancelled()
         self.send("checking", waiting)
 
+    def on_thinking(self, thinking: ThinkingEvent) -> None:
+        self.check_cancelled()
+        self.send("thinking", thinking)
+
     def cancel(self) -> None:
         self._cancelled.set()
 
@@ -122,7 +126,9 @@ class EventStream:
 
     def _finish(self, work: asyncio.Future[None]) -> None:
         error = None if work.cancelled() else work.exception()
-        if not (self._ended or work.cancelled() or isinstance(error, RequestCancelled)):
+        # A client that has left gets no events: work that came to its end all the same has nothing to report.
+        is_unread = error is None and self._cancelled.is_set()
+        if not (self._ended or work.cancelled() or is_unread or isinstance(error, RequestCancelled)):
             try:
                 self._events.put_nowait(event("error", _error_body(error)))
             except Exception:
@@ -161,7 +167,10 @@ def _error_body(error: BaseException | None) -> ErrorBody:
         return error_body(error)
     if isinstance(error, OSError):
         return error_body(unusable(error))
-    logger.error("A request failed.", exc_info=error)
+    if error is None:
+        logger.error("A request failed: its work ended without a result.")
+    else:
+        logger.error("A request failed: %s: %s", type(error).__name__, error, exc_info=error)
     return _INTERNAL_ERROR
 
 

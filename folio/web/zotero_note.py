@@ -14,7 +14,8 @@ from typing import Any
 from folio.answer.bibliography import CitedPage, merge_by_page
 from folio.answer_types import Section
 from folio.outcome_text import IN_PLACE, legend
-from folio.shown_text import REWORDED_SIGN, mark_again, name_line, one_line, statement_lines
+from folio.shown_text import REWORDED_SIGN, mark_again, name_line, one_line, split_commands, statement_lines
+from folio.web.scope_text import asked_only
 from folio.zotero_link import checked
 
 _SCHEMA = 9  # of Zotero 6 and 7
@@ -32,7 +33,9 @@ def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
-    if reply["refused"]:
+    if only := asked_only(reply.get("scope")):
+        yield _paragraph(_text(f"Asked only: {only}"))
+    if reply["refused"] or reply["remark"]:
         yield _paragraph(_text(reply["answer"]))
     for warning in reply.get("warnings", ()):
         yield _paragraph(_element("strong", _text(warning)))
@@ -45,7 +48,7 @@ def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
     if said := legend([each.get("verified_by", "") for each in reply["sentences"] if _is_reworded(each)]):
         yield _paragraph(_text(said))
     if reply["notice"]:
-        yield _paragraph(_text(f"Note: {reply['notice']}"))
+        yield _paragraph(_with_code(f"Note: {reply['notice']}"))
     if sources := merge_by_page(_source(citation) for citation in reply["citations"]):
         yield _element("h3", "Sources")
         yield _element("ol", "".join(_element("li", "".join(_source_item(source))) for source in sources))
@@ -76,7 +79,7 @@ def _is_reworded(sentence: Mapping[str, Any]) -> bool:
 
 
 def _marks(citations: Iterable[Mapping[str, Any]]) -> str:
-    """Citations as Folio shows them, "[otters p.7]", each page once; a link where the paper is in Zotero."""
+    """Citations as Folio shows them, "[otters.pdf p.7]", each page once; a link where the paper is in Zotero."""
     marks: dict[str, str] = {}
     for cited in citations:
         marks.setdefault(mark_again(str(cited["shown"]), cited["page"]), checked(cited.get("zotero", "")))
@@ -114,6 +117,12 @@ def _paragraph(content: str) -> str:
 
 def _element(tag: str, content: str) -> str:
     return f"<{tag}>{content}</{tag}>"
+
+
+def _with_code(text: str) -> str:
+    """A message of Folio, escaped, whose commands in backticks are code."""
+    parts = split_commands(one_line(text))
+    return "".join(_element("code", escape(part)) if is_command else escape(part) for part, is_command in parts)
 
 
 def _text(text: str) -> str:

@@ -304,7 +304,7 @@ QUESTION = "How long is the Aletsch glacier, and how dense is the fur of a sea o
 REPLY = (
     "## Summary\n- The Aletsch glacier has a length of 23 kilometres [1].\n- Rome has seven hills [1].\n\n"
     "## Analysis\n### The fur of a sea otter\nThe fur of a sea otter has about 155,000 hairs on each square centimetre"
-    " of skin [2]. The Aletsch glacier covers 82 square kilometres of the Bernese Alps."
+    " of skin [2]. The Aletsch glacier is the largest glacier of the Alps."
 )
 
 

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import pytest
 
-from folio.answer.generative import CONTEXT_SIZES, LONGEST_TOKEN, NUMBERED, RETRY_TOKENS
+from folio.answer.generative import NUMBERED, RETRY_TOKENS
 from folio.answer.layout import AnswerFormat
 from folio.answer_types import REFUSAL, Sentence
 from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError, WrongModel
-from folio.models.ollama_chat import TRIES
+from folio.models.ollama_chat import CONTEXT_SIZES, LONGEST_TOKEN, TRIES
 from folio.text import estimate_tokens
 from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_models import LLAMA, Model, Scripted

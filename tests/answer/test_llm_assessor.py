@@ -82,12 +82,15 @@ def test_so_many_are_asked_at_once_and_never_more(parallel: int) -> None:
         "[7]",
         scored(11),
         scored(-1),
-        scored("7"),
+        scored("about 7"),
         scored(True),
         scored(7.5),
         scored(None),
         scored(7, 3),
-        '{"relevance": 7}',
+        f"Either {scored(7)} or {scored(3)}",
+        "relevance: 7, or rather relevance: 8",
+        "relevance: 11",
+        "See [7].",
         "",
     ],
 )
@@ -97,6 +100,26 @@ def test_a_reply_that_is_no_score_is_asked_for_once_more_and_then_kept_unscored(
             server.ignores_format = True
             assert [one.relevance for one in assess(server)] == [wanted]
             assert len(server.bodies("/api/chat")) == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        scored("7"),
+        scored("7/10"),
+        '{"relevance": 7}',
+        f"```json\n{scored(7)}\n```\nI hope that helps.",
+        f'The form is {{"summary": "...", "relevance": 5}}, so: {scored(7)}',
+        f"<think>Perhaps {scored(3)}?</think>{scored(7)}",
+        "7",
+        "**Relevance:** 7/10",
+        "They eat urchins. I give it 7 out of 10.",
+    ],
+)
+def test_a_score_is_read_where_it_is_clear(reply: str) -> None:
+    with OllamaStandIn(reply=[reply]) as server:
+        server.ignores_format = True
+        assert [one.relevance for one in assess(server)] == [7]
 
 
 def test_a_summary_is_one_plain_line() -> None:

@@ -32,6 +32,38 @@ def statement(text: object, support: object = (1,), **more: object) -> dict[str,
     return {**more, "support": support, "statement": text}
 
 
+# Where the JSON begins
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "Here is the answer in JSON:\n\n",
+        "Sure, I can help. Here it is:\n```json\n",
+        "The form is {...}, so: ",
+        "<think>Hm.</think>Here:\n```json\n",
+    ],
+)
+@pytest.mark.parametrize("is_list", [False, True])
+def test_json_behind_a_few_words(before: str, is_list: bool) -> None:
+    said = [statement(FLOAT, [1]), statement(EAT, [2])]
+    written = f"{before}{json.dumps(said) if is_list else answer(*said)}\n```\nI hope that helps."
+    wanted = [ParsedSentence(FLOAT, support=(1,)), ParsedSentence(EAT, support=(2,))]
+    assert parsed([written]) == parsed([*written]) == wanted
+
+
+def test_one_statement_alone() -> None:
+    assert parsed([json.dumps(statement(FLOAT, [2]))]) == [ParsedSentence(FLOAT, support=(2,))]
+
+
+def test_what_names_evidence_before_any_json_is_prose() -> None:
+    said = f'{FLOAT} [1] {EAT} [2] For example: {{"statements": []}}'
+    assert parsed([said])[:2] == [ParsedSentence(FLOAT, support=(1,)), ParsedSentence(EAT, support=(2,))]
+    lead = "Otters are animals of the sea. " * 14
+    assert parsed([lead + answer(statement(FLOAT))])[0].text == "Otters are animals of the sea."
+
+
 # The schema
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from folio.answer.validation import (
     Validator,
     parts_of,
 )
-from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Claim, Entailment
@@ -67,7 +67,7 @@ def checked(
     return to_the_end(Validator(layout.grounder(), verifier, style, strict).check(parts))
 
 
-def shown(found: list[Part]) -> list[tuple[str, str, str]]:
+def shown(found: Sequence[Part | Thinking]) -> list[tuple[str, str, str]]:
     """Text, outcome and verifier of each statement; the reason of one that is left out."""
     rows: list[tuple[str, str, str]] = []
     for part in found:

@@ -14,6 +14,7 @@ from benchmarks import plain
 from benchmarks.plain import MiniLM, PlainDesign, PlainHit, fuse, min_max_scale
 from folio.models.minilm import BuiltinEmbedder
 from folio.search.langchain import FolioEmbeddings
+from tests.helpers.cross_encoders import require_torch
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.paths import ROOT
@@ -170,6 +171,7 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_its_model_is_the_one_that_folio_has_built_in() -> None:
+    require_torch()
     texts = ["Sea otters sleep in rafts of kelp.", GLACIERS[1]]
     model = MiniLM()
     ours = BuiltinEmbedder().embed_passages(texts)
@@ -179,6 +181,7 @@ def test_its_model_is_the_one_that_folio_has_built_in() -> None:
 
 @pytest.mark.slow
 def test_command_prints_the_passages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_torch()
     assert plain.main([str(folder), "How dense is the fur of otters?", "--top-k", "2"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "1. otters.pdf p. 1 (1.000)"

@@ -19,6 +19,7 @@ from folio.evaluate.relevance import RelevanceJudge
 from folio.evaluate.runner import FailedQuestion, Run, load
 from folio.search.langchain import FolioEmbeddings
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.cross_encoders import require_torch
 from tests.helpers.factories import GLACIERS, OTTERS, shelf
 from tests.helpers.fakes import HashingEmbedder
 
@@ -91,6 +92,7 @@ def test_both_designs_are_asked_only_what_folio_answered() -> None:
 
 @pytest.mark.slow
 def test_both_designs_are_measured_from_the_command_line(desk: CliRunner, tmp_path: Path) -> None:
+    require_torch()
     text = "Otters float in kelp. " * 3 + "The Massa gauge was built in 1922."
     asked = {"id": "g", "question": "When was the gauge built?", "answers": [{"text": "1922", "answer_start": 95}]}
     path = tmp_path / "rivers" / "dev.json"

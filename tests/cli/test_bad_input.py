@@ -100,6 +100,8 @@ def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: CliRunner) -> Non
         ("CHUNK_SIZE", "many", "A setting is invalid: CHUNK_SIZE: "),
         ("CHUNK_SIZE", "0", "A setting is invalid: CHUNK_SIZE: "),
         ("CHUNK_OVERLAP", "1500", "CHUNK_OVERLAP must be smaller than CHUNK_SIZE"),
+        ("TOP_K", "99999999999999999999", "A setting is invalid: TOP_K: "),
+        ("OLLAMA_TIMEOUT_S", "inf", "A setting is invalid: OLLAMA_TIMEOUT_S: "),
         ("EMBEDDER", "openai", "A setting is invalid: EMBEDDER: "),
         ("LEXICAL", "lucene", "A setting is invalid: LEXICAL: "),
         ("DENSE_WEIGHT", "1.5", "A setting is invalid: DENSE_WEIGHT: "),

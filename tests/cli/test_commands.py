@@ -328,6 +328,7 @@ def test_top_k_and_paper(ready: CliRunner) -> None:
     ("given", "happened"),
     [
         (["--year", "20"], "“20” is not a year or a range of years."),
+        (["--year", "2020-2010"], "The years “2020-2010” end before they begin."),
         (["--year", "1800-1801"], "No paper fits the year."),
         (["--author", "Darwin"], "No paper in the index is by “Darwin”."),
         (["--venue", "Nature"], "No paper in the index is of a venue called “Nature”."),

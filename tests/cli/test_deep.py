@@ -152,7 +152,7 @@ def test_a_report_has_sections_on_its_evidence_and_says_nothing_twice(rivals: Cl
     asked = rivals.query("--deep", "--style", "report", WHY)
     headings = [line for line in asked.out.splitlines() if line in (*PROFILE_HEADINGS, "Sources", "Key references")]
     assert headings == ["Open questions", "Age and confidence of the evidence", "Sources", "Key references"], asked.out
-    assert "• [rival p.2] (quoted above)" in asked.out
+    assert "• [rival.pdf p.2] (quoted above)" in asked.out
     for said in ("has a length of 23 kilometres", "has a length of 20 kilometres", "It is unclear why"):
         assert " ".join(asked.out.split()).count(said) == 1, asked.out
     assert "says otherwise" in asked.out  # the answer itself shows both sides, so no section repeats them

@@ -143,6 +143,44 @@ def test_a_file_that_cannot_be_read_is_named(own: Path) -> None:
         load_settings(pytest.fail)
 
 
+@pytest.mark.usefixtures("bare")
+def test_a_mistyped_setting_in_a_file_is_told_and_the_rest_of_it_counts(own: Path, checkout: Path) -> None:
+    own.write_text("EMBEDER=builtin\ntopk=3\nCHUNK_SIZE=800\n", encoding="utf-8")
+    checkout.write_text("FOLIO_LLM=builtin\nCOMPOSE_PROFILES=gpu\n", encoding="utf-8")
+    notices: list[str] = []
+    assert load_settings(notices.append).CHUNK_SIZE == 800
+    assert notices == [
+        f"Not a setting in {checkout}: COMPOSE_PROFILES, FOLIO_LLM (did you mean LLM?). docs/settings.md lists them.",
+        f"Not a setting in {own}: EMBEDER (did you mean EMBEDDER?), TOPK (did you mean TOP_K?)."
+        " docs/settings.md lists them.",
+    ]
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("EMBEDER", "EMBEDDER"), ("embeder", "EMBEDDER"), ("RERNAKER", "RERANKER"), ("LLM_MODLE", "LLM_MODEL"),
+     ("TOPK", "TOP_K"), ("MODEL_DIR", "MODELS_DIR"), ("OLLAMA_HSOT", "OLLAMA_HOST"), ("FOLIO_LLM", "LLM")],
+)  # fmt: skip
+def test_a_mistyped_setting_in_the_environment_is_told(monkeypatch: pytest.MonkeyPatch, name: str, meant: str) -> None:
+    monkeypatch.setenv(name, "secret")
+    notices: list[str] = []
+    load_settings(notices.append)
+    assert notices == [f"{name.upper()} in the environment is not a setting (did you mean {meant}?)."]
+    monkeypatch.setenv(meant, "7" if meant == "TOP_K" else "builtin")  # who sets it knows it
+    load_settings(pytest.fail)
+
+
+@pytest.mark.usefixtures("bare")
+def test_variables_of_other_programs_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = """OLLAMA_MODELS OLLAMA_KEEP_ALIVE OLLAMA_ORIGINS OLLAMA_NUM_PARALLEL UV_CACHE_DIR PIP_CACHE_DIR
+        XDG_CACHE_DIR HF_HUB_CACHE HF_HOME PARALLEL_SEQ OS LC_ALL EDITOR PAGER VIEWER STORAGE INDEXER RESTRICT PUBLIC
+        TERM LINES COLUMNS CUDA_VISIBLE_DEVICES OMP_NUM_THREADS OPENAI_API_KEY OPENAI_MODEL RAY_TMPDIR FOLIO_HOME"""
+    for name in others.split():
+        monkeypatch.setenv(name, "1")
+    load_settings(pytest.fail)
+
+
 # Another computer. 127.1 is this one to the system and another to Folio, so no test asks beyond the loopback.
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+from pathlib import Path
 
 import pytest
 
 from folio.commands import main as folio
+from folio.sources.bibliography_file import read_bibliography
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 
@@ -52,6 +55,40 @@ def test_what_is_no_bibliography_is_said(desk: CliRunner) -> None:
     ran = desk.ingest("--bib", str(empty))
     assert ran.code == 1
     assert "Could not be read: line 1: The file is not JSON" in ran.out
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "cp1252"])
+def test_a_bibliography_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    mark = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}.get(encoding, b"")
+    file = tmp_path / "my.bib"
+    file.write_bytes(mark + "@article{a,\r\n title={Über Otter}, year=2020}\r\n".encode(encoding))
+    found = read_bibliography(file)
+    assert [(entry.key, entry.title, entry.year) for entry in found.entries] == [("a", "Über Otter", 2020)]
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "It is empty."),
+        (b" \n", "It is empty."),
+        (bytes(range(256)) * 8, "It has no entry: one begins with @ and its kind, such as @article{."),
+        (b"write to a@b.org\n", "It has no entry: one begins with @ and its kind, such as @article{."),
+        ("@article{a, title={A}}".encode("utf-16-le"), "It has no entry: one begins with @ and its kind, such as @art"),
+    ],
+    ids=["empty", "blank", "noise", "prose", "no-mark"],
+)
+def test_a_bibliography_of_which_nothing_can_be_read_says_why(desk: CliRunner, content: bytes, why: str) -> None:
+    small_papers(desk.papers)
+    bib = desk.folder / "my.bib"
+    bib.write_text("@article{sleep, title={Otters Asleep}, file={:papers/otters.pdf:PDF}}", encoding="utf-8")
+    assert desk.ingest("--bib", str(bib)).code == 0
+    bib.write_bytes(content)
+    ran = desk.ingest("--bib", str(bib))
+    assert ran.code == 1
+    assert "my.bib: entries: 0, papers matched: 0, changed: 0, not matched: 0." in ran.out
+    assert f"  Could not be read: {why}" in ran.out
+    assert "Otters Asleep" in {paper["title"] for paper in desk.record()}  # what it said before is not forgotten
 
 
 def test_the_library_is_exported_and_taken_back(desk: CliRunner, capsys: pytest.CaptureFixture[str]) -> None:

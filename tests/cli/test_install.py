@@ -7,6 +7,7 @@ import re
 import site
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from folio import __version__
+from folio.models.minilm import SHA256
 from tests.helpers.ollama_server import closed_url
 from tests.helpers.paths import ROOT, SAMPLE
 
@@ -48,18 +50,24 @@ def normal(requirement: str) -> str:
     return f"{re.sub(r'[-_.]+', '-', name).lower()}=={version}"
 
 
-@pytest.mark.parametrize(("file", "extra"), [("requirements.in", ""), ("requirements-cluster.in", "cluster")])
-def test_the_wheel_needs_what_the_requirements_name(wheel: Path, file: str, extra: str) -> None:
-    lines = (line.partition("#")[0].strip() for line in (ROOT / file).read_text("utf-8").splitlines())
-    needed = [line.partition("; extra == ") for line in metadata(wheel).get_all("Requires-Dist") or []]
-    of_extra = [normal(line) for line, _, name in needed if name.strip("'\"") == extra]
-    assert sorted(of_extra) == sorted(normal(line) for line in lines if line and not line.startswith("-"))
+def test_the_wheel_needs_what_pyproject_names_and_nothing_heavy(wheel: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    expected = {"": project["dependencies"], **project["optional-dependencies"]}
+    found: dict[str, list[str]] = {extra: [] for extra in expected}
+    for line in metadata(wheel).get_all("Requires-Dist") or []:
+        requirement, _, extra = line.partition("; extra == ")
+        found[extra.strip("'\"")].append(normal(requirement))
+    assert {extra: sorted(names) for extra, names in found.items()} == {
+        extra: sorted(map(normal, names)) for extra, names in expected.items()
+    }
+    heavy = re.compile(r"torch|sentence-transformers|transformers|onnx=|scipy|gt-all")
+    assert [name for name in found[""] if heavy.match(name)] == []
 
 
 def test_the_wheel_has_the_version_of_the_package(wheel: Path) -> None:
     about = metadata(wheel)
     assert (about["Name"], about["Version"]) == ("folio-papers", __version__)
-    assert about["License-Expression"] == "AGPL-3.0-or-later"
+    assert about["License-Expression"] == "AGPL-3.0-or-later AND Apache-2.0"
 
 
 def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
@@ -68,7 +76,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path)
         assert opened.read("folio/_config.py") == (ROOT / "config.py").read_bytes()
     files = (path for path in (ROOT / "folio").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert names == {*(path.relative_to(ROOT).as_posix() for path in files), "folio/_config.py"}
-    assert {"folio/web/static/index.html", "folio/web/static/style.css"} <= names
+    model = {f"folio/models/all-MiniLM-L6-v2/{name}" for name in (*SHA256, "LICENSE")}
+    assert {"folio/web/static/index.html", "folio/web/static/style.css", *model} <= names
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +157,7 @@ def test_an_installed_folio_reads_and_answers_anywhere(installed: Path, folder: 
     # Everything that it keeps is in the user's data folder.
     (kept,) = {path.parent.parent for path in (folder / "home").rglob("library.sqlite")}
     assert kept.name == "folio"
-    assert {path.name for path in kept.iterdir()} >= {"vectorstore", "ingested.json", "models"}
+    assert {path.name for path in kept.iterdir()} >= {"vectorstore", "ingested.json"}
     assert {path.name for path in folder.iterdir()} == {"home", "config.py"}
 
     # And what it serves, in the package.

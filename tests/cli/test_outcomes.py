@@ -165,6 +165,13 @@ def test_until_the_first_sentence_the_papers_are_read(screen: Screen) -> None:
         screen.wait_for("checking 1 more")
         waiting.checking(0)
         screen.wait_for("Reading the papers ...")
+        waiting.thinking()
+        screen.wait_for("The model is thinking ...")
+        with waiting.hidden():
+            pass
+        waiting.thinking()  # of a second attempt, say
+        screen.since()
+        assert screen.since() == ""
 
 
 def test_nothing_is_said_when_it_is_quiet(screen: Screen) -> None:

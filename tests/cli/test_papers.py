@@ -70,10 +70,18 @@ def test_the_list_is_filtered_and_counted(filled: CliRunner) -> None:
     }
 
 
+def test_a_folder_is_no_file_to_export_to(ready: CliRunner) -> None:
+    before = set(ready.folder.iterdir())
+    ran = run(ready, "export", "--out", str(ready.papers))
+    assert (ran.code, ran.err.splitlines()[0]) == (1, f"{ready.papers} cannot be used: Is a directory.")
+    assert set(ready.folder.iterdir()) == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "happened"),
     [
         (["list", "--year", "now"], "“now” is not a year or a range of years."),
+        (["list", "--year", "2020-2010"], "The years “2020-2010” end before they begin."),
         (["list", "--section", "intro"], "No section is called “intro”."),
         (["list", "--author", "Walrus"], "No paper in the index is by “Walrus”."),
         (["list", "--tag", "walrus"], "No paper in the index has the tag “walrus”."),

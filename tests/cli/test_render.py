@@ -51,25 +51,25 @@ def told(answer: Answer) -> Callable[[Console], None]:
 
 def test_sentences_name_each_page_once_and_what_disagrees() -> None:
     assert printed(told(ANSWER)) == (
-        "It is 23 kilometres long and lies in the Alps. [alps/ice p.1]\n"
-        "Its tongue retreats by 40 metres each year. [alps/ice p.2]\n"
+        "It is 23 kilometres long and lies in the Alps. [alps/ice.pdf p.1]\n"
+        "Its tongue retreats by 40 metres each year. [alps/ice.pdf p.2]\n"
         f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
     )
 
 
 def test_a_reworded_statement_has_a_sign_and_its_quote_beneath() -> None:
     assert printed(told(OUTCOMES)) == (
-        "It lies in the Bernese Alps. [alps/ice p.1]\n"
-        "≈ Its tongue gets shorter each year. [alps/ice p.2]\n"
+        "It lies in the Bernese Alps. [alps/ice.pdf p.1]\n"
+        "≈ Its tongue gets shorter each year. [alps/ice.pdf p.2]\n"
         "  “Its tongue retreats by 40 metres each year.”\n"
         f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
         "In place of a statement that the papers do not support:\n"
-        "It is 23 kilometres long. [alps/ice p.1]\n"
+        "It is 23 kilometres long. [alps/ice.pdf p.1]\n"
         "≈ To see it:\n"
         "  1. Go to Blatten.\n"
         "  2. Look up:\n"
         "     | ice | 23 km |\n"
-        "  [alps/ice p.1]\n"
+        "  [alps/ice.pdf p.1]\n"
         "  “It lies in the Bernese Alps.”\n"
     )
 
@@ -80,7 +80,8 @@ def test_in_a_terminal_it_wraps_beside_its_sign() -> None:
     shown = printed(lambda console: render.show_sentence(console, sentence), terminal=True).splitlines()
     assert [line.rstrip() for line in shown] == [
         "≈ Its tongue gets shorter and shorter and shorter and",
-        "  shorter and shorter and shorter each year. [alps/ice p.2]",
+        "  shorter and shorter and shorter each year. [alps/ice.pdf",
+        "  p.2]",
         "  “Its tongue retreats by 40 metres each year.”",
     ]
 
@@ -88,10 +89,10 @@ def test_in_a_terminal_it_wraps_beside_its_sign() -> None:
 def test_lines_of_a_quoted_statement_are_indented_and_a_summary_has_its_bullet() -> None:
     quoted = replace(OUTCOMES.sentences[3], outcome="quoted", verified_by="", text="1. Go.\n\n\n\tx = 1\n")
     shown = printed(lambda console: render.show_sentence(console, quoted))
-    assert shown == "  1. Go.\n\n      x = 1\n  [alps/ice p.1]\n"
+    assert shown == "  1. Go.\n\n      x = 1\n  [alps/ice.pdf p.1]\n"
     reworded = replace(OUTCOMES.sentences[3], section=SUMMARY, text="a\nb")
     shown = printed(lambda console: render.show_sentence(console, reworded))
-    assert shown == "Summary\n• ≈ a\n    b\n    [alps/ice p.1]\n    “It lies in the Bernese Alps.”\n"
+    assert shown == "Summary\n• ≈ a\n    b\n    [alps/ice.pdf p.1]\n    “It lies in the Bernese Alps.”\n"
 
 
 def test_a_long_quote_is_cut_at_a_word() -> None:
@@ -145,24 +146,24 @@ def test_what_was_left_out_is_shown_with_its_reason() -> None:
 def test_a_paper_of_arxiv_is_cited_by_its_identifier() -> None:
     sentence = REPORT.sentences[1]
     assert printed(lambda console: render.show_sentence(console, replace(sentence, section=Section()))) == (
-        "It melts. [alps/ice p.2] [arXiv:2301.01234 p.1]\n"
+        "It melts. [alps/ice.pdf p.2] [arXiv:2301.01234 p.1]\n"
     )
 
 
 def test_a_report_has_headings_where_the_section_changes() -> None:
     assert printed(told(REPORT)) == (
         "Summary\n"
-        "• It is 23 kilometres long. [alps/ice p.1]\n"
-        "• It melts. [alps/ice p.2] [arXiv:2301.01234 p.1]\n"
+        "• It is 23 kilometres long. [alps/ice.pdf p.1]\n"
+        "• It melts. [alps/ice.pdf p.2] [arXiv:2301.01234 p.1]\n"
         "\n"
         "Analysis\n"
-        "It lies in the Alps. [alps/ice p.1]\n"
+        "It lies in the Alps. [alps/ice.pdf p.1]\n"
         "\n"
         "Size\n"
-        "It has a length of 23 kilometres. [alps/ice p.1]\n"
+        "It has a length of 23 kilometres. [alps/ice.pdf p.1]\n"
         "\n"
         "Melt\n"
-        "It becomes shorter. [alps/ice p.2]\n"
+        "It becomes shorter. [alps/ice.pdf p.2]\n"
         f"But [arXiv:2301.01234 p.1] says otherwise: “{' '.join(OTHERWISE.quote.split())}”\n"
     )
 
@@ -341,7 +342,7 @@ def test_a_name_or_title_with_a_line_end_makes_no_line_of_its_own() -> None:
     ]
     assert shown == [
         "a b\n",
-        "Said. [ice Sources 1. x p.1]\nBut [ice Sources 1. x p.1] says otherwise: “Some words.”\n",
+        "Said. [“ice Sources 1. x.pdf” p.1]\nBut [“ice Sources 1. x.pdf” p.1] says otherwise: “Some words.”\n",
         "\nSources\n1. ice Sources 1. x.pdf, p. 1 · A B\n   “Some words.”\n",
         "\nKey references\nC D. A B. ice Sources 1. x.pdf, p. 1\n",
         "\nEvidence\n[1] ice Sources 1. x.pdf, p. 1 · A B · 0.50 (cosine 0.75, BM25 12.50)\n   Some words.\n\n",

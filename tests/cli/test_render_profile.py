@@ -55,10 +55,10 @@ def printed(profile: EvidenceProfile, style: Style, *above: Evidence) -> str:
 
 def test_a_report_has_a_section_for_each_part() -> None:
     assert printed(FULL, "report") == (
-        f"\nWhere the papers agree\n• “{LONG}” [p1 p.1]\n  “{ALSO}” [p2 p.1]\n"
-        f"\nWhere they differ\n• “{ALSO}” [p2 p.1]\n  but “{SHORT}” [p3 p.1]\n"
+        f"\nWhere the papers agree\n• “{LONG}” [p1.pdf p.1]\n  “{ALSO}” [p2.pdf p.1]\n"
+        f"\nWhere they differ\n• “{ALSO}” [p2.pdf p.1]\n  but “{SHORT}” [p3.pdf p.1]\n"
         "llama3.1:8b (Ollama) chose which quotes belong together: read them.\n"
-        f"\nOpen questions\n• “{UNKNOWN}” [p4 p.1]\n"
+        f"\nOpen questions\n• “{UNKNOWN}” [p4.pdf p.1]\n"
         f"\nAge and confidence of the evidence\n{SURE}"
         "2 statements from 1 paper; 4 of 10 passages relevant.\n"
         "Age: papers of 1998 to 2012, 2 papers without a sure year.\n"
@@ -83,8 +83,8 @@ def test_parts_without_content_are_left_out() -> None:
 
 def test_what_the_answer_quotes_is_cited_and_not_quoted_again() -> None:
     shown = printed(FULL, "report", EVIDENCE[0], EVIDENCE[3])
-    assert f"• [p1 p.1] (quoted above)\n  “{ALSO}” [p2 p.1]\n" in shown
-    assert "• [p4 p.1] (quoted above)\n" in shown
+    assert f"• [p1.pdf p.1] (quoted above)\n  “{ALSO}” [p2.pdf p.1]\n" in shown
+    assert "• [p4.pdf p.1] (quoted above)\n" in shown
     assert LONG not in shown
     # Both sides of a difference stand above, and there it says that they differ.
     assert "Where they differ" not in printed(FULL, "report", EVIDENCE[1], EVIDENCE[2])

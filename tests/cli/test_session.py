@@ -6,16 +6,18 @@ import re
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from folio.models.ollama_chat import TRIES
+from folio.shown_text import counted
 from folio.store.conversations import Conversations
 from tests.helpers.answers import REFUSED
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.ollama_models import LLAMA
-from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
 LENGTH = "How long is the Aletsch glacier?"
 NOWHERE = "Who painted the ceiling of the Sistine chapel in Rome?"
@@ -143,6 +145,64 @@ def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
     assert re.search(r"^feedback +1 good, 0 bad *$", shown.out, re.MULTILINE)
 
 
+# Which model answers, and how an answer came about
+
+
+def test_a_model_for_one_run(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+    filled.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "builtin", "VERIFIER": "none"}
+    ollama_server.models["other:7b"] = replace(LLAMA, name="other:7b")
+    assert filled.query("--json", "--model", "other:7b", LENGTH).object["models"]["llm"].startswith("other:7b")
+    assert {body["model"] for body in ollama_server.bodies("/api/chat")} == {"other:7b"}
+    asked = len(ollama_server.bodies("/api/chat"))
+    filled.settings["LLM"] = "ollama"
+    quoted = filled.query("--json", "--model", "builtin", LENGTH)
+    assert (quoted.code, len(ollama_server.bodies("/api/chat"))) == (0, asked)
+    assert quoted.object["models"]["llm"] != "other:7b"
+
+
+def test_a_model_that_is_named_has_no_stand_in(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+    filled.settings |= {"OLLAMA_HOST": ollama_server.url, "LLM": "auto"}
+    missing = filled.query("--model", "nope:1b", LENGTH)
+    assert (missing.code, missing.out) == (1, "")
+    assert missing.err.splitlines()[0] == f"Ollama at {ollama_server.url} does not have the model nope:1b."
+    assert "ollama pull nope:1b" in missing.err
+    filled.settings["OLLAMA_HOST"] = closed_url()
+    stopped = filled.query("--model", "llama3.1:8b", LENGTH)
+    assert (stopped.code, stopped.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--model", " ", "Why?"), "--model names no model."),
+        (("--model", "x", "--sources", "Why?"), "--model and --sources cannot be combined."),
+        (("--model", "x", "--stats"), "--model and --stats cannot be combined."),
+    ],
+)
+def test_a_model_needs_a_name_and_something_to_answer(ready: CliRunner, arguments: tuple[str, ...], told: str) -> None:
+    ran = ready.query(*arguments)
+    assert (ran.code, ran.err.splitlines()[0]) == (2, told)
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_how_an_answer_came_about(ready: CliRunner, option: str) -> None:
+    ready.settings["LLM"] = "builtin"
+    plain, told = ready.query(LENGTH), ready.query(option, LENGTH)
+    assert told.out == plain.out
+    assert "Models: " not in plain.err
+    models, *passages, time = [
+        line for line in told.err.splitlines() if line.startswith(("Models", "Passage ", "Time"))
+    ]
+    assert re.fullmatch(r"Models: embedder [^,]+, reranker [^,]+, llm .+\.", models)
+    score = r"Passage 1: alps/glaciers\.pdf, pp?\. [\d–]+: \d\.\d\d \(cosine [\d.]+, BM25 [\d.]+\)"
+    assert re.fullmatch(score, passages[0])
+    assert len(passages) == len(ready.query("--json", LENGTH).object["hits"])
+    assert re.fullmatch(r"Time: (\w+ [\d,]+ ms, )+total [\d,]+ ms\.", time)
+    searched = ready.query(option, "--json", "--sources", LENGTH)
+    assert searched.object["hits"]
+    assert " llm " not in searched.err
+
+
 # Evidence, reports, and looking things up
 
 
@@ -223,7 +283,7 @@ def test_verify_in_a_chat_takes_the_number_of_a_source(filled: CliRunner, viewer
     assert opened == [[sources[0][2], str(filled.papers / sources[0][1])]] * 2
     err = ran.err.splitlines()
     assert err[0] == "Nothing has been asked yet."
-    assert err.count(f"The last answer has {len(sources)} sources.") == 2
+    assert err.count(f"The last answer has {counted(len(sources), 'source')}.") == 2
     assert sum(line.startswith("/sources lists") for line in err) == 1
 
 

@@ -257,7 +257,10 @@ def test_ctrl_c_ends_the_drawing_of_a_page_that_takes_for_ever(desk: CliRunner) 
     assert (code, "Traceback" in rest) == (130, False)
 
 
-def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_ingest_that_is_stopped_keeps_what_was_read(
+    desk: CliRunner, ollama_server: OllamaStandIn, how: signal.Signals
+) -> None:
     small_papers(desk.papers)
     desk.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama"}
     desk.ingest()
@@ -276,11 +279,13 @@ def test_ctrl_c_while_ingesting_keeps_what_was_read(desk: CliRunner, ollama_serv
     while len(ollama_server.embedded()) == embedded:
         assert process.poll() is None
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)  # the workers too, as a terminal does it
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # the workers too, as a terminal does it
+    else:
+        process.send_signal(how)
     out, err = process.communicate(timeout=WAIT_S)
-    assert (process.returncode, out) == (130, "")
-    assert err.startswith("Stopped. Papers read so far: 0.")
-    assert "Traceback" not in err
+    assert (process.returncode, out) == (128 + how, "")
+    assert err == "Stopped. Papers read so far: 0. They are kept; run the same command again to continue.\n"
     ollama_server.faults.first_byte_s = 0
     assert desk.ingest("--verify").code == 0
     assert desk.ingest().code == 0

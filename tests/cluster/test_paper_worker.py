@@ -95,11 +95,11 @@ def test_workers_of_another_version_or_model_are_refused() -> None:
     assert refused.happened.endswith("is another one: its dimension is not the one of the index.")
 
 
-def test_the_built_in_model_gives_the_same_vectors_on_one_thread(tmp_path: Path) -> None:
+def test_the_built_in_model_gives_the_same_vectors_on_one_thread() -> None:
     texts = ["Ice is old.", "Sea otters eat sea urchins."]
-    one = BuiltinForWorker(tmp_path)(3)
+    one = BuiltinForWorker()(3)
     assert one.identity() == BuiltinEmbedder().identity()
-    assert np.array_equal(one.embed_passages(texts), BuiltinEmbedder(cache=tmp_path).embed_passages(texts))
+    assert np.array_equal(one.embed_passages(texts), BuiltinEmbedder().embed_passages(texts))
 
 
 def servers(*urls: str) -> OllamaForWorker:

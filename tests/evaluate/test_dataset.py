@@ -238,7 +238,7 @@ GOOD = json.dumps(DIET)
         (f"{GOOD}\n{{'id': 1}}\n", 2, "invalid JSON"),
         (f'{GOOD}\n\n{{"id": "q2", "question": "And?",\n "gold": [}}\n', 4, "invalid JSON"),
         (f"[\n{GOOD}\n", 3, "the array at its start is not closed"),
-        (f"{GOOD}\n7\n", 2, "the entry: input should be"),
+        (f"{GOOD}\n7\n", 2, "question 2 is not an object with a question and its papers"),
         (f"{GOOD}\n{json.dumps({'question': 'And?'})}", 2, "id: field required"),
         (f"{GOOD}\n{json.dumps({**DIET, 'id': 'x', 'question': ' '})}", 2, "question: string should have at least 1"),
         (f"{GOOD}\n{json.dumps({**DIET, 'id': 'x', 'gold': [{'page': 1}]})}", 2, "gold.0.paper: field required"),

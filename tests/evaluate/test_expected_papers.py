@@ -87,6 +87,48 @@ def test_a_list_inside_an_object_and_a_line_each_are_the_same(tmp_path: Path) ->
     assert read(tmp_path, "\n".join(map(json.dumps, entries))) == asked
 
 
+def test_an_object_with_metadata_and_questions_is_read_like_its_questions(tmp_path: Path) -> None:
+    rows = [
+        {"id": "q_001", "question": "How long?", "category": "number", "expected_answer": "23 km",
+         "source": "glaciers.pdf", "page": 4, "difficulty": "easy"},
+        {"id": "q_002", "question": "How dense?", "ground_truth": ["Very.", "160,000 hairs"],
+         "expectedPapers": ["a", "b"]},
+        {"id": "q_003", "question": "Who?", "source_documents": [{"file": "a.pdf", "pages": "2-3"}, {"title": "B"}]},
+        {"id": "q_004", "question": "Where?", "should_refuse": True},
+    ]  # fmt: skip
+    about = {"metadata": {"name": "Glaciers", "total_questions": 4, "questions": "by hand", "papers": ["x"]}}
+    asked = read(tmp_path, {**about, "questions": rows})
+    assert asked == (
+        Question("q_001", "How long?", "number", True, "23 km", (Gold("glaciers.pdf", 4),)),
+        Question("q_002", "How dense?", "", True, "Very.; 160,000 hairs", (Gold("a"), Gold("b")), every=True),
+        Question("q_003", "Who?", "", True, "", (Gold("a.pdf", 2), Gold("a.pdf", 3), Gold("B")), every=True),
+        Question("q_004", "Where?", "", False),
+    )
+    assert read(tmp_path, rows) == asked
+    assert read(tmp_path, {**about, "samples": rows}) == asked
+    assert read(tmp_path, "\n".join(map(json.dumps, [about, *rows]))) == asked
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["paper", "source", "sources", "source_file", "fileName", "relevant_doc_ids", "ground_truth_papers", "paper_title",
+     "expected_sources", "goldArxivIds", "reference_documents", "doi", "expected_ids", "pdf_path", "cited_papers"],
+)  # fmt: skip
+def test_a_field_that_is_called_after_papers_names_them(tmp_path: Path, field: str) -> None:
+    (question,) = read(tmp_path, [{"id": "a", "question": "Why?", field: ["otters.pdf"], "source_type": "web"}])
+    assert question.gold == (Gold("otters.pdf"),)
+
+
+def test_questions_below_a_paper_are_about_it(tmp_path: Path) -> None:
+    groups = [
+        {"paper": "a.pdf", "questions": [{"question": "Why?", "page": 2, "quote": "Because."}, {"question": "How?"}]},
+        {"document": "b.pdf", "questions": [{"question": "Who?", "papers": ["c.pdf"]}]},
+    ]
+    assert [question.gold for question in read(tmp_path, groups)] == [
+        (Gold("a.pdf", 2, "Because."),), (Gold("a.pdf"),), (Gold("c.pdf"),)
+    ]  # fmt: skip
+
+
 def test_of_several_lists_the_first_that_is_not_null_counts(tmp_path: Path) -> None:
     (question,) = read(tmp_path, [{"question": "?", "papers": ["Some title"], "arxiv_ids": ["1"], "arxiv_id": None}])
     assert question.gold == (Gold("1"),)
@@ -103,19 +145,39 @@ def test_questions_of_our_own_format_may_stand_beside_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        ({}, "question 2 has no text in question or query"),
-        ({"question": " "}, "question 2 has no text in question or query"),
+        ({}, "question 2 has no text in question, query, user_input or prompt; it has no fields"),
+        ({"question": " "}, "question 2 has no text in question, query, user_input or prompt; it has question"),
+        ({"frage": "Warum?", "papers": "a"}, "question 2 has no text in question, query, user_input or prompt; it has"),
         ({"question": ["Why?"], "papers": "a"}, "question 2: question is not text"),
-        ({"question": "Why?", "answer": "So."}, "question 2 names no paper in arxiv_ids, arxiv_id, "),
-        ({"question": "Why?", "papers": []}, "question 2 names no paper in arxiv_ids, arxiv_id, "),
+        ({"question": "Why?", "answer": "So."}, "question 2 names no paper: it has question, answer, but no name in a"),
+        (
+            {"id": 7, "question": "Why?", "topic": "x"},
+            "question 2 names no paper: it has id, question, topic, but no n",
+        ),
+        (
+            {"question": "Why?", "papers": []},
+            "question 2 names no paper: it has question, papers, but no name in a fie",
+        ),
         ({"question": "Why?", "papers": ["a", ""]}, "question 2: papers has an empty name"),
-        ({"question": "Why?", "papers": [{"title": "A"}]}, "question 2: papers is not text"),
+        (
+            {"question": "Why?", "papers": [{"year": 2014}]},
+            "question 2: papers has a paper without a name; it has year",
+        ),
+        ({"question": "Why?", "papers": [{"title": 7}]}, "question 2: papers.title is not text"),
+        ({"question": "Why?", "paper": "a", "page": 0}, "question 2: page is not a page of the file, counted from 1"),
+        (
+            {"question": "Why?", "paper": "a", "page": "iv"},
+            "question 2: page is not a page of the file, counted from 1",
+        ),
+        ({"question": "Why?", "paper": "a", "pages": "9-3"}, "question 2: pages is not a page of the file, counted fr"),
+        ({"question": "Why?", "paper": "a", "pages": "1-999999"}, "question 2: pages is not a page of the file, count"),
+        ({"question": "Why?", "paper": "a", "is_impossible": True}, "question 2 is marked as unanswerable but names"),
         ({"question": "Why?", "arxiv_ids": [2005.1140]}, "question 2: arxiv_ids has a number, which loses its last"),
         ({"question": "Why?", "arxiv_id": True}, "question 2: arxiv_id is not text"),
         ({"question": "Why?", "papers": "a", "answerable": False}, "question 2 is marked as unanswerable but names"),
         ({"question": "Why?", "papers": "a", "answerable": "no"}, "question 2: answerable is neither true nor false"),
         ({"question": "Why?", "papers": "a", "id": []}, "question 2: id is neither text nor a whole number"),
-        ({"question": "Why?", "papers": "a", "ground_truth": ["So."]}, "question 2: ground_truth is not text"),
+        ({"question": "Why?", "papers": "a", "ground_truth": [7]}, "question 2: ground_truth is not text"),
         ({"question": "W" * 10_001, "papers": "a"}, "question 2: question has 10,001 characters; at most 10,000"),
         ({"question": "Why?", "papers": ["a"] * 1001}, "question 2: papers has 1,001 papers; at most 1,000"),
         ({"question": "Why?", "papers": "a" * 501}, "question 2: papers has 501 characters; at most 500"),
@@ -138,9 +200,14 @@ def test_what_cannot_be_understood_is_told_in_one_sentence_with_its_place(
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ('{"questions": [7]}', "the entry: input should be"),
+        ('{"questions": [7]}', "question 1 is not an object with a question and its papers"),
+        ('{"questions": ["Why?"]}', "question 1 is not an object with a question and its papers"),
         ('{"questions": []}', "has no questions"),
-        ('{"questions": "none"}', "document: field required"),
+        ('{"questions": "none"}', "line 1: questions is not a list of questions"),
+        (
+            '{"metadata": {}, "rows": []}',
+            "question 1 has no text in question, query, user_input or prompt; it has meta",
+        ),
         ("[" + '{"question":' * 100_000, "it is nested too deeply"),
         ('[{"question": "Why?", "arxiv_id": ' + "1" * 5000 + "}]", "it has a number of thousands of digits"),
     ],
@@ -195,11 +262,14 @@ def test_a_set_gets_the_files_of_its_papers_and_tells_which_are_unknown(filled: 
         {"question": "One of two?", "papers": ["Glaciers of the Alps", "9999.00001", "glaciers.pdf"]},
         {"question": "None?", "arxiv_id": "9999.00001"},
         {"question": "Nothing?", "answerable": False},
+        {"question": "On a page?", "source": "Glaciers of the Alps", "page": 3},
+        {"question": "On a page of none?", "source": "9999.00001", "page": 3},
     ]
     evalset = resolved(dataset.load(written(tmp_path, entries)), filled)
-    assert [question.id for question in evalset.questions] == ["q1", "q2", "q4"]
-    assert (evalset.unknown, evalset.left_out) == (("9999.00001",), 1)
-    both, one, nothing = evalset.questions
+    assert [question.id for question in evalset.questions] == ["q1", "q2", "q4", "q5"]
+    assert (evalset.unknown, evalset.left_out) == (("9999.00001",), 2)
+    both, one, nothing, on_page = evalset.questions
+    assert [(gold.paper, gold.page) for gold in on_page.gold] == [("glaciers.pdf", 3)]
     versions, attention = both.gold_groups
     assert {gold.paper for gold in versions} == {"rag/survey.pdf", "survey-new.pdf"}  # either version will do
     assert [gold.paper for gold in attention] == ["1706.03762v5.pdf"]
@@ -212,7 +282,8 @@ def test_a_set_gets_the_files_of_its_papers_and_tells_which_are_unknown(filled: 
 
 def test_a_set_without_any_paper_of_the_library_is_refused(filled: Library, tmp_path: Path) -> None:
     asked = dataset.load(written(tmp_path, [{"question": "Why?", "papers": ["Nobody's"]}]))
-    with pytest.raises(UsageError, match=r"None of the papers that eval_set\.json asks about is in the index"):
+    told = r"None of the papers that eval_set\.json asks about is in the index: Nobody's\."
+    with pytest.raises(UsageError, match=told):
         resolved(asked, filled)
 
 

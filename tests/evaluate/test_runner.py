@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,9 @@ def app(tmp_path: Path) -> App:
 
 
 @pytest.fixture
-def library(app: App) -> Library:
-    return Library(app.library_path)
+def library(app: App) -> Iterator[Library]:
+    with closing(Library(app.library_path)) as opened:
+        yield opened
 
 
 def ids_of(library: Library, file: str) -> list[int]:

@@ -32,6 +32,8 @@ TRIAL = (
 )
 KEM = "ML-KEM-768 has a public key of 1,184 bytes and a ciphertext of 1,088 bytes. It must not reuse a seed."
 SIZES = "Sizes of glaciers follow.\n\nGlacier  Length (km)  Area (km2)\nAletsch  23.1  81.7\nGorner  12.4  53.1\n\nSo."
+TIDES = "The mean tidal range is 2.4 m at Port Ellis and 1.1 m at Saltness."
+HIVES = "The colonies gained 14 kg on average in June and lost 3 kg in August."
 HEAT = "Heavy rain caused a great flood of the valley. If the key is kept secret, the scheme of Bob is secure."
 
 
@@ -61,7 +63,9 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("It says “every mammal has a thin fur” of the otter.", FUR, "quoted words", "the words “every mammal"),
         ("Sea otters hibernate in the winter of Alaska.", FUR, "negation", "it says the opposite"),
         ("The glacier reaches the valley of the Rhone.", ALPS, "negation", "it says the opposite"),
+        ("The Gorner glacier has a length of 53.1 km.", SIZES, "cell", "its table gives 53.1 in another row"),
         ("The front of the glacier advances by 50 metres each year.", ALPS, "opposite", "it says the opposite"),
+        ("The rate of retreat of the glacier is very low.", "The rate of retreat is very high.", "opposite", "it says"),
         ("The sky is blue and the grass is green.", ALPS, "not found", "no evidence says this"),
         ("Boats sink in rivers of mud and kelp.", OTTERS, "not found", "it does not say this"),
     ],
@@ -98,6 +102,11 @@ def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
         ("no other  mammal has\na denser fur", FUR, 1.0),
         ("Gorner  12.4  53.1 is", SIZES.replace("53.1", "53.1 is"), 1.0),
         ("No mammal has a denser fur.", FUR, 0.99),
+        ("The colonies gained 14 kg on average in June.", HIVES, 1.0),
+        ("The colonies gained 14 kg on average in June, and lost 3 kg in August.", HIVES, 0.99),
+        ("They lost 3 kg in August.", HIVES.replace("and", "and they"), 1.0),
+        ("Otters eat urchins and crabs.", "In winter, otters eat urchins, and crabs, of course.", 0.99),
+        ("Press the red button twice.", "1.  Press the red button twice.", 1.0),
     ],
 )
 def test_support_is_1_for_what_stands_there_word_for_word(statement: str, text: str, support: float) -> None:
@@ -118,6 +127,11 @@ def test_support_is_1_for_what_stands_there_word_for_word(statement: str, text: 
         ("The drug cures the disease of Bob.", "It was once falsely claimed that the drug cures the disease of Bob."),
         ("ML-KEM-768 has a ciphertext of 1,184 bytes.", KEM),
         ("Martin Funk counted 1,260 animals at Amchitka.", f"{ALPS} {FUR}"),  # another's name
+        ("Port Ellis: 1.1 m", TIDES),  # the values of two places exchanged
+        ("The colonies gained 3 kg in August.", HIVES),  # the subject of one clause, the value of another
+        ("Bolt won the hurdles.", "Bolt won the sprint; Bolt did well; and Felix won the hurdles."),
+        ("Bolt won the hurdles.", "Bolt won the sprint, while Felix won the hurdles."),
+        ("Gorner  12.4  km  53.1", SIZES.replace("53.1", "53.1  7.5  km")),  # a row without one of its cells
     ],
 )
 def test_what_only_a_verifier_can_tell_is_never_quoted(statement: str, text: str) -> None:
@@ -147,6 +161,23 @@ def test_a_statement_that_the_evidence_has_wholly_is_shown_whatever_stood_before
     grounder = Grounder(evidence_on(OTTERS))
     assert grounder.find("Paris is the capital of France.").outcome == "left out"
     assert grounder.find("In rafts of kelp the otters float.").outcome == "reworded"
+
+
+TWELVE = (
+    "The result was presented at a conference in Greece. The members were not presented with awards. A proposer sends"
+    " a request. An acceptor responds to it. A learner learns the value. A leader is elected. Messages can be lost."
+    " Values are chosen by a majority. Two values are never chosen. Clocks may drift. Disks are written first. It ends."
+)
+
+
+def test_a_statement_rests_on_few_of_the_sentences_that_it_names() -> None:
+    every = tuple(range(1, 13))
+    left_out = find("The result was never presented in Greece.", TWELVE, support=every)
+    assert (left_out.outcome, left_out.fault and left_out.fault.rule) == ("left out", "negation")
+    shown = find("The result was presented in Greece.", TWELVE, support=every)
+    assert [quote for _, _, quote in quotes(shown)] == ["The result was presented at a conference in Greece."]
+    steps = "A proposer sends.\nAn acceptor responds.\nA learner learns.\nA leader is elected.\nClocks drift.\nIt ends."
+    assert len(find(steps, TWELVE, support=every).source.sentences) == 6
 
 
 def test_a_number_is_cited_on_the_page_that_it_is_on() -> None:

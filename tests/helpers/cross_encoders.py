@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+
+import pytest
 
 Kind = Literal["bert", "roberta", "deberta"]
 
@@ -12,11 +15,19 @@ TOKENS = 128
 _LETTERS = [*"abcdefghijklmnopqrstuvwxyz?."]
 
 
+def require_torch() -> None:
+    """Skip the test that calls this where torch or sentence-transformers is not installed: Folio needs neither."""
+    for name in ("torch", "sentence_transformers"):
+        if find_spec(name) is None:
+            pytest.skip(f"{name} is not installed: requirements.txt has it")
+
+
 def save_cross_encoder(folder: Path, kind: Kind = "bert", labels: Sequence[str] = ("LABEL_0",)) -> Path:
     """Save a model of two layers that reads 128 tokens, a letter each; returns its folder.
 
-    DeBERTa's has BERT's tokenizer.
+    DeBERTa's has BERT's tokenizer. A test that needs one is skipped where torch is not installed.
     """
+    require_torch()
     import torch
     from transformers import (
         BertConfig,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -226,6 +226,7 @@ class RecordedProgress:
 
     def __init__(self) -> None:
         self.plan: list[str] = []
+        self.scans: list[tuple[str, int, int]] = []
         self.chunks: dict[str, int] = {}
 
     def hashed(self, file: Path) -> None:
@@ -233,6 +234,9 @@ class RecordedProgress:
 
     def planned(self, files: Sequence[SourceFile]) -> None:
         self.plan += [file.name for file in files]
+
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None:
+        self.scans.append((file.name, pages, of))
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
         self.chunks[file.name] = self.chunks.get(file.name, 0) + chunks
@@ -243,7 +247,7 @@ class RecordedProgress:
 
 def read_here(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
-) -> Iterator[workers.Finished[ItemT, ResultT]]:
+) -> Generator[workers.Finished[ItemT, ResultT], None, None]:
     """Stands in for workers.run_guarded where its processes would cost more than the test: the same without them."""
     for item in items:
         try:
@@ -257,10 +261,13 @@ _READ: dict[tuple[str, str], Any] = {}
 
 def read_once(
     function: Callable[[SourceFile], ResultT], items: Iterable[SourceFile], **limits: float
-) -> Iterator[workers.Finished[SourceFile, ResultT]]:
+) -> Generator[workers.Finished[SourceFile, ResultT], None, None]:
     """read_here for the same papers ingested again and again: a file is read once in each way, and then kept."""
     how = str(getattr(function, "keywords", {}).get("reading"))
     for item in items:
+        if getattr(item, "page", None) is not None or getattr(item, "scans", None):  # of a scan: not the first look
+            yield from read_here(function, [item])
+            continue
         key = how, item.sha256
         if key not in _READ:
             (_READ[key],) = read_here(function, [item])

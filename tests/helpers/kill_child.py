@@ -21,6 +21,7 @@ import signal
 import sqlite3
 import sys
 import threading
+import warnings
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -127,6 +128,8 @@ def main(argv: list[str]) -> int:
     job = json.loads(Path(argv[0]).read_text())
     workers.run_guarded = read_once  # type: ignore[assignment]
     _read_all(_app(job, Path(argv[0]).parent))
+    # The threads of OpenBLAS and of ONNX Runtime, which importing NumPy and PyMuPDF starts, are idle.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     for folder, fatal in job["runs"]:
         child = os.fork()
         if not child:

@@ -73,14 +73,18 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
         **{"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin", **chosen},  # type: ignore[arg-type]
     )
     app = App(settings, lambda text: None)
-    with pytest.MonkeyPatch.context() as patch, indexes.writing(settings.VECTORSTORE_DIR):
-        patch.setattr(workers, "run_guarded", read_here)
-        files, _ = discovery.hash_files(discovery.find_pdfs([papers]), RecordedProgress())
-        assert all(
-            outcome.status == "added" for outcome in app.ingest(files, RecordedProgress(), jobs=1, retry=frozenset())
-        )
-        app.finish_ingest()
+    assert all(status == "added" for status in ingest(app))
     return app
+
+
+def ingest(app: App) -> list[str]:
+    """What an ingest of the folder of papers does to each file."""
+    with pytest.MonkeyPatch.context() as patch, indexes.writing(app.settings.VECTORSTORE_DIR):
+        patch.setattr(workers, "run_guarded", read_here)
+        files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), RecordedProgress())
+        outcomes = list(app.ingest(files, RecordedProgress(), jobs=1, retry=frozenset()))
+        app.finish_ingest()
+    return [outcome.status for outcome in outcomes]
 
 
 def until(holds: Callable[[], object]) -> None:

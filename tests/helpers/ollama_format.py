@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-
 Json = dict[str, Any]
 
 _MARKERS = re.compile(r"\s*\[\d[\d, ]*\]")
+_FENCED = re.compile(r"^```json\n(.*?)\n```", re.MULTILINE | re.DOTALL)
 _REFUSAL = "Not found in the provided papers."
 
 
@@ -28,13 +29,16 @@ def format_error(shape: object) -> str:
 
 
 def write_json(text: str, shape: Json | str, prompt: str = "") -> str:
-    """A scripted reply as JSON: one that begins as JSON stays as it is, prose becomes the schema's strings.
+    """A scripted reply as JSON: one that begins as JSON stays as it is, of one with JSON in a fence that is left, prose
+    becomes the schema's strings.
 
     Where the schema is that of an answer, each sentence of the prose becomes a statement, and names the sentence of the
     prompt that is nearest to it, as a model that cites well does.
     """
     if text.lstrip()[:1] in ("{", "[", '"'):
         return text
+    if fenced := _FENCED.search(text):
+        return fenced[1]
     statements = shape.get("properties", {}).get("statements", {}) if isinstance(shape, dict) else {}
     if "support" in statements.get("items", {}).get("properties", {}):
         return json.dumps(_answer(text, statements["items"], prompt), ensure_ascii=False)

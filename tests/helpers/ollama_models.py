@@ -6,6 +6,7 @@ No HTTP and no faults; those are ollama_server.py's.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import threading
@@ -26,6 +27,19 @@ REFUSAL = "Not found in the provided papers."
 TOO_LONG = "the input length exceeds the context length"
 KILLED = "an error was encountered while running the model: unexpected EOF"
 THEN = "2026-08-01T00:00:00Z"
+# Levels of `think`, and how much of its thought a model then writes.
+LEVELS = {"low": 0.2, "medium": 0.5, "high": 1.0, "max": 1.0}
+# What a small model thinks before it answers: it looks, doubts and looks again, for about 1,200 tokens.
+_THOUGHTS = (
+    "Okay, the user asks about the papers, so let me look at the evidence first. Sentence {n} speaks of it, and it has"
+    " a number that may be the one that is asked for. Hmm, but the rules say that every statement must follow from the"
+    " sentences that it names, so I should check the unit as well. Wait, is that the same thing as in the question? ",
+    "Let me read sentence {n} again. It says it in other words, and the statement should name its subject, not say it."
+    " The reply must be JSON on one line, with the numbers first. Alternatively, I could write two statements, but the"
+    " second would only repeat the first. So one statement is enough here, I think. But wait, let me check that once"
+    " more. ",
+)
+LONG_THOUGHT = "".join(_THOUGHTS[n % 2].format(n=n + 1) for n in range(20)) + "Now I write the answer."
 
 
 @dataclass(frozen=True)
@@ -63,6 +77,9 @@ class Model:
     parameters: str = ""
     remote_host: str = ""
     weights: tuple[str, ...] = ("v1",)
+    thought: str = LONG_THOUGHT  # what it writes first, if "thinking" is among its capabilities and unless told not to
+    takes_levels_only: bool = False  # it cannot be told not to think
+    has_parser: bool = False  # the server has a parser for it, and with `think: false` does not apply `format`
 
     @property
     def digest(self) -> str:
@@ -90,6 +107,11 @@ class Model:
 LLAMA = Model("llama3.1:8b", "llama", 131072, 4096, ("completion", "tools"))
 NOMIC = Model("nomic-embed-text:latest", "nomic-bert", 2048, 768, ("embedding",), "num_ctx 8192")
 MINILM = Model("all-minilm:latest", "bert", 512, 384, ("embedding",), "num_ctx 256")
+QWEN3 = Model("qwen3:8b", "qwen3", 40960, 4096, ("completion", "tools", "thinking"))
+QWEN35 = replace(QWEN3, name="qwen3.5:9b", architecture="qwen35", has_parser=True)
+GPT_OSS = Model(
+    "gpt-oss:20b", "gptoss", 131072, 2880, ("completion", "tools", "thinking"), takes_levels_only=True, has_parser=True
+)
 CLOUD = Model("gpt-oss:120b-cloud", "gptoss", 131072, 2880, ("completion",), remote_host="https://ollama.com:443")
 
 
@@ -160,6 +182,9 @@ class OllamaModels:
         self.models = {model.name: model for model in (LLAMA, nomic, CLOUD)}
         self.registry = {model.name: model for model in (LLAMA, nomic, MINILM)}  # what can be pulled
         self.loaded: dict[str, Model] = {}
+        self.contexts: dict[str, int] = {}  # of each model that is loaded, the tokens that it was loaded with
+        self.loads: list[tuple[str, int]] = []  # each time that a model was loaded, also again with another context
+        self.refused_thinking: tuple[object, ...] = ()  # values of `think` that an old server does not take
         self.reply = reply
         self.count_tokens = count_tokens
         self.split: Callable[[str], list[str]] = split_words  # the tokenizer of what the models write
@@ -209,7 +234,7 @@ class OllamaModels:
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise RefusedError(400, "invalid input type")
-        self.loaded[model.name] = model
+        self._load(model, self._context(model, body))
         if not texts:
             return {"model": body["model"], "embeddings": []}
         dimension = min(body.get("dimensions") or model.embedding_length, model.embedding_length)
@@ -226,29 +251,47 @@ class OllamaModels:
         head: Json = {"model": body["model"], "created_at": THEN}
         if not messages:
             unload = body.get("keep_alive") == 0
-            self.loaded.pop(model.name, None)
-            if not unload:
-                self.loaded[model.name] = model
+            if unload:
+                self.loaded.pop(model.name, None)
+            else:
+                self._load(model, self._context(model, body))
             empty = {"role": "assistant", "content": ""}
             return iter([{**head, "message": empty, "done": True, "done_reason": "unload" if unload else "load"}])
-        self.loaded[model.name] = model
         context = self._context(model, body)
+        self._load(model, context)
         read = self._window(messages, context, body.get("truncate") is not False)
         if wrong := format_error(body.get("format")):
             raise RefusedError(500, wrong)
         said = self._say(read)
         if said.refused:
             raise RefusedError(said.refused, said.error)
-        if body.get("format") and not self.ignores_format:
+        thought = _thought(model, body)
+        if body.get("format") and self._applies_format(model, body, thought):
             said = replace(said, text=write_json(said.text, body["format"], str(read[-1]["content"])))
-        return self._write(said, body, head, min(context, self._tokens(read)))
+        return self._write(said, thought, body, head, min(context, self._tokens(read)))
+
+    def _load(self, model: Model, context: int) -> None:
+        with self.lock:
+            if self.contexts.get(model.name) != context or model.name not in self.loaded:
+                self.loads.append((model.name, context))
+            self.loaded[model.name], self.contexts[model.name] = model, context
+
+    def _applies_format(self, model: Model, body: Json, thought: str) -> bool:
+        """A model that thinks is asked twice, the second time under the schema; not if it had no thought."""
+        if self.ignores_format:
+            return False
+        return bool(thought) or "thinking" not in model.capabilities or (_is_off(body) and not model.has_parser)
 
     def _check(self, model: Model, body: Json) -> None:
         """Raises RefusedError for a request that asks for what there is not."""
         can = model.capabilities
         if "completion" not in can:
             raise RefusedError(400, f'"{body["model"]}" does not support chat')
-        if body.get("think") and "thinking" not in can:
+        think = body.get("think")
+        if think is not None and (think in self.refused_thinking or not (isinstance(think, bool) or think in LEVELS)):
+            levels = '"high", "medium", "low", "max", true, or false'
+            raise RefusedError(400, f"invalid think value: {json.dumps(think)} (must be {levels})")
+        if think and "thinking" not in can:
             raise RefusedError(400, f'"{body["model"]}" does not support thinking')
         if body.get("tools") and "tools" not in can:
             raise RefusedError(400, f"registry.ollama.ai/library/{model.name} does not support tools")
@@ -258,10 +301,19 @@ class OllamaModels:
             if not isinstance((body.get("options") or {}).get(option, 0), int | None):
                 raise RefusedError(500, f'option "{option}" must be of type integer')
 
-    def _write(self, said: Scripted, body: Json, head: Json, prompt_tokens: int) -> Iterator[Json]:
-        tokens = self.split(said.text)
+    def _write(self, said: Scripted, thought: str, body: Json, head: Json, prompt_tokens: int) -> Iterator[Json]:
         limit = (body.get("options") or {}).get("num_predict") or -1
-        written = tokens if limit < 0 else tokens[:limit]
+        thoughts, tokens = self.split(thought) if thought else [], self.split(said.text)
+        cut = thoughts if limit < 0 else thoughts[:limit]
+        is_cut = len(cut) < len(thoughts)
+        # The server's parser holds the last token of a thought that is cut back: it might begin a tag.
+        for token in cut[:-1] if is_cut else cut:
+            message = {"role": "assistant", "content": "", "thinking": token}
+            yield {**head, "message": message, "done": False, **self._logprobs(token, Scripted(), body, first=False)}
+        # Under a schema the answer is asked for in a request of its own, with the thought in its prompt.
+        is_apart = bool(thoughts and body.get("format"))
+        left = 0 if is_cut else -1 if limit < 0 else limit if is_apart else limit - len(cut)
+        written = tokens if left < 0 else tokens[:left]
         repeats = 0
         for at, token in enumerate(written):
             repeats = repeats + 1 if at and token.strip() == written[at - 1].strip() else 1
@@ -276,11 +328,14 @@ class OllamaModels:
         if said.ending == "error":
             yield {"error": said.error}
             return
+        count = len(written) + (0 if is_apart else len(cut))
+        # The token that ends a reply counts too.
+        is_whole = not is_cut and (left < 0 or len(tokens) < left)
         # A duration of 0 is left out, as that of writing one token.
-        durations = {"prompt_eval_duration": 1, **({"eval_duration": 1} if len(written) > 1 else {})}
+        durations = {"prompt_eval_duration": 1, **({"eval_duration": 1} if count + is_whole > 1 else {})}
         yield {**head, "message": {"role": "assistant", "content": ""}, "done": True,
-               "done_reason": "stop" if len(written) == len(tokens) else "length", "total_duration": 1,
-               "load_duration": 1, "prompt_eval_count": prompt_tokens, "eval_count": len(written),
+               "done_reason": "stop" if is_whole else "length", "total_duration": 1, "load_duration": 1,
+               "prompt_eval_count": prompt_tokens + (len(cut) if is_apart else 0), "eval_count": count,
                **durations}  # fmt: skip
 
     def _logprobs(self, token: str, said: Scripted, body: Json, *, first: bool) -> Json:
@@ -368,6 +423,19 @@ def _details(model: Model, *, with_lengths: bool = False) -> Json:
     lengths = {"context_length": model.context_length, "embedding_length": model.embedding_length}
     return {"parent_model": "", "format": "gguf", "family": model.architecture, "families": [model.architecture],
             "parameter_size": "1M", "quantization_level": "F16", **(lengths if with_lengths else {})}  # fmt: skip
+
+
+def _is_off(body: Json) -> bool:
+    return body.get("think") is False
+
+
+def _thought(model: Model, body: Json) -> str:
+    """What a model thinks before its reply: less at a low level, nothing if it is told not to and can be."""
+    if "thinking" not in model.capabilities or (_is_off(body) and not model.takes_levels_only):
+        return ""
+    share = LEVELS.get(str(body.get("think")), 1.0)
+    words = model.thought.split(" ")
+    return " ".join(words[: round(share * len(words))])
 
 
 def _logprob(token: str, logprob: float) -> Json:

@@ -16,8 +16,8 @@ def running(models: OllamaModels) -> Json:
     return {
         "models": [
             {**{key: listed[name][key] for key in kept}, "details": models.show({"model": name})["details"],
-             "expires_at": THEN, "size_vram": 0, "context_length": model.context_length}
-            for name, model in models.loaded.items()
+             "expires_at": THEN, "size_vram": 0, "context_length": models.contexts[name]}
+            for name in models.loaded
         ]
     }  # fmt: skip
 
@@ -47,18 +47,36 @@ def openai_embeddings(models: OllamaModels, body: Json) -> Json:
 def openai_chat(models: OllamaModels, body: Json) -> Iterator[Json]:
     """POST /v1/chat/completions: the parts of a stream, or the one object if no stream is asked for."""
     head = {"id": "chatcmpl-1", "created": CREATED, "model": body["model"], "system_fingerprint": "fp_ollama"}
-    *pieces, last = models.chat({**body, "options": {"num_predict": body.get("max_tokens", -1)}})
+    *pieces, last = models.chat({**body, **_as_ollama(body)})
     count, written = last["prompt_eval_count"], last["eval_count"]
     usage = {"prompt_tokens": count, "completion_tokens": written, "total_tokens": count + written}
     reason = last["done_reason"]
     if not body.get("stream"):
-        message = {"role": "assistant", "content": "".join(piece["message"]["content"] for piece in pieces)}
-        choices = [{"index": 0, "message": message, "finish_reason": reason}]
+        said, thought = (
+            "".join(piece["message"].get(name, "") for piece in pieces) for name in ("content", "thinking")
+        )
+        message = {"role": "assistant", "content": said, **({"reasoning": thought} if thought else {})}
+        logprobs = [each for piece in pieces for each in piece.get("logprobs", [])]
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        choices = [{**choice, **({"logprobs": {"content": logprobs}} if logprobs else {})}]
         yield {**head, "object": "chat.completion", "choices": choices, "usage": usage}
         return
     head = {**head, "object": "chat.completion.chunk"}
     for part in [*pieces, last]:
-        finish = reason if part["done"] else None
-        yield {**head, "choices": [{"index": 0, "delta": part["message"], "finish_reason": finish}]}
+        delta = dict(part["message"])
+        if thought := delta.pop("thinking", ""):
+            delta["reasoning"] = thought
+        yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason if part["done"] else None}]}
     if (body.get("stream_options") or {}).get("include_usage"):
         yield {**head, "choices": [], "usage": usage}
+
+
+def _as_ollama(body: Json) -> Json:
+    """The options of OpenAI's API as Ollama's."""
+    shape = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
+    effort = body.get("reasoning_effort")
+    return {
+        "options": {"num_predict": body.get("max_tokens", -1)},
+        **({"format": shape} if shape else {}),
+        **({"think": False if effort == "none" else effort} if effort else {}),
+    }

@@ -35,6 +35,10 @@ from tests.helpers.ollama_models import (
     words_of,
 )
 
+# What a spoilt vector is made of
+SPOILT: dict[str, object] = {
+    "nan": math.nan, "zero": 0.0, "large": 1e308, "huge": 10**400, "tiny": 1e-320, "true": True, "text": "0.5",
+}  # fmt: skip
 STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error"
 
 
@@ -45,13 +49,14 @@ class Faults:
     paths: tuple[str, ...] = ("/api/embed", "/api/chat")
     busy: int = 0  # requests that get 503
     dropped: int = 0  # requests whose connection closes without an answer
-    fails: int = 0  # requests that get 500, as when a runner dies
+    fails: int = 0  # requests that get `status`, as when a runner dies
+    status: int = 500  # 400 for a runner that dies while it embeds
     first_byte_s: float = 0.0
     between_pieces_s: float = 0.0
     break_after: int | None = None  # pieces after which the connection is cut
     end_after: int | None = None  # pieces after which the stream ends in good order, but without `done`
     error_after: int | None = None  # pieces after which a line {"error": ...} comes
-    garbage: Literal["", "html", "json", "list", "count", "dimension", "nan", "zero"] = ""
+    garbage: str = ""  # "html", "json", "list"; of vectors "count", "dimension", "opposite", "no list", SPOILT
     redirect_to: str = ""  # a URL
     error: str = STOPPED  # the words of that line, and of a 500
     endless: Literal["", "words", "blanks", "nothing"] = ""  # what follows an answer for ever, whatever num_predict is
@@ -199,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.stand_in.take("busy"):
             self._send(503, {"error": "server busy, please try again.  maximum pending requests exceeded"})
         elif self.server.stand_in.take("fails"):
-            self._send(500, {"error": faults.error})
+            self._send(faults.status, {"error": faults.error})
         elif faults.redirect_to:
             self._send(307, "", {"Location": faults.redirect_to + self.path})
         elif faults.garbage == "html":
@@ -259,8 +264,10 @@ class _Handler(BaseHTTPRequestHandler):
         if "error" in last:
             raise RefusedError(500, last["error"])
         if "message" in last:
-            text = "".join(part["message"]["content"] for part in every)
-            last = {**last, "message": {"role": "assistant", "content": text}}
+            names = ("content", "thinking")
+            text, thought = ("".join(part["message"].get(name, "") for part in every) for name in names)
+            message = {"role": "assistant", "content": text, **({"thinking": thought} if thought else {})}
+            last = {**last, "message": message}
         if "response" in last:
             last = {**last, "response": "".join(part["response"] for part in every)}
         if logprobs := [each for part in every for each in part.get("logprobs", [])]:
@@ -319,13 +326,17 @@ def _without_end(parts: Iterator[Json], kind: str, stopping: threading.Event) ->
 
 
 def _spoil_vectors(answer: Json, garbage: str) -> Json:
-    """The answer with its last vector missing, one number short, not finite, or zero."""
+    """The answer with its last vector missing, one number short, opposite to the one before, or of other numbers."""
     *others, last = answer["embeddings"] or [[]]
     match garbage:
         case "count":
             return {**answer, "embeddings": others}
         case "dimension":
             return {**answer, "embeddings": [*others, last[:-1]]}
-        case "nan" | "zero":
-            return {**answer, "embeddings": [*others, [math.nan if garbage == "nan" else 0.0] * len(last)]}
+        case "opposite":
+            return {**answer, "embeddings": [*others, [-number for number in others[-1]]]}
+        case "no list":
+            return {**answer, "embeddings": {str(at): vector for at, vector in enumerate([*others, last])}}
+    if garbage in SPOILT:
+        return {**answer, "embeddings": [*others, [SPOILT[garbage]] * len(last)]}
     return answer

@@ -9,7 +9,7 @@ from typing import Any
 
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.layout import AnswerFormat
-from folio.answer_types import REFUSAL, Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.answer_types import REFUSAL, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ModelFailed
 from folio.grounding.sentences import number_sentences
 from folio.protocols import Claim, Entailment, PromptStart
@@ -58,15 +58,15 @@ def _support(evidence: Sequence[Evidence], line: str) -> list[int]:
     return found or [1]
 
 
-def told(found: Sentence | RejectedSentence | Checking) -> tuple[str, list[tuple[int, str]]]:
+def told(found: Sentence | RejectedSentence | Checking | Thinking) -> tuple[str, list[tuple[int, str]]]:
     """A statement, and the evidence and words of each quote; none for one that is left out."""
-    assert not isinstance(found, Checking)
+    assert not isinstance(found, Checking | Thinking)
     return found.text, [(c.evidence, c.quote) for c in found.citations] if isinstance(found, Sentence) else []
 
 
 def asked(
     answerer: OllamaAnswerer, *texts: str, question: str = "What?", **style: Any
-) -> list[Sentence | RejectedSentence | Checking]:
+) -> list[Sentence | RejectedSentence | Checking | Thinking]:
     """All parts of an answer from these texts."""
     return list(answerer.sentences(question, evidence_on(*texts), **style))
 

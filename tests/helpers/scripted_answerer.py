@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from folio.answer_types import Answer, Checking, Citation, Evidence, RejectedSentence, Sentence, Style
+from folio.answer_types import Answer, Checking, Citation, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.model_choice import ModelChoice
 
-Part = Sentence | RejectedSentence | Checking
+Part = Sentence | RejectedSentence | Checking | Thinking
 Script = Callable[[Sequence[Evidence]], Iterator[Part]]
 
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."

@@ -18,7 +18,9 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 
 WAIT_S = 120.0
-LINE = re.compile(r"Folio is at (http://(\S+?):(\d+)/)(\?token=\S+)? - Ctrl-C stops it\.\n")
+LINE = re.compile(
+    r"Folio is at (http://(\S+?):(\d+)/)(\?token=TOKEN, with your token for TOKEN)? - Ctrl-C stops it\.\n"
+)
 
 
 class Served:
@@ -64,6 +66,11 @@ class Served:
             self.process.kill()
             raise
         return self.process.returncode
+
+    def kill(self) -> None:
+        """As a crash or the end of the computer does."""
+        self.process.kill()
+        self.out, self.err = self.process.communicate(timeout=WAIT_S)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.client.close()

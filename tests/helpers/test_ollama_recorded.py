@@ -1,6 +1,7 @@
 """The stand-in for an Ollama server answers what a real server was asked, in the same shape.
 
-The exchanges were recorded with a server of May 2026, an embedding model and a chat model of random weights.
+The exchanges were recorded with a server of May 2026, an embedding model, a chat model of random weights, and a tiny
+one that thinks.
 """
 
 from __future__ import annotations
@@ -10,17 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.helpers.ollama_models import LLAMA, MINILM, Json, split_words
+from tests.helpers.ollama_models import LLAMA, MINILM, Json, Scripted, split_words
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import SHARED
 
 EXCHANGES = SHARED / "apis" / "ollama" / "exchanges.jsonl"
-COUNT = 56
+OF_THINKING = SHARED / "apis" / "ollama" / "exchanges_thinking.jsonl"
+COUNT, COUNT_OF_THINKING = 56, 29
+THOUGHT = (
+    "Okay, the question asks about the glacier. Let me look at the sentences. Sentence 1 says how far it retreated, and"
+    " that is what is asked. So I write one statement and name sentence 1.\n"
+)
 LONG = "word " * 8000  # stands for <<LONG>> in a recorded request
 WRITTEN = "uthors Engineering incre Security self were not recorded"
 
@@ -40,8 +47,8 @@ class Shape:
 
 
 @cache
-def recorded() -> list[Json]:
-    return [json.loads(line) for line in EXCHANGES.read_text(encoding="utf-8").splitlines()]
+def recorded(file: Path = EXCHANGES) -> list[Json]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +59,18 @@ def server() -> Iterator[OllamaStandIn]:
         names = ("nomic-embed-text:latest", "all-minilm:latest")
         chat = replace(LLAMA, embedding_length=128, capabilities=("completion",))
         server.models = {name: replace(MINILM, name=name) for name in names} | {chat.name: chat}
+        yield server
+
+
+@pytest.fixture(scope="module")
+def thinking_server() -> Iterator[OllamaStandIn]:
+    """A server with the models that the real one had when it was asked about thinking."""
+    with OllamaStandIn(reply=lambda messages: "yes") as server:
+        chat = replace(LLAMA, embedding_length=128, context_length=40960, capabilities=("completion",))
+        thinks = replace(chat, name="qwen3:8b", capabilities=("completion", "thinking"), thought=THOUGHT)
+        parsed = replace(thinks, name="p-qwen3.5:latest", has_parser=True)
+        nomic = replace(MINILM, name="nomic-embed-text:latest")
+        server.models = {one.name: one for one in (chat, thinks, parsed, nomic, replace(chat, name="big:latest"))}
         yield server
 
 
@@ -92,11 +111,16 @@ def _without_note(value: Any) -> Any:
 
 def ask(server: OllamaStandIn, exchange: Json) -> httpx.Response:
     request = exchange["request"]
-    content = request if isinstance(request, str) else json.dumps(request).replace("<<LONG>>", LONG)
     # Under a schema the recorded model wrote letter by letter; in plain JSON it wrote blanks only.
     shaped = isinstance(request, dict) and "format" in request
     server.split = (lambda text: [*text]) if shaped else split_words
     server.reply = lambda messages: "{" + 40 * "\n" if shaped and request["format"] == "json" else WRITTEN
+    return send(server, exchange)
+
+
+def send(server: OllamaStandIn, exchange: Json) -> httpx.Response:
+    request = exchange["request"]
+    content = request if isinstance(request, str) else json.dumps(request).replace("<<LONG>>", LONG)
     body = None if request is None else content.encode()
     with httpx.Client(trust_env=False, verify=False, timeout=30) as client:
         return client.request(exchange["method"], server.url + exchange["path"], content=body)
@@ -123,3 +147,33 @@ def test_the_stand_in_answers_in_the_recorded_shape(server: OllamaStandIn, at: i
         real = json.loads(exchange["pieces"][0]["text"])
         lengths = {len(row) for row in answer.json()["embeddings"]}
         assert lengths == ({real["dimension"]} if "dimension" in real else set())
+
+
+def test_every_exchange_about_thinking_is_there() -> None:
+    assert len(recorded(OF_THINKING)) == COUNT_OF_THINKING
+
+
+@pytest.mark.parametrize("at", range(COUNT_OF_THINKING))
+def test_the_stand_in_thinks_as_recorded(thinking_server: OllamaStandIn, at: int) -> None:
+    server, exchange = thinking_server, recorded(OF_THINKING)[at]
+    real = json.loads(exchange["pieces"][0]["text"]) if exchange["pieces"][0]["text"][:1] == "{" else {}
+    server.reply = lambda messages: "yes"
+    dies = exchange["name"].endswith(("runner killed", "runner killed, whole"))
+    if dies and exchange["path"] == "/api/embed":
+        server.faults.fails, server.faults.status, server.faults.error = 1, 400, real["error"]
+    elif dies:
+        server.reply = lambda messages: Scripted("Escape Barycentric", ending="error")
+    elif exchange["name"] == "chat, its runner killed before":
+        server.reply = lambda messages: "Escape Barycentric tone"
+    elif exchange["path"] == "/api/ps":  # what was used before, and so is loaded
+        for path, body in (("embed", {"model": "nomic-embed-text"}), ("chat", {"model": "llama3.1:8b"})):
+            httpx.post(f"{server.url}/api/{path}", json=body, trust_env=False, verify=False)
+    answer = send(server, exchange)
+    assert shape(answer.status_code, answer.headers["content-type"], answer.text) == expected(exchange)
+    if exchange["path"] == "/api/chat" and real.get("message") and exchange["request"].get("stream") is False:
+        given = json.loads(answer.text)["message"]
+        # Whether it thought, and whether the schema was held.
+        assert bool(given.get("thinking")) == bool(real["message"].get("thinking"))
+        assert (given["content"][:1] == "{") == (real["message"]["content"][:1] == "{")
+    if exchange["path"] == "/api/show":
+        assert answer.json()["capabilities"] == real["capabilities"] == ["completion", "thinking"]

@@ -93,7 +93,8 @@ def test_a_raised_limit_retries_a_file_but_a_broken_file_is_not_retried(desk: Cl
     assert "MAX_FILE_MB is 1" in desk.ingest().out
     again = desk.ingest().out
     assert "MAX_FILE_MB is 1" in again
-    assert again.count("Not tried again") == 1
+    assert again.count("Not tried again: the file has not changed.") == 1
+    assert "neither the file nor what it is read with has changed." in " ".join(again.split())
     desk.settings["MAX_FILE_MB"] = "10"
     assert "MAX_FILE_MB" not in desk.ingest().out
     assert [paper["file"] for paper in desk.record() if "pages" in paper] == ["alps/glaciers.pdf", "otters.pdf"]
@@ -172,6 +173,6 @@ def test_an_answer_that_was_cut_shows_no_half_sentence_and_says_so(
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_TOKENS": "64"}
     ran = filled.query("--paper", "otters", "How do sea otters sleep?")
     assert ran.code == 0
-    assert ran.out.splitlines()[0] == f"{whole.removesuffix(' [1].')}. [otters p.1]"
+    assert ran.out.splitlines()[0] == f"{whole.removesuffix(' [1].')}. [otters.pdf p.1]"
     assert "The fur" not in ran.out.split("Sources")[0]
     assert "The answer was cut off at 64 tokens. Raise ANSWER_TOKENS for longer answers." in ran.err

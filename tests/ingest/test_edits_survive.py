@@ -292,7 +292,7 @@ def test_edits_of_two_fields_at_once_are_both_kept(app: HashingApp) -> None:
 # Kills
 
 _KILLED = """
-import json, os, signal, sqlite3, sys
+import json, os, signal, sqlite3, sys, warnings
 from contextlib import closing
 from pathlib import Path
 from folio.edits import edited, parse_edits
@@ -325,6 +325,8 @@ def edit(folder, place):
     (folder / "steps").write_text(str(steps[0]))
 
 import faiss, tantivy  # before the forks, so that no edit pays for them
+# The threads of OpenBLAS and of ONNX Runtime, which importing NumPy and PyMuPDF starts, are idle.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 for folder, place in json.loads(sys.argv[1]):
     child = os.fork()
     if not child:

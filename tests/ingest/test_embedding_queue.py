@@ -68,6 +68,53 @@ class Counting(HashingEmbedder):
         return super().embed_passages(texts)
 
 
+class Titled(Counting):
+    """Reads each passage with its paper's title."""
+
+    reads_titles = True
+
+    def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:
+        return self.embed_passages([f"{title}: {text}" for text, title in passages])
+
+
+def titled(name: str, title: str, *passages: str) -> PaperFile:
+    file, new = paper(name, *passages)
+    return file, replace(new, metadata=simple_metadata(title=title))
+
+
+def test_a_passage_is_read_with_the_title_that_its_pdf_gives(library: Library) -> None:
+    embedder = Titled()
+    same = "Both papers say this."
+    pairs = [titled("p0", "Otters", same, "otters sleep"), titled("p1", "Glaciers", same), paper("p2", same)]
+    list(embed_and_add(library, pairs, embedder, 4))
+    ((ids, vectors),) = library.vectors()
+    found = {}
+    for row, (id, chunk) in zip(vectors, library.chunks(ids).items(), strict=True):
+        assert id == chunk.id
+        found[chunk.paper_id, library.text(chunk.paper_id, chunk.start, chunk.end)] = row
+    plain = HashingEmbedder()
+    for (name, text), row in found.items():
+        title = {"p0": "Otters", "p1": "Glaciers", "p2": ""}[name]
+        assert np.array_equal(row, plain.embed_passages([f"{title}: {text}"])[0])
+    assert not np.array_equal(found["p0", same], found["p1", same])
+
+
+def test_what_was_embedded_with_a_title_is_not_embedded_again(library: Library) -> None:
+    first = Titled(waits=[2])
+    queue = EmbeddingQueue(library, lambda: first, 1)
+    queue.put(*titled("p0", "Otters", "one", "two"))
+    list(queue.advance())
+    assert first.begun.wait(30)
+    list(queue.advance())  # keeps the first vector; the second is never finished
+    queue.close()
+    first.go.set()
+    again = Titled()
+    assert names(list(embed_and_add(library, [titled("p0", "Otters", "one", "two")], again, 1))) == ["p0"]
+    other = Titled()
+    assert names(list(embed_and_add(library, [titled("p1", "Seals", "one", "two")], other, 1))) == ["p1"]
+    assert len(other.calls) - len(again.calls) == 1
+
+
 def test_batches_are_filled_across_papers(library: Library) -> None:
     embedder = Counting()
     found = list(embed_and_add(library, papers(9, 3), embedder, 4))

@@ -15,7 +15,7 @@ import pymupdf
 import pytest
 
 from folio import workers
-from folio.errors import ModelError, PaperError, StoreError, StoreMismatch, UsageError
+from folio.errors import ModelError, PaperBusy, PaperError, PaperLimit, StoreError, StoreMismatch, UsageError
 from folio.files import sha256_file
 from folio.ingest import discovery, pipeline
 from folio.ingest.progress import Outcome
@@ -50,9 +50,11 @@ class Reader:
     def __call__(
         self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
     ) -> Iterator[tuple[ItemT, ResultT | PaperError]]:
-        items = list(items)
-        self.read += [item.name for item in items]  # type: ignore[attr-defined]
-        return read_here(function, items, **limits)
+        return read_here(function, map(self._noted, items), **limits)
+
+    def _noted(self, part: ItemT) -> ItemT:
+        self.read.append(part.file.name)  # type: ignore[attr-defined]
+        return part
 
 
 @pytest.fixture(autouse=True)
@@ -317,7 +319,7 @@ def test_a_file_without_text_fails_with_a_reason_and_affects_no_other(
     (_papers(app) / "b-empty.pdf").write_bytes(b"")
     _scan(_papers(app) / "c-scan.pdf")
     outcomes = app.run()
-    assert list(_statuses(outcomes).values()) == ["failed", "failed", "failed", "added", "added", "added"]
+    assert sorted(_statuses(outcomes).values()) == ["added", "added", "added", "failed", "failed", "failed"]
     for name in ("a-torn.pdf", "b-empty.pdf", "c-scan.pdf"):
         happened, remedy = _notes(outcomes, name)
         assert happened.endswith(".")
@@ -354,6 +356,51 @@ def test_copies_of_a_broken_file_fail_alike_and_are_read_once(app: HashingApp, r
     reader.read.clear()
     app.run()
     assert reader.read == []
+
+
+def test_a_file_over_a_limit_is_read_again_once_something_else_reads_it(
+    app: HashingApp, tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: None)
+    _scan(_papers(app) / "scan.pdf")
+    first = app.run()
+    [failed] = [entry for entry in _record(app) if "failed" in entry]
+    assert failed["sha256"] == sha256_file(_papers(app) / "scan.pdf")
+    reader.read.clear()
+    again = app.run()
+    assert (_statuses(again)["scan.pdf"], reader.read) == ("failed", [])
+    why = "Not tried again: neither the file nor what it is read with has changed."
+    assert _notes(again, "scan.pdf") == (*_notes(first, "scan.pdf"), why)
+    tries = [
+        (hashing_app(tmp_path, PARSE_TIMEOUT_S=121), None),
+        (hashing_app(tmp_path, OCR="off"), None),
+        (hashing_app(tmp_path), ocr.Engine("Stand-in", lambda page: [])),
+    ]
+    for changed, engine in tries:
+        monkeypatch.setattr(ocr, "engine", lambda engine=engine: engine)
+        assert _statuses(changed.run())["scan.pdf"] == "failed"
+        assert set(reader.read) == {"scan.pdf"}
+        reader.read.clear()
+
+
+@pytest.mark.parametrize(("error", "is_read"), [(PaperError, False), (PaperLimit, False), (PaperBusy, True)])
+def test_what_the_computer_stopped_is_always_tried_again(
+    app: HashingApp, monkeypatch: pytest.MonkeyPatch, error: type[PaperError], is_read: bool
+) -> None:
+    tried: list[str] = []
+
+    def stopped(
+        function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **limits: float
+    ) -> Iterator[workers.Finished[ItemT, ResultT]]:
+        for part in items:
+            tried.append(part.file.name)  # type: ignore[attr-defined]
+            yield workers.Finished(part, error("It did not work.", "Try something."))
+
+    monkeypatch.setattr(workers, "run_guarded", stopped)
+    assert set(_statuses(app.run()).values()) == {"failed"}
+    tried.clear()
+    app.run()
+    assert bool(tried) == is_read
 
 
 def test_a_changed_file_that_is_broken_keeps_the_old_paper(app: HashingApp) -> None:
@@ -405,7 +452,12 @@ def test_pipes_and_devices_are_named_at_once(app: HashingApp) -> None:
     outcomes = app.run()
     assert _notes(outcomes, "pipe.pdf")[0] == "It cannot be read: A named pipe is not a file."
     assert _notes(outcomes, "null.pdf")[0] == "It cannot be read: A device is not a file."
-    assert len(outcomes) == 5
+    target = _papers(app) / "nothing.pdf"
+    assert _notes(outcomes, "lost.pdf") == (
+        f"It is a link to {target}, which is not there.",
+        "Put the file back, or delete the link.",
+    )
+    assert len(outcomes) == 6
     found = discovery.find_pdfs([_papers(app) / "pipe.pdf", Path("/dev/zero")])
     files, failed = discovery.hash_files(found, RecordedProgress())
     assert (files, [outcome.notes[0][:18] for outcome in failed]) == ([], ["It cannot be read:"] * 2)
@@ -716,7 +768,7 @@ def test_a_stopped_rebuild_keeps_its_papers(app: HashingApp, tmp_path: Path) -> 
     with indexes.writing(other.settings.VECTORSTORE_DIR):
         work = other.rebuild(files, RecordedProgress(), jobs=1)
         assert [outcome.status for outcome in islice(work, 2)] == ["added", "added"]
-        work.close()  # type: ignore[attr-defined]
+        work.close()
     beside = Library(other.settings.VECTORSTORE_DIR / "rebuild.sqlite")
     assert [paper.file for paper in beside.papers()] == ["lattices.pdf", "sponges.pdf"]
     beside.close()

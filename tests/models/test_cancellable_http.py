@@ -1,15 +1,23 @@
-"""Requests that are cancelled while the server is silent, and what httpx makes of the errors on the way."""
+"""Requests to Ollama: cancelled while the server is silent, their replies bounded, and errors on the way."""
 
 from __future__ import annotations
 
+import gzip
+import tracemalloc
 from collections.abc import Callable
 from time import monotonic, sleep
 
 import httpcore
 import httpx
+import ollama
 import pytest
 
-from folio.models.cancellable_http import POLL_S, CancellableTransport
+from folio.errors import ModelError, OllamaError
+from folio.models.cancellable_http import MAX_BODY, MAX_LINE, MAX_STREAM, POLL_S, CancellableTransport
+from folio.models.ollama import OllamaServer, client_kwargs
+from folio.models.ollama_chat import ChatModel
+from folio.models.ollama_errors import translate
+from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
@@ -102,3 +110,111 @@ def test_httpx_has_an_error_for_each_of_httpcore(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(transport._connections, "handle_request", fail)
         with pytest.raises(getattr(httpx, kind.__name__), match="why"):
             transport.handle_request(httpx.Request("GET", "http://127.0.0.1"))
+
+
+# Replies that are no Ollama server's
+
+PIECE = b'{"message": {"role": "assistant", "content": "", "more": "%s"}}\n'
+CALLS: dict[str, Callable[[OllamaServer], object]] = {
+    "tags": lambda server: server.models(),
+    "show": lambda server: server._show("m"),
+    "pull": lambda server: server.pull("m", lambda *_: None),
+    "chat": lambda server: sum(1 for _ in ChatModel(server, "m").stream("", "?", context=4096, longest=100)),
+    "embed": lambda server: ollama.Client(server.url, **client_kwargs(10)).embed("m", ["text"] * 32),
+}
+
+
+def refusal(call: str, url: str) -> ModelError:
+    """How Folio's own use of a server ends."""
+    try:
+        CALLS[call](OllamaServer(url, timeout_s=10))
+    except Exception as error:
+        return translate(error, "m", url)
+    pytest.fail("nothing was raised")
+
+
+@pytest.mark.parametrize(
+    ("call", "sent"),
+    [
+        ("tags", "a reply of more than 4 MB"),
+        ("show", "a reply of more than 4 MB"),
+        ("pull", "a line of more than 1 MB"),
+        ("chat", "a line of more than 1 MB"),
+        ("embed", "a reply of more than 12 MB"),
+    ],
+)
+def test_a_line_that_never_ends_is_left(call: str, sent: str) -> None:
+    with endless_server(b'{"message": {"content": "', b"a" * 2**16) as url:
+        tracemalloc.start()
+        try:
+            error = refusal(call, url)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert OllamaServer(url).version() is None
+    assert type(error) is OllamaError  # not one that is tried again
+    assert error.happened == f"What answers at {url} cannot be an Ollama server: it sent {sent}."
+    assert error.remedy == "Check that OLLAMA_HOST points to Ollama."
+    assert peak < 40 * 2**20
+
+
+def test_lines_that_never_end_are_left_too() -> None:
+    with endless_server(again=PIECE % (b"a" * (MAX_LINE - 100))) as url:
+        error = refusal("chat", url)
+    assert MAX_STREAM == 8 * 2**20
+    assert error.happened.endswith("it sent a reply of more than 8 MB.")
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_compressed_reply_is_refused_before_it_grows(call: str, status: int) -> None:
+    bomb = gzip.compress(b"a" * 2**24)
+    with endless_server(bomb, status=status, headers={"Content-Encoding": "gzip"}) as url:
+        error = refusal(call, url)
+    assert error.happened.endswith("it sent a compressed reply, which nobody asked for.")
+
+
+def test_no_server_is_asked_to_compress(ollama_server: OllamaStandIn) -> None:
+    OllamaServer(ollama_server.url).models()
+    ollama.Client(ollama_server.url, **client_kwargs(10)).embed("nomic-embed-text", "text")
+    list(ChatModel(OllamaServer(ollama_server.url), "llama3.1:8b").stream("", "?", context=4096, longest=100))
+    assert {request.path: request.headers["accept-encoding"] for request in ollama_server.requests} == {
+        "/api/tags": "identity",
+        "/api/embed": "identity",
+        "/api/chat": "identity",
+    }
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_error_that_never_ends_is_left(call: str) -> None:
+    with endless_server(again=b"a" * 2**16, status=500) as url:
+        error = refusal(call, url)
+    assert error.happened.endswith("it sent a reply of more than 4 MB.")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_reply_nested_without_end_is_no_reply(call: str) -> None:
+    with endless_server(b"[" * (MAX_LINE - 1)) as url:
+        error = refusal(call, url)
+        assert OllamaServer(url).version() is None
+    asked_for = "the list of models" if call == "tags" else "m"
+    assert error.happened == f"{url} did not answer like an Ollama server when called for {asked_for}."
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_error_is_read_as_utf_8_whatever_the_server_calls_it(call: str) -> None:
+    headers = {"Content-Type": "application/json; charset=zlib"}
+    with endless_server('{"error": "zu groß"}'.encode(), status=400, headers=headers) as url:
+        error = refusal(call, url)
+    assert "responded with status 400" in error.happened
+    assert error.happened.endswith(": zu groß.")
+
+
+def test_a_large_reply_of_a_real_server_arrives_whole() -> None:
+    row = "[" + ",".join(["-0.0073454645"] * 4096) + "]"
+    with endless_server(f'{{"model": "m", "embeddings": [{",".join([row] * 64)}]}}'.encode()) as url:
+        reply = ollama.Client(url, **client_kwargs(10)).embed("m", ["text"] * 64)
+    assert [len(vector) for vector in reply.embeddings] == [4096] * 64
+    described = b'{"modelfile": "' + b"x" * (MAX_BODY - 100) + b'"}'
+    with endless_server(described) as url:
+        assert len(OllamaServer(url)._show("m")["modelfile"]) == MAX_BODY - 100

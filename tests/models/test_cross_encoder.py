@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from folio.models.model_files import find_model, record_digests
 from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs, read_model
 from folio.protocols import Reranker
 from folio.search.reranking import reranked
-from tests.helpers.cross_encoders import Kind, save_cross_encoder
+from tests.helpers.cross_encoders import Kind, require_torch, save_cross_encoder
 from tests.helpers.factories import one_page_hits
 from tests.helpers.paths import ROOT
 
@@ -98,14 +99,84 @@ def test_the_quantised_graph_is_used_if_it_is_accurate_and_the_exact_one_if_not(
     cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = CrossEncoder(cross_encoder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS)
-    expected = np.stack(list(TorchPairs(cross_encoder).logits(module.CHECK_PAIRS)))
     sizes, tensors = read_model(cross_encoder)
     exact, quantised = (build_graph(tensors, sizes, terms, classifier=True) for terms in (0, 2))
     monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.5)
-    assert encoder._build_graph(expected) == quantised
+    assert encoder._build_graph() == (quantised, "")
     monkeypatch.setattr(module, "QUANTISED_TOLERANCE", 0.0)
-    assert encoder._build_graph(expected) == exact
-    assert encoder._build_graph(expected + 0.1) == b""  # of another model
+    assert encoder._build_graph() == (exact, "")
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_the_exact_graph_gives_the_logits_of_sentence_transformers(tmp_path: Path, kind: Kind) -> None:
+    folder = save_cross_encoder(tmp_path / "model", kind)
+    sizes, tensors = read_model(folder)
+    graph = OnnxPairs(folder, build_graph(tensors, sizes, 0, classifier=True))
+    expected = np.stack(list(TorchPairs(folder).logits(module.CHECK_PAIRS)))
+    found = np.stack(list(graph.logits(module.CHECK_PAIRS)))
+    assert np.abs(found - expected).max() <= 1e-3 * max(1.0, float(np.abs(expected).max()))
+
+
+WITHOUT = (
+    "import json, sys\n"
+    "sys.modules.update(dict.fromkeys(sys.argv[4:]))\n"  # as if they were not installed
+    "from pathlib import Path\n"
+    "from folio.errors import FolioError\n"
+    "from folio.models.cross_encoder import CrossEncoderReranker\n"
+    "from tests.helpers.factories import one_page_hits\n"
+    "reranker = CrossEncoderReranker(Path(sys.argv[1]), 'x', Path(sys.argv[2]))\n"
+    "try:\n"
+    "    print(json.dumps(reranker.scores(sys.argv[3], one_page_hits(*json.load(sys.stdin)), {})))\n"
+    "except FolioError as error:\n"
+    "    print(json.dumps([type(error).__name__, error.happened, error.remedy]))\n"
+)
+TORCH = ("torch", "sentence_transformers", "transformers", "sklearn", "scipy")
+
+
+def scores_without(packages: Sequence[str], folder: Path, cache: Path) -> list[Any]:
+    """The scores of TEXTS where these packages are not installed, or the error."""
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT, str(folder), str(cache), QUESTION, *packages],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input=json.dumps(TEXTS),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[Any] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_graph_is_built_without_torch(tmp_path: Path, kind: Kind) -> None:
+    folder = save_cross_encoder(tmp_path / "model", kind)
+    assert scores_without(TORCH, folder, tmp_path / "onnx") == CrossEncoderReranker(folder, NAME).scores(
+        QUESTION, one_page_hits(*TEXTS), {}
+    )
+
+
+def test_what_is_not_installed_is_named_with_the_command_that_installs_it(cross_encoder: Path, tmp_path: Path) -> None:
+    assert scores_without(["onnx"], cross_encoder, tmp_path / "onnx") == [
+        "ModelMissing",
+        f"The cross-encoder in {cross_encoder} has not been prepared yet, which needs the package onnx.",
+        "Run `make models`, or set RERANKER=builtin.",
+    ]
+    deberta = save_cross_encoder(tmp_path / "model", "deberta")
+    for _ in range(2):  # the second time the cache says that there is no graph
+        name, happened, remedy = scores_without(TORCH, deberta, tmp_path / "onnx")
+        assert name == "ModelMissing"
+        assert happened.startswith(f"The cross-encoder in {deberta} cannot run as a graph (")
+        assert happened.endswith("), and torch, which may run it, is not installed.")
+        assert remedy == "Run `pip install -r requirements.txt`, or set RERANKER=builtin."
+
+
+def with_further_weights(folder: Path) -> None:
+    """A tensor that BERT has not, which a graph of BERT would leave out."""
+    from safetensors.torch import load_file, save_file
+
+    weights = folder / "model.safetensors"
+    tensors = load_file(weights)
+    save_file({**tensors, "bert.encoder.layer.0.adapter.weight": tensors["classifier.bias"].clone()}, weights)
 
 
 def another_activation(folder: Path) -> None:
@@ -117,7 +188,7 @@ def without_the_fast_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
 
 
-@pytest.mark.parametrize("change", [another_activation, without_the_fast_tokenizer])
+@pytest.mark.parametrize("change", [another_activation, without_the_fast_tokenizer, with_further_weights])
 def test_a_model_of_another_kind_is_run_by_sentence_transformers(
     cross_encoder: Path, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
@@ -139,6 +210,7 @@ def test_a_lone_surrogate_is_no_error(cross_encoder: Path) -> None:
 
 
 def test_roberta_models_run_as_graphs_too(tmp_path: Path) -> None:
+    require_torch()
     from sentence_transformers import CrossEncoder as Reference
 
     folder = save_cross_encoder(tmp_path / "model", "roberta")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.models.embedding_prefixes import NONE, Prefixes, base_name, known_prefixes
+from folio.models.embedding_prefixes import NONE, Prefixes, base_name, known_prefixes, with_title
 
 SEARCHING = Prefixes("Represent this sentence for searching relevant passages: ", "")
 WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
@@ -34,7 +34,7 @@ NOMIC = Prefixes("search_query: ", "search_document: ")
         ("e5-small-v2", E5),
         ("multilingual-e5-large-instruct", Prefixes(f"{WEB_SEARCH} ")),
         ("hellord/e5-mistral-7b-instruct:Q4_0", Prefixes(f"{WEB_SEARCH} ")),
-        ("embeddinggemma:300m", Prefixes("task: search result | query: ", "title: none | text: ")),
+        ("embeddinggemma:300m", Prefixes("task: search result | query: ", "title: {title} | text: ")),
         ("qwen3-embedding:0.6b", Prefixes(WEB_SEARCH)),
         ("hf.co/Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0", Prefixes(WEB_SEARCH)),
         ("granite-embedding:278m", NONE),
@@ -53,3 +53,20 @@ def test_known_prefixes(model: str, prefixes: Prefixes | None) -> None:
 def test_a_base_name_has_neither_namespace_nor_tag() -> None:
     names = ["m", "M:latest", "a/m:1", "hf.co/a/m:Q8_0", "localhost:5000/a/m:x"]
     assert [base_name(name) for name in names] == ["m"] * 5
+
+
+@pytest.mark.parametrize(
+    ("title", "line"),
+    [
+        ("How Otters Sleep", "How Otters Sleep"),
+        ("", "none"),
+        (" \n ", "none"),
+        ("Two\nlines | text: of it", "Two lines / text: of it"),
+        ("ü" * 150, "ü" * 100),
+        ("x" * 199 + "ü", "x" * 199),
+        ("{title} {0}", "{title} {0}"),
+    ],
+)
+def test_a_prefix_with_a_title(title: str, line: str) -> None:
+    assert with_title("title: {title} | text: ", title) == f"title: {line} | text: "
+    assert with_title("search_document: ", title) == "search_document: "

@@ -8,12 +8,14 @@ from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
+import httpx
 import pytest
 
-from folio.errors import ModelError, ModelFailed, ModelMissing, OllamaError
+from folio.errors import ModelError, ModelFailed, ModelMissing, OllamaError, ThoughtAlone
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import MAX_BLANKS, STOPPED, TRIES, ChatModel, FirstToken
-from tests.helpers.ollama_models import Json, Scripted
+from folio.models.ollama_chat import MAX_BLANKS, STOPPED, THOUGHT, TRIES, ChatModel, FirstToken
+from folio.models.thinking import LOW_ROOM
+from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Scripted
 from tests.helpers.ollama_server import STOPPED as STOPPED_RUNNER
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
@@ -211,3 +213,109 @@ def test_a_reply_can_be_abandoned() -> None:
 def test_a_server_that_is_down_is_reported() -> None:
     with pytest.raises(OllamaError, match="No Ollama server answers at"):
         reply(closed_url())
+
+
+# Thinking
+
+
+def test_what_is_sent_to_a_model_that_thinks(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models |= {model.name: model for model in (QWEN3, GPT_OSS)}
+    ollama_server.reply = lambda messages: "Because."
+    for name, think, predicted in ((LLAMA, None, 32), ("qwen3:8b", False, 32), ("gpt-oss:20b", "low", 32 + LOW_ROOM)):
+        opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, keep_alive="30m"), name)
+        assert opened.write("", "Why?", context=8192, longest=32) == "Because."
+        body = ollama_server.bodies("/api/chat")[-1]
+        assert (body.get("think"), body["options"]["num_predict"], body["keep_alive"]) == (think, predicted, "30m")
+    list(ChatModel(OllamaServer(ollama_server.url, 5.0), LLAMA).stream("", "Why?", context=4096, longest=32))
+    assert ollama_server.bodies("/api/chat")[-1].keys().isdisjoint({"think", "keep_alive"})  # as the server has them
+
+
+@pytest.mark.parametrize("refused", [(False,), ("low", "medium")])
+def test_a_server_that_refuses_the_field_is_asked_without_it(
+    ollama_server: OllamaStandIn, refused: tuple[object, ...]
+) -> None:
+    model = QWEN3 if False in refused else GPT_OSS
+    ollama_server.models[model.name] = replace(model, thought="Hm, why is it so?")
+    ollama_server.refused_thinking = refused
+    ollama_server.reply = lambda messages: "Because."
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), model.name)
+    for _ in range(2):
+        assert opened.write("", "Why?", context=8192, longest=32) == "Because."
+    assert [body.get("think") for body in ollama_server.bodies("/api/chat")] == [refused[0], None, None]
+
+
+def test_a_model_that_thinks_whatever_it_is_told_gets_room(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models["stubborn:8b"] = replace(QWEN3, name="stubborn:8b", takes_levels_only=True)
+    ollama_server.reply = lambda messages: "Because."
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), "stubborn:8b")
+    context = opened.context_for(3000)
+    pieces = list(opened.stream("", "Why?", context=context, longest=100))
+    assert "".join(str(piece.content) for piece in pieces) == "Because."
+    assert pieces[0].additional_kwargs[THOUGHT] == "Okay, "
+    assert [piece.response_metadata["done_reason"] for piece in pieces if piece.response_metadata] == ["stop"]
+    first, second = ollama_server.bodies("/api/chat")
+    assert (first["think"], first["options"]["num_predict"]) == (False, 100)
+    assert (second["think"], second["options"]["num_predict"]) == ("low", 100 + LOW_ROOM)
+    assert second["messages"] == first["messages"]
+    assert opened.context_for(3000) == 8192
+
+
+def test_a_thought_without_an_answer_is_an_error_with_what_to_do(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models["qwen3:8b"] = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(6000)))
+    ollama_server.reply = lambda messages: "Because."
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, "on"), "qwen3:8b")
+    with pytest.raises(ThoughtAlone) as caught:
+        opened.write("", "Why?", context=8192, longest=32)
+    assert caught.value.happened == "qwen3:8b only thought: 4,128 tokens were spent before it wrote an answer."
+    assert caught.value.remedy == (
+        "Set THINK=off, or choose a model for LLM_MODEL that does not think, for example llama3.1:8b."
+    )
+    assert len(ollama_server.bodies("/api/chat")) == 1
+    assert not opened.only_thinks
+
+
+def test_a_failure_in_the_middle_of_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn) -> None:
+    ollama_server.models["qwen3:8b"] = QWEN3
+    ollama_server.reply = [Scripted("Because", ending="error")]
+    with pytest.raises(ModelFailed):
+        ChatModel.open(OllamaServer(ollama_server.url, 5.0, "on"), "qwen3:8b").write("", "?", context=8192, longest=32)
+    assert len(ollama_server.bodies("/api/chat")) == 1
+
+
+# The context
+
+
+def test_a_context_that_is_loaded_and_enough_is_used(ollama_server: OllamaStandIn) -> None:
+    server = OllamaServer(ollama_server.url, 5.0)
+    model = ChatModel.open(server, LLAMA)
+    assert model.context_for(3000) == 4096
+    for loaded, tokens, context in (
+        (8192, 3000, 8192),
+        (5000, 3000, 5000),  # whoever loaded it so
+        (2048, 3000, 4096),
+        (8192, 9000, 16384),
+        (200_000, 150_000, 200_000),
+    ):
+        ollama_server.loads.clear()
+        httpx.post(
+            f"{ollama_server.url}/api/chat",
+            json={"model": LLAMA, "options": {"num_ctx": loaded}},
+            trust_env=False,
+            verify=False,
+        )
+        expected = min(context, 131072)
+        assert model.context_for(tokens) == expected
+        list(model.stream("", "Why?", context=expected, longest=32))
+        assert len(ollama_server.loads) == (1 if min(loaded, 131072) == expected else 2)
+
+
+@pytest.mark.parametrize("garbage", ["html", "json", "list"])
+def test_a_server_that_does_not_say_what_is_loaded_is_asked_for_the_smallest(
+    ollama_server: OllamaStandIn, garbage: Any
+) -> None:
+    model = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
+    list(model.stream("", "Why?", context=16384, longest=32))
+    assert model.context_for(3000) == 16384
+    ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/ps",), garbage
+    assert model.context_for(3000) == 4096
+    assert replace(model, server=OllamaServer(closed_url(), 5.0)).context_for(3000) == 4096

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError, WrongModel
+from folio.errors import CloudModel, ContextTooSmall, ModelFailed, ModelMissing, OllamaError, WrongModel
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_embedder import OllamaEmbedder, _parts
-from folio.protocols import Embedder
+from folio.protocols import Embedder, TitledEmbedder
 from tests.helpers.ollama_models import LLAMA, MINILM, NOMIC, hash_embedding
 from tests.helpers.ollama_server import OllamaStandIn
 
@@ -57,6 +57,26 @@ def test_other_models_have_no_prefix(ollama_server: OllamaStandIn, make: Make) -
     assert make("me/nomic-embed-text-v2-moe").identity()["query_prefix"] == "search_query: "
 
 
+def test_embeddinggemma_reads_the_title_of_a_paper(ollama_server: OllamaStandIn, make: Make) -> None:
+    name = "embeddinggemma:300m"
+    ollama_server.models[name] = replace(NOMIC, name=name)
+    embedder = make(name)
+    assert isinstance(embedder, TitledEmbedder)
+    assert embedder.reads_titles
+    assert embedder.identity()["passage_prefix"] == "title: {title} | text: "
+    vectors = embedder.embed_titled([("one", "How Otters\nSleep"), ("one", ""), ("two", "Ice | text: no")])
+    assert ollama_server.embedded() == [
+        "title: How Otters Sleep | text: one",
+        "title: none | text: one",
+        "title: Ice / text: no | text: two",
+    ]
+    assert not np.array_equal(vectors[0], vectors[1])
+    nomic = make("nomic-embed-text")
+    assert not nomic.reads_titles
+    nomic.embed_titled([("one", "How Otters Sleep")])
+    assert ollama_server.embedded()[-1] == "search_document: one"
+
+
 @pytest.mark.parametrize(
     ("model", "passage", "query"),
     [
@@ -82,7 +102,7 @@ def test_a_model_reads_what_its_makers_say(
     assert ollama_server.embedded() == [passage, query]
     assert embedder.prefixes_unknown == (model == "somebody/embedder")
     identity = embedder.identity()
-    assert identity["passage_prefix"] == passage.removesuffix("one")
+    assert identity["passage_prefix"].replace("{title}", "none") == passage.removesuffix("one")
     assert identity["query_prefix"] == query.removesuffix("two")
 
 
@@ -224,6 +244,29 @@ def test_passing_errors_are_tried_again(ollama_server: OllamaStandIn, make: Make
     np.testing.assert_allclose(vector, hash_embedding("search_query: ice", 64), atol=1e-6)
 
 
+def test_a_runner_that_is_killed_while_it_embeds_is_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
+    faults = ollama_server.faults
+    faults.status, faults.error = 400, 'do embedding request: Post "http://127.0.0.1:36123/embedding": EOF'
+    faults.fails = 2
+    assert make().embed_passages(["one"]).shape == (1, 64)
+    assert len(ollama_server.bodies("/api/embed")) == 3
+    faults.fails = 9
+    with pytest.raises(ModelFailed) as caught:
+        make(retries=1).embed_passages(["one"])
+    assert caught.value.happened.startswith("Ollama stopped while it was running nomic-embed-text:latest: ")
+    assert len(ollama_server.bodies("/api/embed")) == 5
+    faults.fails, faults.error = 9, "the input is bad"
+    with pytest.raises(OllamaError, match="status 400"):
+        make().embed_passages(["one"])
+    assert len(ollama_server.bodies("/api/embed")) == 6
+
+
+def test_parts_that_cancel_each_other_out_give_no_vector(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.faults.garbage = "opposite"
+    with pytest.raises(OllamaError, match="returned a vector of zeros"):
+        make().embed_passages(["a" * 4000])
+
+
 def test_retries_come_to_an_end(ollama_server: OllamaStandIn, make: Make) -> None:
     embedder = make(retries=2)
     ollama_server.faults.busy = 100
@@ -250,6 +293,12 @@ def test_a_failed_batch_ends_the_work(ollama_server: OllamaStandIn, make: Make) 
         ("dimension", "returned a vector of 63 numbers where the model has 64"),
         ("nan", "returned a vector with a number that is not finite"),
         ("zero", "returned a vector of zeros"),
+        ("tiny", "returned a vector of zeros"),
+        ("large", "returned a vector with numbers that are too large"),
+        ("huge", "returned a vector with numbers that are too large"),
+        ("true", "returned a vector with something in it that is not a number"),
+        ("text", "returned a vector with something in it that is not a number"),
+        ("no list", "returned something that is not a list of vectors"),
     ],
 )
 def test_garbage_is_an_error_at_once(ollama_server: OllamaStandIn, make: Make, garbage: Any, happened: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio.errors import PaperError, PaperLimit
-from folio.pdf import ocr
+from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.pdf import limits, ocr, reader
 from folio.pdf.reader import read_pdf
 from folio.pdf.reading_order import Box, page_text
 from folio.store.fingerprint import reading_fingerprint
@@ -122,7 +122,7 @@ def test_a_question_is_answered_from_a_scanned_page_and_the_page_is_drawn(
     assert ran.code == 0
     assert f"pp. 2-3: read by OCR ({name})" in " ".join(ran.out.split())
     ran = desk.query("How long is the bill of the curlew?", "--verify")
-    assert "[waders p.2]" in ran.out
+    assert "[waders.pdf p.2]" in ran.out
     assert "15 centimetres" in ran.out
     [drawn] = re.findall(r"/\S+-p2\.png", ran.out)
     assert Path(drawn).read_bytes().startswith(b"\x89PNG")
@@ -176,19 +176,45 @@ def test_an_engine_that_fails_on_a_page_loses_only_that_page(tmp_path: Path, mon
     assert parsed.pages[1].problem == "no text (image only), and Stand-in failed: 1"
 
 
-def test_pages_out_of_time_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_that_are_to_be_read_are_named_all_at_once_and_in_vain_none_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written = Written({1: MOORS, 2: MARSHES})
     use(monkeypatch, written)
-    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True, seconds=0)
-    assert written.asked == []
-    assert [page.text for page in parsed.pages] == [TYPED, "", ""]
-    assert parsed.pages[1].problem == "no text (image only), and no time was left for OCR"
-    assert parsed.problems == (
-        "to read all of its pages, raise PARSE_TIMEOUT_S, then run `python ingest.py` with its path",
+    path = mixed(tmp_path / "a.pdf")
+    with pytest.raises(ocr.NotScannedYet) as missing:
+        read_pdf(path, ocr=True, scans={})
+    assert (missing.value.pages, written.asked) == ((1, 2), [])
+    scans = {page: reader.scan(path.read_bytes(), page) for page in missing.value.pages}
+    assert read_pdf(path, ocr=True, scans=scans) == read_pdf(path, ocr=True)
+    assert written.asked == [1, 2, 1, 2]
+
+
+def test_pages_that_ocr_did_not_finish_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Written({}))
+    stopped = ocr.Scan([], "did not finish (it hung)", is_unfinished=True)
+    read = ocr.Scan(Written({2: MARSHES}).read(pymupdf.open(mixed(tmp_path / "a.pdf"))[2]))
+    parsed = read_pdf(tmp_path / "a.pdf", ocr=True, scans={1: stopped, 2: read})
+    assert [page.text for page in parsed.pages] == [TYPED, "", "\n".join(MARSHES)]
+    assert parsed.pages[1].problem == (
+        "no text (image only), and Stand-in did not finish (it hung); tried again by the next ingest"
     )
-    with pytest.raises(PaperLimit, match="no text layer, and no time was left for OCR") as raised:
-        read_pdf(scanned(tmp_path / "b.pdf"), ocr=True, seconds=0)
-    assert raised.value.remedy.startswith("Raise PARSE_TIMEOUT_S")
+    assert parsed.problems == (
+        "to read the pages that OCR did not finish, run `python ingest.py` again, or raise PARSE_TIMEOUT_S",
+    )
+    with pytest.raises(PaperBusy, match="no text layer, and OCR did not finish") as raised:
+        read_pdf(scanned(tmp_path / "b.pdf"), ocr=True, scans={0: stopped})
+    assert "raise PARSE_TIMEOUT_S" in raised.value.remedy
+
+
+def test_pages_beyond_the_most_that_ocr_reads_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OCR_PAGES", 1)
+    written = Written({1: MOORS, 2: MARSHES})
+    use(monkeypatch, written)
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
+    assert ([bool(page.text) for page in parsed.pages], written.asked) == ([True, True, False], [1])
+    assert parsed.pages[2].problem.startswith("no text (image only), and ")
+    assert parsed.problems == ("to read all of its pages, split the file: OCR reads 1 pages of one",)
 
 
 def test_a_scanned_file_is_tried_again_once_an_engine_is_installed(
@@ -225,7 +251,7 @@ def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
     assert desk.ingest("--verify").code == 0
     assert desk.ingest(str(path)).out.startswith("Nothing new")
     assert written.asked == [1, 2]
-    assert "[waders p.3]" in desk.query("How far does the sound of the snipe carry?", "--no-log").out
+    assert "[waders.pdf p.3]" in desk.query("How far does the sound of the snipe carry?", "--no-log").out
 
 
 def test_the_ocr_engine_is_not_in_the_fingerprint(tmp_path: Path) -> None:

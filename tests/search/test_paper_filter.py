@@ -92,7 +92,7 @@ def test_papers_by_name_exactly_first_then_by_words(names: list[str], files: lis
     ("years", "files"),
     [
         (["2014"], ["raft.pdf"]),
-        (["2015-2014"], ["raft.pdf", "raft-thesis.pdf"]),
+        (["2014-2015"], ["raft.pdf", "raft-thesis.pdf"]),
         (["2014-"], ["raft.pdf", "raft-thesis.pdf"]),
         (["-1999"], ["logic/goedel.pdf"]),
         (["1930-1940", "2015"], ["logic/goedel.pdf", "raft-thesis.pdf"]),
@@ -110,6 +110,14 @@ def test_what_is_no_range_of_years_is_refused(written: str) -> None:
     assert not re.fullmatch(YEARS, written)
     with pytest.raises(UsageError, match="is not a year or a range of years"):
         YearRange.parse(written)
+
+
+@pytest.mark.parametrize("written", ["2020-2010", " 2020 – 2010 "])
+def test_a_range_that_ends_before_it_begins_is_refused(written: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        YearRange.parse(written)
+    assert raised.value.happened == f"The years “{written.strip()}” end before they begin."
+    assert raised.value.remedy == "Write the earlier year first: 2010-2020."
 
 
 def test_ends_of_a_range_belong_to_it_and_no_year_is_in_none() -> None:

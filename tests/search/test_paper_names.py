@@ -8,7 +8,7 @@ import pytest
 
 from folio.errors import NotKnown, UsageError
 from folio.paper_metadata import Field, Metadata, simple_metadata
-from folio.search.paper_names import papers_meant, papers_named, the_paper
+from folio.search.paper_names import paper_known_by, papers_meant, papers_named, the_paper
 from folio.types import PageMap, Paper
 from tests.helpers.factories import hit_on
 
@@ -145,3 +145,48 @@ def test_a_name_must_mean_one_paper() -> None:
     many = [known(str(number), f"{number}/twins.pdf", "Twins") for number in range(8)]
     with pytest.raises(UsageError, match=r"fits 8 papers: .*4/twins\.pdf \(444444444444\) and 3 more\."):
         the_paper("twins", many, {})
+
+
+ON_RAFT = "Raft is a consensus algorithm. In Raft, a leader is elected. " * 8
+TEXTS = {
+    "raft-2014.pdf": f"Otters float in a raft. {ON_RAFT} It pays attention to attention, " + "and attention. " * 20,
+    "main.pdf": "Attention helps. " * 3 + "This is unlike Raft. We count on a raft of tricks.",
+    "pr.pdf": "PageRank ranks. " * 12 + "Gossip spreads. " * 12,
+    "gpt3.pdf": "Gossip spreads. " * 11 + "Few Shots. " * 9,
+}
+
+
+def text_of(paper: Paper) -> str:
+    return TEXTS.get(paper.file, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("raft", "raft-2014.pdf"),
+        ("RAFT", "raft-2014.pdf"),
+        ("pagerank", "pr.pdf"),
+        ("attention", None),  # used often, but as a word
+        ("gossip", None),  # of two papers
+        ("shots", None),  # too rare
+        ("raf", None),  # part of a word
+        ("Raft leader", None),
+        ("the", None),
+        ("", None),
+    ],
+)
+def test_a_paper_is_known_by_the_name_that_it_alone_uses(name: str, file: str | None) -> None:
+    found = paper_known_by(name, SHELF, text_of)
+    assert (found.file if found else None) == file
+    assert paper_known_by(name, [], text_of) is None
+
+
+def test_titles_and_files_go_before_the_names_in_the_text() -> None:
+    shelf = [paper("main.pdf", "Rafts of Otters"), paper("raft-2014.pdf", "In Search of Consensus")]
+    assert the_paper("raft-2014", shelf, {}, text_of).file == "raft-2014.pdf"
+    assert the_paper("otters", shelf, {}, text_of).file == "main.pdf"
+    with pytest.raises(UsageError, match="fits 2 papers"):
+        the_paper("r", [*shelf, paper("r2.pdf", "Rivers")][1:], {}, text_of)
+    with pytest.raises(NotKnown, match="No paper in the index is called “raft”"):
+        the_paper("raft", [paper("main.pdf", "On Otters")], {}, text_of)
+    assert the_paper("raft", [paper("main.pdf", "On Otters")], {}, lambda _: ON_RAFT).file == "main.pdf"

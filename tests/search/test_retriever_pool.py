@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
+from folio.errors import StoreError, StoreMismatch, StoreMissing
 from folio.search.retriever_pool import MAX_IDLE, RetrieverPool
 from folio.store.library import Library
 from tests.helpers.factories import shelf
@@ -53,7 +53,7 @@ def test_only_so_many_idle_readers_are_kept(readers: RetrieverPool) -> None:
     for reader in taken:
         try:
             reader.library.papers()
-        except StoreDamaged:
+        except StoreError:
             closed.append(reader)
     assert len(closed) == 2
 

@@ -62,6 +62,7 @@ def test_theses_preprints_and_raw_dates() -> None:
         ("", Problem(1, "The file is not JSON: Expecting value.")),
         ("7", Problem(1, "The file is not CSL-JSON: it has no list of items.")),
         ("[7]", Problem(0, "Item 1 is not an object.")),
+        ('{"questions": []}', Problem(0, "Item 1 is not of CSL-JSON: it has no id, type or title.")),
         ("[" * 200_000, Problem(0, "The file is not CSL-JSON: its values are too large or too deep.")),
         ("[" + "1" * 10_000 + "]", Problem(0, "The file is not CSL-JSON: its values are too large or too deep.")),
     ],

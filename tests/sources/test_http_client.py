@@ -15,6 +15,7 @@ from folio.sources import http_client
 from folio.sources.http_client import HttpClient, Identity
 from folio.sources.response_cache import ResponseCache
 from folio.sources.service_addresses import ServiceAddresses, is_public
+from tests.helpers.permissions import read_only
 from tests.helpers.source_server import Answer, FakeClock, SourceServer
 from tests.helpers.stores import Notices
 
@@ -113,6 +114,25 @@ def test_a_damaged_cache_is_asked_again(server: SourceServer, client: HttpClient
     for damage in (b"", b"[]", b'{"url": 7}', b"\xff", kept.read_bytes().replace(b"works/1", b"works/2")):
         kept.write_bytes(damage)
         assert client.get("crossref", "/works/1", {}).text == '"one"'
+
+
+@pytest.mark.parametrize("obstacle", ["read-only", "a file"])
+def test_a_cache_that_cannot_be_written_costs_only_itself(
+    server: SourceServer, client: HttpClient, tmp_path: Path, notices: Notices, obstacle: str
+) -> None:
+    server.add("/openalex/works/W1", Answer(b'{"id": "W1"}'))
+    server.add("/openalex/works/W2", Answer(b'{"id": "W2"}'))
+    if obstacle == "a file":
+        (tmp_path / "cache").write_text("in the way")
+        found = [client.get("openalex", f"/works/W{number}", {}).text for number in (1, 2, 1)]
+    else:
+        with read_only(tmp_path):
+            found = [client.get("openalex", f"/works/W{number}", {}).text for number in (1, 2, 1)]
+    assert found == ['{"id": "W1"}', '{"id": "W2"}', '{"id": "W1"}']
+    assert len(server.asked) == 3
+    (notice,) = notices
+    assert notice.startswith(f"{tmp_path / 'cache'}")
+    assert notice.endswith("Answers of services are not kept: the next run asks for them again.")
 
 
 def test_arxiv_is_asked_once_in_three_seconds_and_a_host_of_pdfs_once_a_second(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -277,9 +277,81 @@ def test_dois_of_the_last_century_are_whole() -> None:
 
 def test_one_bad_item_of_a_list_leaves_the_others() -> None:
     good = crossref_work("10.1/x", "Otters", ("Ada", "Byte"))
-    bad = [{"DOI": 7}, {"DOI": "10.1/y", "title": "text"}, None, [good]]
+    bad = [{"DOI": 7}, {"DOI": None, "title": [7, None]}, None, [good]]
     assert titles(crossref_client.read_works(json.dumps(crossref_list(*bad, good)))) == ["Otters"]  # type: ignore[arg-type]
     assert openalex.read_works(json.dumps(openalex_list(openalex_work(1, "A"), {"title": [1]})))[0].title == "A"
+
+
+WRONG: tuple[Any, ...] = (
+    None,
+    7,
+    "text",
+    True,
+    1.5,
+    [],
+    {},
+    [None],
+    [7],
+    ["text"],
+    [[7]],
+    [{}],
+    {"x": None},
+    {"x": [None]},
+    [{"a": None}],
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "read", "keeps"),
+    [
+        (
+            openalex_work(7, "Otters", doi="10.1234/x", abstract_inverted_index={"Sea": [0]}),
+            lambda said: openalex.read_work(200, json.dumps(said)),
+            ("title", "id", "doi"),
+        ),
+        (
+            s2_work(7, "Otters", DOI="10.1234/x"),
+            lambda said: semantic_scholar.read_work(200, json.dumps(said)),
+            ("title", "paperId", "externalIds"),
+        ),
+        (
+            crossref_work("10.1234/x", "Otters", ("Ada", "Byte")),
+            lambda said: crossref_client.read_work(200, json.dumps(crossref(said))),
+            ("title", "DOI"),
+        ),
+    ],
+    ids=["openalex", "semanticscholar", "crossref"],
+)
+def test_a_field_of_any_wrong_type_costs_itself_alone(
+    record: dict[str, Any], read: Callable[[dict[str, Any]], Work | None], keeps: tuple[str, ...]
+) -> None:
+    """Whatever one field holds, the others say what they said: title and identifiers, authors and year."""
+    whole = read(record)
+    assert whole is not None
+    for name in record:
+        for wrong in WRONG:
+            found = read({**record, name: wrong})
+            assert found is not None
+            if name not in keeps:
+                assert (found.title, found.doi) == ("Otters", "10.1234/x")
+            if name not in ("authors", "authorships", "author"):
+                assert found.authors == whole.authors
+            if name not in ("year", "publication_year", "issued", "published"):
+                assert found.year == whole.year
+
+
+def test_one_null_costs_one_word_of_an_abstract() -> None:
+    places = {"Otters": [0], "that": [None], "sleep": [1, None, "2"], "afloat": None, "together": [2, True]}
+    found = openalex.read_work(200, json.dumps(openalex_work(7, "A", abstract_inverted_index=places)))
+    assert found is not None
+    assert (found.title, found.abstract) == ("A", "Otters sleep together")
+
+
+def test_one_bad_author_costs_no_other() -> None:
+    named = [{"author": {"display_name": "Ada Byte"}}, None, {"author": 7}, {"author": {"display_name": "Bo Crane"}}]
+    found = openalex.read_work(200, json.dumps(openalex_work(7, "A", authorships=named)))
+    assert found is not None
+    assert [author.name.family for author in found.authors] == ["Byte", "Crane"]
 
 
 ODD = ("\ud800", "\u202egnp.exe", "\u2028", "x" * 2000)

@@ -8,17 +8,19 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
 
 import pytest
 
-from folio.errors import UsageError
+from folio.errors import FolioError, UsageError
 from folio.paper_metadata import PersonName, from_json, to_json
 from folio.sources import zotero_database
 from folio.sources.zotero import ZoteroLibrary, read_library
 from folio.sources.zotero_folder import DataFolder
+from tests.helpers.sqlite_faults import sqlite_faults
 from tests.helpers.zotero_library import FEED, GROUP, MadeZotero, state_of
 
 
@@ -251,8 +253,11 @@ def test_a_database_that_zotero_holds_locked(made: MadeZotero) -> None:
     made.save()
     process = _other_process(made, 'db.execute("PRAGMA locking_mode=EXCLUSIVE"); db.execute("BEGIN EXCLUSIVE")')
     try:
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            sqlite3.connect(made.database, timeout=0).execute("SELECT * FROM items")
+        with (
+            closing(sqlite3.connect(made.database, timeout=0)) as other,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            other.execute("SELECT * FROM items")
         assert [each.metadata.title.value for each in _read(made).attachments] == ["T"]
     finally:
         _stop(process)
@@ -362,6 +367,16 @@ def test_a_damaged_file_is_one_sentence_and_what_to_do(made: MadeZotero, how: st
     with pytest.raises(UsageError, match=r"is damaged|is not a library of Zotero"):
         read_library(DataFolder(made.folder))
     assert state_of(made.folder) == before
+
+
+@pytest.mark.parametrize("kind", ["read", "open"])
+def test_a_copy_that_cannot_be_read_says_nothing_of_the_library(made: MadeZotero, kind: str) -> None:
+    made.attach(made.item(title="T"))
+    made.save()
+    with sqlite_faults(kind, 0, 10**9), pytest.raises(FolioError, match="cannot be read there") as found:
+        _read(made)
+    assert "damaged" not in found.value.happened
+    assert "disk for temporary files" in found.value.remedy
 
 
 @pytest.mark.parametrize("version", [75, 1, -3])

@@ -246,7 +246,8 @@ def test_in_memory_they_are_lost_on_close(tmp_path: Path, monkeypatch: pytest.Mo
         one.add(id, {"answer": "x"}, ANSWER, None)
         assert two.summaries() == ()
     assert list(tmp_path.iterdir()) == []
-    assert one.summaries() == ()
+    with closing(one):
+        assert one.summaries() == ()
 
 
 # Concurrency

@@ -119,7 +119,7 @@ def test_an_ingest_repairs_a_flipped_bit_even_if_nothing_is_new(folder: Path) ->
     with writing(folder):
         update_indexes(folder, library, "tantivy", notices)
     assert notices == [
-        "The vector index was damaged or incomplete and the BM25 index was damaged or incomplete: rebuilt from the"
+        "The vector index could not be read and the BM25 index could not be read: rebuilt from the"
         " library without embedding anything again."
     ]
     assert verify(folder, library, "tantivy") == []

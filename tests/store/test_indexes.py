@@ -122,8 +122,8 @@ def _of_the_last_version(folder: Path) -> None:
     (folder / "vectors.json").write_text(json.dumps(manifest))
 
 
-VECTORS_GONE = "The vector index was missing or damaged: repaired"
-BM25_GONE = "The BM25 index was missing or damaged: repaired"
+VECTORS_GONE = "The vector index was missing or could not be read: repaired"
+BM25_GONE = "The BM25 index was missing or could not be read: repaired"
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vector manifest missing": (lambda folder: (folder / "vectors.json").unlink(), VECTORS_GONE),
     "vector manifest garbage": (lambda folder: (folder / "vectors.json").write_text("{}"), VECTORS_GONE),
@@ -168,7 +168,7 @@ def test_both_indexes_are_repaired_with_one_notice(filled: Store) -> None:
     notices = Notices()
     assert _search(open_indexes(filled.folder, filled.library, "tantivy", notices), filled.embedder) == before
     assert notices == [
-        "The vector index was missing or damaged and the BM25 index was missing or damaged: "
+        "The vector index was missing or could not be read and the BM25 index was missing or could not be read: "
         "repaired from the library without embedding anything again."
     ]
 
@@ -482,7 +482,7 @@ def test_damage_to_the_library_is_found(filled: Store, damage: Callable[[Store],
 def test_obvious_faults_are_reported(filled: Store) -> None:
     assert faults(filled.folder, filled.library, "tantivy") == []
     _vector_file(filled.folder).unlink()
-    assert faults(filled.folder, filled.library, "tantivy") == ["The vector index was missing or damaged"]
+    assert faults(filled.folder, filled.library, "tantivy") == ["The vector index was missing or could not be read"]
 
 
 def test_an_update_leaves_no_file_of_an_earlier_state(filled: Store) -> None:

@@ -568,6 +568,8 @@ def test_a_file_that_is_not_a_database(tmp_path: Path, content: bytes) -> None:
         Library(tmp_path / "library.sqlite", create=True).papers()
     assert "--rebuild" in caught.value.remedy
     assert (tmp_path / "library.sqlite").read_bytes() == content
+    if (files := Path("/proc/self/fd")).is_dir():
+        assert [file for file in files.iterdir() if file.resolve().is_relative_to(tmp_path)] == []
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.helpers import fakes
 from tests.helpers.answers import REFUSED
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
-from tests.helpers.ollama_models import MINILM
+from tests.helpers.ollama_models import MINILM, QWEN3
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.scripted_answerer import FALSE, REASON, every_outcome, script_answers
 
@@ -181,6 +181,14 @@ def test_filters_that_nothing_fits_are_told(client: TestClient, given: dict[str,
     assert client.get("/conversations").json() == {"conversations": []}
 
 
+def test_years_that_end_before_they_begin_are_refused(client: TestClient) -> None:
+    told = "The years “2020-2010” end before they begin."
+    for path, question in (("/search", "query"), ("/chat", "message"), ("/chat/stream", "message")):
+        asked = client.post(path, json={question: LENGTH, "year": ["2014", "2020-2010"]})
+        assert refusal(asked, 400).startswith(told)
+    assert refusal(client.get("/papers", params={"year": "2020-2010"}), 400).startswith(told)
+
+
 def test_search_without_the_reranker(client: TestClient) -> None:
     with_it = client.post("/search", json={"query": LENGTH}).json()
     without = client.post("/search", json={"query": LENGTH, "use_reranker": False}).json()
@@ -308,6 +316,18 @@ def test_a_stream_sends_the_hits_then_each_sentence_then_the_whole_reply(client:
     assert done.keys() == said(client, LENGTH).keys()
 
 
+def test_a_stream_says_that_the_model_thinks(opened: Open, ollama_server: OllamaStandIn) -> None:
+    ollama_server.models[QWEN3.name] = QWEN3
+    for think, begins in (("on", ["retrieved", "thinking", "sentence"]), ("auto", ["retrieved", "sentence"])):
+        client = opened(LLM="ollama", OLLAMA_HOST=ollama_server.url, LLM_MODEL=QWEN3.name, THINK=think, VERIFIER="none")
+        told = events(client.post("/chat/stream", json={"message": LENGTH}).text)
+        assert [kind for kind, _ in told][: len(begins)] == begins
+        assert [data for kind, data in told if kind == "thinking"] == (
+            [{"model": "qwen3:8b (Ollama)"}] if think == "on" else []
+        )
+        assert told[-1][0] == "done"
+
+
 def test_a_stream_says_what_waits_for_its_verifier(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     script_answers(monkeypatch, every_outcome)
     told = events(client.post("/chat/stream", json={"message": LENGTH}).text)
@@ -361,7 +381,7 @@ def test_conversations_are_listed_shown_exported_and_deleted(opened: Open, tmp_p
     client = opened()
     first = said(client, LENGTH)
     second = said(client, THICK, conversation=first["conversation"])
-    other = said(client, "How do sea otters sleep?")
+    other = said(client, "How do sea otters sleep?", listed=True)
     listed = client.get("/conversations").json()["conversations"]
     assert [(one["id"], one["title"], one["turns"]) for one in listed] == [
         (other["conversation"], "How do sea otters sleep?", 1),

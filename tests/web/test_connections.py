@@ -204,7 +204,8 @@ def test_an_upload_or_a_question_that_stops_is_ended(tmp_path: Path, capfd: pyte
     head = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: 9000000\r\n\r\n"
     form = head % (b"/papers", b"multipart/form-data; boundary=b") + PART
     question = head % (b"/chat", b"application/json")
-    starts = (question, question + b'{"message": "', form, form + b"%PDF-1.7" + b"x" * 3_000_000)
+    queued = head % (b"/uploads", b"application/pdf") + b"%PDF-1.7" + b"x" * 3_000_000
+    starts = (question, question + b'{"message": "', form, form + b"%PDF-1.7" + b"x" * 3_000_000, queued)
     with Server(web, IMPATIENT, "on") as server:
         for start in starts:
             with server.connect() as client:
@@ -212,7 +213,7 @@ def test_an_upload_or_a_question_that_stops_is_ended(tmp_path: Path, capfd: pyte
                 assert status(rest(client)) == 408
         until(lambda: not server.uvicorn.server_state.tasks)
     assert capfd.readouterr().err == ""
-    assert list(tmp_path.rglob("*.pdf")) == []
+    assert [*tmp_path.rglob("*.pdf"), *tmp_path.rglob("*.part")] == []
 
 
 # Number

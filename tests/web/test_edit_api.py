@@ -107,7 +107,7 @@ def test_fields_are_set_emptied_and_reset(client: TestClient, otters: str) -> No
 
 
 def test_an_edit_is_seen_by_search_answers_and_the_record(client: TestClient, app: HashingApp, otters: str) -> None:
-    assert client.post("/search", json={"query": "Zanzibar"}).json()["hits"][0]["bm25"] is None  # readers are open
+    assert client.post("/search", json={"query": "Zanzibar"}).json()["hits"] == []  # readers are open
     edit(client, otters, title="Zanzibar and its otters", year=2014)
     hit = client.post("/search", json={"query": "Zanzibar"}).json()["hits"][0]
     assert (hit["title"], hit["bm25"] is not None) == ("Zanzibar and its otters", True)
@@ -172,7 +172,8 @@ def test_what_a_paper_cites_is_asked(client: TestClient, app: HashingApp, otters
     assert {hit["file"] for hit in hits} == {only}
     for path in ("/chat", "/chat/stream"):
         reply = client.post(path, json={"message": "How long is the glacier?", **given})
-        assert (reply.status_code, "otters.pdf" in reply.text) == (200, False)
+        said = reply.text.replace('"cited_by":["otters.pdf"]', "")  # what was asked
+        assert (reply.status_code, "otters.pdf" in said) == (200, False)
 
 
 def test_copied_bibtex_is_the_publishers_until_a_person_edits(client: TestClient, app: HashingApp, otters: str) -> None:
@@ -267,14 +268,14 @@ def test_papers_are_ranked_for_a_query_and_say_why(client: TestClient, otters: s
     assert (best["file"], best["match"]["words"]) == ("otters.pdf", ["otters"])
     assert best["match"]["score"] > other["match"]["score"]
     assert best["match"]["pages"] in ([1, 1], [2, 2])
-    assert best["match"]["label"] == best["key"]
+    assert best["match"]["label"] == best["file"]
     assert listed(client, query="otters", limit=1, offset=1)[0]["file"] != "otters.pdf"
     assert listed(client, query="otters", year="1999") == []
     assert [paper["match"] for paper in listed(client, limit=1)] == [None]
 
 
 def test_an_edit_counts_at_once_in_the_ranking(client: TestClient, otters: str) -> None:
-    assert listed(client, query="Zanzibar")[0]["match"]["words"] == []
+    assert listed(client, query="Zanzibar") == []
     edit(client, otters, abstract="Found in Zanzibar.")
     found = client.get("/papers", params={"query": "Zanzibar"}).json()
     assert (found["papers"][0]["file"], found["papers"][0]["match"]["words"]) == ("otters.pdf", ["Zanzibar"])

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from folio import workers
 from folio.web.api import make_web
-from folio.web.kept_replies import papers_of_replies, with_notices
+from folio.web.kept_replies import as_known_now, papers_of_replies
 from folio.web.request_guard import AccessRules
 from folio.work_notices import WorkNotice
 from tests.helpers.factories import hit_on, small_papers, write_pdf
@@ -66,7 +66,7 @@ def test_a_kept_profile_says_what_became_of_its_papers(client: TestClient) -> No
     quoted = {side[0]["paper"] for side in difference.values()}
     assert quoted <= papers_of_replies([kept])
     retracted = replace(hit_on(IS_SHORT).paper, notices=(WorkNotice("retraction", "2021-03-04", "10.1234/notice"),))
-    (now,) = with_notices(kept, dict.fromkeys(quoted, retracted))["evidence_profile"]["differences"]
+    (now,) = as_known_now(kept, dict.fromkeys(quoted, retracted))["evidence_profile"]["differences"]
     for side in ("some", "others"):
         assert now[side][0]["notice"]["mark"] == "RETRACTED"
         assert ", RETRACTED, p. 1]" in now[side][0]["shown"] or ", RETRACTED p.1]" in now[side][0]["shown"]

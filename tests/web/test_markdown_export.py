@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from folio.answer_types import SUMMARY, Answer, Section, Sentence
 from folio.schema import answer_json
-from folio.shown_text import one_line, statement_lines
+from folio.shown_text import COMMAND, one_line, statement_lines
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
     ANSWER,
@@ -42,8 +42,8 @@ def test_a_conversation_with_its_citations() -> None:
     assert markdown("How long is it?", [reply(noted), reply(REFUSED)]) == (
         "# How long is it?\n\n"
         "## How long is the Aletsch glacier?\n\n"
-        "It is 23 kilometres long and lies in the Alps. \\[alps/ice p.1\\] Its tongue retreats by 40 metres each year."
-        " \\[alps/ice p.2\\] **But \\[arXiv:2301.01234 p.1\\] says otherwise.**\n\n"
+        "It is 23 kilometres long and lies in the Alps. \\[alps/ice.pdf p.1\\] Its tongue retreats by 40 metres each"
+        " year. \\[alps/ice.pdf p.2\\] **But \\[arXiv:2301.01234 p.1\\] says otherwise.**\n\n"
         "Note: The answer was cut.\n\n"
         "### Sources\n\n"
         "1. alps/ice.pdf, p. 1 (printed iv). Ice of the Alps\n\n"
@@ -83,13 +83,14 @@ def test_outcomes_are_marked() -> None:
     assert markdown("Ice", [reply(OUTCOMES)]).split("### Sources")[0] == (
         "# Ice\n\n"
         "## How long is the Aletsch glacier?\n\n"
-        "It lies in the Bernese Alps. \\[alps/ice p.1\\]\n\n"
-        "≈ Its tongue gets shorter each year. \\[alps/ice p.2\\] **But \\[arXiv:2301.01234 p.1\\] says otherwise.**\n\n"
+        "It lies in the Bernese Alps. \\[alps/ice.pdf p.1\\]\n\n"
+        "≈ Its tongue gets shorter each year. \\[alps/ice.pdf p.2\\]"
+        " **But \\[arXiv:2301.01234 p.1\\] says otherwise.**\n\n"
         "> “Its tongue retreats by 40 metres each year.”\n\n"
         "*In place of a statement that the papers do not support:*\n\n"
-        "It is 23 kilometres long. \\[alps/ice p.1\\]\n\n"
+        "It is 23 kilometres long. \\[alps/ice.pdf p.1\\]\n\n"
         "≈ To see it:\\\n1\\. Go to Blatten.\\\n2\\. Look up:\\\n&nbsp;&nbsp;&nbsp;\\| ice \\| 23 km \\|\\\n"
-        "\\[alps/ice p.1\\]\n\n"
+        "\\[alps/ice.pdf p.1\\]\n\n"
         "> “It lies in the Bernese Alps.”\n\n"
         "*≈ in the model's own words; the quote stands beneath. 1 of 2 not checked by a verifier, the others by a"
         " verifier.*\n\n"
@@ -126,14 +127,14 @@ def test_a_report_has_its_headings() -> None:
         "# Ice",
         "## How long is the Aletsch glacier?",
         "### Summary",
-        r"- It is 23 kilometres long. \[alps/ice p.1\]",
-        r"- It melts. \[alps/ice p.2\] \[arXiv:2301.01234 p.1\]",
+        r"- It is 23 kilometres long. \[alps/ice.pdf p.1\]",
+        r"- It melts. \[alps/ice.pdf p.2\] \[arXiv:2301.01234 p.1\]",
         "### Analysis",
-        r"It lies in the Alps. \[alps/ice p.1\]",
+        r"It lies in the Alps. \[alps/ice.pdf p.1\]",
         "#### Size",
-        r"It has a length of 23 kilometres. \[alps/ice p.1\]",
+        r"It has a length of 23 kilometres. \[alps/ice.pdf p.1\]",
         "#### Melt",
-        r"It becomes shorter. \[alps/ice p.2\] **But \[arXiv:2301.01234 p.1\] says otherwise.**",
+        r"It becomes shorter. \[alps/ice.pdf p.2\] **But \[arXiv:2301.01234 p.1\] says otherwise.**",
         "### Sources",
         "## Key references",
         "- Ice of the Alps. alps/ice.pdf, pp. 1, 2",
@@ -143,7 +144,7 @@ def test_a_report_has_its_headings() -> None:
 
 def test_several_pages_contradict_a_sentence() -> None:
     disputed = replace(ANSWER, sentences=(Sentence("It grows.", (LENGTH,), (OTHERWISE, ANSWER.citations[2])),))
-    expected = r"It grows. \[alps/ice p.1\] **But \[arXiv:2301.01234 p.1\] \[alps/ice p.2\] say otherwise.**"
+    expected = r"It grows. \[alps/ice.pdf p.1\] **But \[arXiv:2301.01234 p.1\] \[alps/ice.pdf p.2\] say otherwise.**"
     assert f"{expected}\n" in markdown("Ice", [reply(disputed)])
 
 
@@ -159,6 +160,7 @@ def test_a_conversation_of_refusals_lists_nothing() -> None:
 GFM = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 HARMLESS = {"heading", "paragraph", "blockquote", "ordered_list", "bullet_list", "list_item", "inline", "text"}
 HARMLESS |= {"text_special", "strong", "em", "hardbreak"}
+HARMLESS |= {"code_inline"}  # of a command in a notice
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -194,6 +196,11 @@ def with_mark(text: str, mark: str) -> str:
 def shown(text: str) -> str:
     """The text as it should appear: on one line, without invisible characters."""
     return one_line(text)
+
+
+def noted(text: str) -> str:
+    """A notice as it should appear: the same, with its commands as code."""
+    return COMMAND.sub(r"\1", one_line(text))
 
 
 ATTACKS = [
@@ -239,7 +246,7 @@ def test_no_text_becomes_active(text: str) -> None:
     (mark,) = {cited.shown for cited in saying(text).citations}
     assert with_mark(text, f"{mark} But {mark} says otherwise.") in lines
     assert f"“A passage, {wanted} it says.”" in lines
-    assert f"Note: {wanted}" in lines
+    assert f"Note: {noted(text)}" in lines
 
 
 @given(st.text(st.sampled_from("a1 \n\t#*_-+=.:)(![]<>`\\|~&;/\"'"), min_size=1).filter(str.strip))
@@ -248,7 +255,7 @@ def test_any_text_is_shown_unchanged(text: str) -> None:
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in found} <= HARMLESS
     lines = paragraphs(found)
     (mark,) = {cited.shown for cited in saying(text).citations}
-    assert {shown(text), f"Note: {shown(text)}", with_mark(text, mark)} <= lines
+    assert {shown(text), f"Note: {noted(text)}", with_mark(text, mark)} <= lines
 
 
 def test_a_url_does_not_become_a_link() -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 QUESTION = "How many hairs does the fur of a sea otter have?"
 SAID = "RETRACTED 2021-03-04 (doi:10.1234/notice)"
-WARNING = f"Warning: this answer cites otters: {SAID}."
+WARNING = f"Warning: this answer cites otters.pdf: {SAID}."
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_an_answer_from_a_retracted_paper_says_so(tab: Tab) -> None:
     assert warning["y"] + warning["height"] <= sentences["y"]  # above the answer
     chip = turn.locator(".sentences .chip").first
     expect(chip.locator("strong")).to_have_text("RETRACTED")
-    assert "otters, RETRACTED p.1" in (chip.text_content() or "")
+    assert "otters.pdf, RETRACTED p.1" in (chip.text_content() or "")
     expect(turn.locator(".sources .flag").first).to_have_text(SAID)
     assert tab.scrolls_sideways() == []
     assert tab.inaccessible() == []

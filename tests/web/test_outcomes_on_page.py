@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Browser, expect
 
-from folio.answer_types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence
+from folio.answer_types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence, Thinking
 from tests.helpers.browser import PHONE, Tab, chromium, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
@@ -147,6 +147,24 @@ def test_a_saved_answer_is_shown_as_it_was(tab: Tab, monkeypatch: pytest.MonkeyP
     expect(turn.locator(".actions")).to_be_visible()
     assert (turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()) == streamed
     expect(turn.locator(".left-out summary")).to_have_text("2 statements left out")
+
+
+def test_the_page_says_that_the_model_thinks(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Semaphore(0)
+
+    def script(evidence: Sequence[Evidence]) -> Iterator[Part]:
+        yield Thinking()
+        assert go_on.acquire(timeout=WAIT_S)
+        yield Sentence(IS_LONG, (cited(evidence, IS_LONG),))
+
+    script_answers(monkeypatch, script)
+    tab.question.fill(QUESTION)
+    tab.page.keyboard.press("Enter")
+    expect(tab.find(".turn .working")).to_have_text("scripted is thinking")
+    expect(tab.find("#said")).to_have_text("The model is thinking.")
+    go_on.release()
+    expect(tab.find(".turn .sentence")).to_have_count(1)
+    expect(tab.find(".turn .working")).to_be_hidden()
 
 
 def test_the_page_says_how_many_statements_wait(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:

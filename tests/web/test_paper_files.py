@@ -18,7 +18,7 @@ from folio.errors import NotKnown, PaperError, StoreBusy
 from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
-from folio.web.paper_files import STALE_S, PaperFiles, _safe_name
+from folio.web.paper_files import STALE_S, PaperFiles, safe_name
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 from tests.helpers.paths import ROOT
@@ -112,10 +112,11 @@ def test_another_file_with_the_same_name_is_numbered(app: HashingApp, paper_file
         ("\udce4.pdf", "paper.pdf"),
         ("ä" * 300 + ".pdf", "ä" * 100 + ".pdf"),
         ("paper.pdf.exe", "paper.pdf.exe.pdf"),
+        ("nul.pdf", "_nul.pdf"),
     ],
 )
 def test_a_name_is_made_safe(name: str, safe: str) -> None:
-    assert _safe_name(name) == safe
+    assert safe_name(name) == safe
 
 
 @pytest.mark.parametrize("content", [b"", b"%PD", b"<html>%PDF</html>", b" " * 1024 + b"%PDF-1.7"])

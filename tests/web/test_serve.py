@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import re
+import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -19,6 +22,7 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.live_server import until
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import WAIT_S, Served
 
 TOKEN = "a-token-of-24-characters"
@@ -175,14 +179,32 @@ def test_an_oversized_message_is_refused_and_drained(served: Served, *, whole: b
 
 def test_the_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
     with Served(ready, "--token", TOKEN) as served:
-        assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C stops it.\n"
         assert served.client.get("/health").status_code == 401
         assert served.client.get("/health", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
         opened = served.client.get("/", params={"token": TOKEN})
         assert (opened.status_code, opened.headers["location"]) == (303, "/")
         assert served.client.get("/health").status_code == 200  # by the cookie
         assert served.interrupt() == 0
+    assert TOKEN not in served.first + served.out + served.err  # a container keeps what it prints
     assert served.err == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
+@pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "from the environment"])
+def test_only_who_typed_the_token_at_a_terminal_sees_it_there(ready: CliRunner, *, is_typed: bool) -> None:
+    import pty
+
+    mine, its = pty.openpty()
+    command = [sys.executable, str(ROOT / "serve.py"), "--port", "0", *(("--token", TOKEN) if is_typed else ())]
+    env = {**ready.environment(), **({} if is_typed else {"FOLIO_TOKEN": TOKEN})}
+    process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=env, cwd=ready.folder)
+    os.close(its)
+    with os.fdopen(mine, encoding="utf-8", errors="replace") as terminal:
+        line = next(line for line in terminal if line.startswith("Folio is at"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+    assert (f"?token={TOKEN} - Ctrl-C" in line) == is_typed
+    assert (TOKEN in line) == is_typed
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -192,10 +214,11 @@ def test_the_token_need_not_stand_in_the_list_of_processes(ready: CliRunner, tmp
     file.write_text(f"{TOKEN}\n")
     arguments, settings = ((), {"FOLIO_TOKEN": TOKEN}) if source == "the setting" else (("--token-file", str(file)), {})
     with Served(ready, *arguments, **settings) as served:
-        assert served.first.partition("/?")[2] == f"token={TOKEN} - Ctrl-C stops it.\n"
         assert served.client.get("/health").status_code == 401
         assert served.client.get("/health", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
         assert TOKEN not in Path(f"/proc/{served.process.pid}/cmdline").read_text()
+        assert served.interrupt() == 0
+    assert TOKEN not in served.first + served.out + served.err  # a container keeps what it prints
 
 
 def test_token_files_that_cannot_be_used(desk: CliRunner, tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def test_an_answer_as_a_note() -> None:
     assert zotero_note(said["message"], [said]) == (
         '<div data-schema-version="9"><h1>How long is the Aletsch glacier?</h1>'
         "<p>It is 23 kilometres long and lies in the Alps."
-        f' <a href="{LINK}?page=1">[alps/ice p.1]</a></p>'
-        f'<p>Its tongue retreats by 40 metres each year. <a href="{LINK}?page=2">[alps/ice p.2]</a>'
+        f' <a href="{LINK}?page=1">[alps/ice.pdf p.1]</a></p>'
+        f'<p>Its tongue retreats by 40 metres each year. <a href="{LINK}?page=2">[alps/ice.pdf p.2]</a>'
         " But [arXiv:2301.01234 p.1] says otherwise.</p>"
         "<h3>Sources</h3><ol>"
         f'<li><p>Ice of the Alps, alps/ice.pdf, p. 1 (printed iv) (<a href="{LINK}?page=1">Open in Zotero</a>)</p>'

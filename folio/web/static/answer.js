@@ -3,34 +3,42 @@
 import * as api from "./api.js";
 import { DeepSearch, renderTrace } from "./deep.js";
 import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "./dom.js";
-import { isolate, keepTogether, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
+import { isolate, keepTogether, makeButton, makeIcon, renderMessage, renderProblem, showToast } from "./dom.js";
 import { renderProfile } from "./profile.js";
+import { isRestricted, renderOnlyThese, renderScope } from "./scope.js";
 import { getTitle, shared } from "./shared.js";
 import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPage } from "./statement.js";
 import { makePageOpener, renderLeftOut, renderLegend, renderNotice, renderShort } from "./statement.js";
 import { renderStatement, standsIn } from "./statement.js";
 import { checkZoteroLink, joinLines, shorten } from "./text.js";
-import { openPassage } from "./viewer.js";
+import { openPassage, replaceOpener } from "./viewer.js";
 
 const CLOSEST = 4; // passages shown with a refusal
 
 export class Turn {
-  /** onRetry: asks the question again. live: the sentences will be streamed, and screen readers announce them. */
-  constructor(message, { onRetry, live = false }) {
+  /**
+   * onRetry: asks the question again. onAskAll: asks all papers. live: the sentences will be streamed, and screen
+   * readers announce them.
+   */
+  constructor(message, { onRetry, onAskAll, live = false }) {
     this.message = message;
     this.onRetry = onRetry;
+    this.onAskAll = onAskAll;
+    this.reply = null; // once it is whole
     this.status = el("p", { class: "working" }, live ? "Searching your papers" : "");
     this.sentences = el("div", { class: "sentences", "aria-live": live ? "polite" : null });
     this.legend = el("p", { class: "legend", hidden: true });
     this.rest = el("div", { class: "rest" });
     this.search = null; // how a deep search found the passages
     this.understood = el("p", { class: "understood", hidden: true });
+    this.scope = el("p", { class: "asked-only", hidden: true });
     this.warnings = el("div", { class: "warnings", role: "status" });
     this.root = el(
       "article",
       { class: "turn" },
       el("h2", { class: "asked" }, isolate(message)),
       this.understood,
+      this.scope,
       this.warnings,
       this.sentences,
       this.legend,
@@ -54,7 +62,7 @@ export class Turn {
 
   insertSearch(search) {
     this.search = search;
-    this.understood.after(search.root);
+    this.scope.after(search.root);
   }
 
   /** Shows which passages the answer is being made from. */
@@ -64,6 +72,11 @@ export class Turn {
     const where = files.length === 1 ? isolate(joinLines(files[0])) : formatCount(files.length, "paper");
     this.reading = ["Reading ", formatCount(hits.length, "passage"), " of ", where];
     this.status.replaceChildren(...this.reading);
+  }
+
+  /** Shows that the model thinks before it writes. */
+  showThinking(model) {
+    this.status.replaceChildren(`${model} is thinking`);
   }
 
   /** Shows how many statements wait for their verifier. */
@@ -103,7 +116,9 @@ export class Turn {
 
   /** Shows the rest of a reply. whole: also its sentences, which were not streamed. open: unfolds the sources. */
   finish(reply, { whole = false, open = true } = {}) {
+    this.reply = reply;
     if (whole) reply.sentences.forEach((sentence) => this.addSentence(sentence));
+    this.showWarnings(reply.warnings);
     this.status.hidden = true;
     this.sentences.removeAttribute("aria-live");
     if (reply.trace && this.search) this.search.finish(reply.trace);
@@ -112,16 +127,38 @@ export class Turn {
       this.understood.replaceChildren("Understood as: ", isolate(reply.standalone_question));
       this.understood.hidden = false;
     }
-    if (reply.refused) this.rest.append(renderRefusal(reply));
+    if (isRestricted(reply.scope) && !reply.refused) {
+      this.scope.replaceChildren("Asked only: ", ...renderScope(reply.scope));
+      this.scope.hidden = false;
+    }
+    if (reply.refused) this.rest.append(renderRefusal(reply, this.onAskAll));
     const profile = renderProfile(reply);
     if (profile) this.rest.append(profile);
     if (reply.remark) this.rest.append(el("p", { class: "remark" }, isolate(reply.remark)));
     const notes = [reply.notice, describeDropped(reply)].filter(Boolean).join(" ");
-    if (notes) this.rest.append(el("p", { class: "note" }, notes));
+    if (notes) this.rest.append(el("p", { class: "note" }, renderMessage(notes)));
     if (reply.left_out.length) this.rest.append(renderLeftOut(reply.left_out));
     if (reply.citations.length) this.rest.append(renderSources(reply, open));
     if (reply.style === "report" && reply.citations.length) this.rest.append(renderReferences(reply.citations));
     this.rest.append(renderActions(reply));
+  }
+
+  /** Shows the reply again when papers are called otherwise by now. What is open stays open. */
+  refresh(reply) {
+    const { message, onRetry, onAskAll, root } = this;
+    const made = new Turn(message, { onRetry, onAskAll });
+    made.finish(reply, { whole: true });
+    const before = [...root.querySelectorAll("details, button")];
+    const after = [...made.root.querySelectorAll("details, button")];
+    const focused = before.length === after.length ? before.indexOf(document.activeElement) : -1;
+    root.replaceChildren(...made.root.childNodes);
+    Object.assign(this, made, { root });
+    if (before.length !== after.length) return;
+    before.forEach((node, at) => {
+      if (node.tagName === "DETAILS") after[at].open = node.open;
+      else replaceOpener(node, after[at]);
+    });
+    after[focused]?.focus({ preventScroll: true });
   }
 
   showError(error) {
@@ -154,8 +191,12 @@ function describeDropped({ dropped_sentences: number, left_out: kept }) {
   return `${formatCount(number, "unsupported sentence")} ${number === 1 ? "was" : "were"} left out.`;
 }
 
-function renderRefusal(reply) {
+function renderRefusal(reply, onAskAll) {
   const box = el("div", { class: "refusal" }, el("p", { class: "refused" }, reply.answer));
+  if (isRestricted(reply.scope)) {
+    const all = onAskAll ? makeButton("button", onAskAll, makeIcon("again"), "Ask all papers") : null;
+    box.append(renderOnlyThese(reply.scope, all));
+  }
   if (!reply.hits.length) return box;
   box.append(el("p", {}, "No passage answers this well enough to be quoted. These come closest:"));
   const list = el("ol", { class: "closest" });
@@ -166,7 +207,7 @@ function renderRefusal(reply) {
         "li",
         {},
         makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
-        hit.section ? el("span", { class: "file" }, isolate(joinLines(hit.section))) : null,
+        hit.section ? renderFact(joinLines(hit.section)) : null,
         el("p", { class: "snippet" }, isolate(joinLines(hit.text))),
       ),
     );
@@ -174,6 +215,9 @@ function renderRefusal(reply) {
   box.append(list);
   return box;
 }
+
+/** A line below a source: its section, its venue, its file. */
+const renderFact = (text) => el("p", { class: "file" }, isolate(text));
 
 /** A numbered list of the cited pages, with the quotes that do not stand in the answer. */
 function renderSources({ citations, sentences }, open) {
@@ -186,9 +230,9 @@ function renderSources({ citations, sentences }, open) {
       "li",
       {},
       makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
-      cited.sections.length ? el("span", { class: "file" }, isolate(joinLines(cited.sections.join("; ")))) : null,
-      cited.venue ? el("span", { class: "file" }, isolate(formatPublished(cited))) : null,
-      cited.title ? el("span", { class: "file" }, isolate(cited.file)) : null,
+      cited.sections.length ? renderFact(joinLines(cited.sections.join("; "))) : null,
+      cited.venue ? renderFact(formatPublished(cited)) : null,
+      cited.title ? renderFact(cited.file) : null,
       renderNotice(cited.notice),
       checkZoteroLink(cited.zotero) ? el("a", { class: "file", href: cited.zotero }, "Open in Zotero") : null,
     );

@@ -32,14 +32,16 @@ async function request(path, options) {
   } catch (thrown) {
     throw isAbort(thrown) ? thrown : connectionError();
   }
-  if (response.ok) return response;
-  const body = await response.json().catch(() => ({}));
-  throw new ApiError(
-    body.error ?? `The server responded with status ${response.status}.`,
-    body.remedy ?? "The terminal that Folio runs in shows details.",
-    response.status,
-  );
+  if (response.ok || response.status === 304) return response;
+  throw refusal(response.status, await response.json().catch(() => ({})));
 }
+
+const refusal = (status, body) =>
+  new ApiError(
+    body.error ?? `The server responded with status ${status}.`,
+    body.remedy ?? "The terminal that Folio runs in shows details.",
+    status,
+  );
 
 const sendJson = (method, body, signal) => ({
   method,
@@ -100,18 +102,47 @@ export const markdownUrl = (id) => `/conversations/${id}/markdown`;
 export const getZoteroNote = async (id, turn) =>
   (await request(`/conversations/${id}/zotero-note?turn=${turn}`)).text();
 
-export const listPapers = () => getJson("/papers");
+/** All papers, and their tag; null if that is still this tag. */
+export async function listPapers(tag = "") {
+  const response = await request("/papers", { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+  return response.status === 304 ? null : { ...(await response.json()), tag: response.headers.get("ETag") };
+}
 export const findPapers = (query, signal) => getJson(`/papers?${new URLSearchParams({ query })}`, { signal });
 export const getPaper = (id) => getJson(`/papers/${id}`);
 export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
 export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
+/** A bibliography of these papers: "/papers.bib" or "/papers.csl.json". */
+export const exportPapers = async (path, papers) => (await request(path, postJson({ papers }))).blob();
 export const pdfUrl = (id, page) => `/pdf/${id}#page=${page}`;
 
-export function addPaper(file) {
-  const form = new FormData();
-  form.append("file", file);
-  return streamEvents("/papers", { method: "POST", body: form });
+/**
+ * Sends a PDF to the server's queue; resolves to its entry there once the server has kept it. onSent: called with the
+ * share that was sent, from 0 to 1. fetch() does not tell that.
+ */
+export function sendUpload(file, onSent, signal) {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("POST", `/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.setRequestHeader("Content-Type", "application/pdf");
+    sending.responseType = "json";
+    sending.upload.onprogress = ({ loaded, total }) => onSent(total ? loaded / total : 0);
+    sending.onload = () => {
+      if (sending.status < 300 && sending.response) resolve(sending.response);
+      else reject(refusal(sending.status, sending.response ?? {}));
+    };
+    sending.onerror = () => reject(connectionError());
+    sending.onabort = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
+    signal.addEventListener("abort", () => sending.abort());
+    sending.send(file);
+  });
 }
+
+export const listUploads = () => getJson("/uploads");
+export const followUploads = (signal) => streamEvents("/uploads/events", { signal });
+export const cancelUpload = (id) => request(`/uploads/${id}`, { method: "DELETE" });
+export const cancelUploads = () => request("/uploads", { method: "DELETE" });
+export const retryUpload = (id) => request(`/uploads/${id}/retry`, { method: "POST" });
+export const retryUploads = () => request("/uploads/retry", { method: "POST" });
 
 /** Works at services on the internet, where the server may ask them. */
 export function discover(query, signal) {

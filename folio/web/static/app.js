@@ -6,9 +6,11 @@ import { byId, el, formatCommands, formatCount, isolate, remember } from "./dom.
 import { setUpFind } from "./find.js";
 import { refreshLibrary, setUpLibrary } from "./library.js";
 import { askOnly, setUpOptions } from "./options.js";
+import { enterPanel, leavePanel } from "./panels.js";
 import { setUpSearch } from "./search.js";
 import { loadHealth, onChange, shared } from "./shared.js";
 import { loadConversations, markCurrent, setUpSide } from "./side.js";
+import { setUpUploads } from "./uploads.js";
 import { closeViewer, isViewerOpen, setUpViewer } from "./viewer.js";
 import { setUpWorks } from "./works.js";
 
@@ -75,7 +77,7 @@ function renderModels() {
   const roles = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
   byId("foot-line").replaceChildren(
     store ? formatCount(store.papers, "paper") : "No papers yet",
-    ...roles.filter(([, model]) => model).flatMap(([role, model]) => [` · ${role}`, isolate(model)]),
+    el("span", {}, roles.filter(([, model]) => model).flatMap(([role, model]) => [` · ${role}`, isolate(model)])),
   );
   byId("models-button").textContent = better.length ? "Improve answers" : "Models";
   const rows = [
@@ -96,15 +98,50 @@ function renderModels() {
       {},
       rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, isolate(what))]),
     ),
-    el("h3", {}, better.length ? "Improve answers" : "You are using the best models."),
+    ...(better.length ? [el("h3", {}, "Improve answers")] : []),
     el("ul", {}, better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1))))),
+    ...describeChosen(shared.health),
     el("p", {}, formatCommands("`folio doctor` or `python query.py --doctor` shows what is ready.")),
   );
 }
 
+const SETTINGS = { embedder: "EMBEDDER", reranker: "RERANKER", llm: "LLM" };
+
+/** That the settings name built-in models, where nothing else would be better. */
+function describeChosen({ models, better }) {
+  const chosen = Object.keys(SETTINGS).filter((role) => /built in/.test(models[role] ?? ""));
+  if (better.length || !chosen.length) return [];
+  const ways = chosen.map((role) => `\`${SETTINGS[role]}=auto\``).join(", ");
+  const text = `The settings name built-in models. With ${ways} better ones are used when ready.`;
+  return [el("p", {}, formatCommands(text))];
+}
+
 function ask(id) {
-  askOnly(id);
   newConversation();
+  askOnly(id);
+}
+
+const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
+
+/** Shows what an ingest in the terminal or another tab has changed: soon, and when somebody comes back to the page. */
+function watchPapers() {
+  const look = async () => {
+    if (!document.hidden && (await refreshLibrary({ ifChanged: true }))) await loadHealth().catch(() => {});
+  };
+  setInterval(look, LOOK_MS);
+  addEventListener("focus", look);
+  document.addEventListener("visibilitychange", look);
+}
+
+/** Back closes what covers the page on a narrow screen. */
+function setUpPopovers() {
+  const narrow = matchMedia("(max-width: 1199px)");
+  for (const node of document.querySelectorAll("[popover]")) {
+    node.addEventListener("beforetoggle", ({ newState }) => {
+      if (newState === "closed") leavePanel(node);
+      else if (narrow.matches) enterPanel(node, () => node.hidePopover());
+    });
+  }
 }
 
 setUpViewer();
@@ -117,10 +154,8 @@ setUpCitations();
 setUpSide((id) => {
   if (id === getCurrentId()) newConversation();
 });
-setUpLibrary({
-  show: () => goTo("library"),
-  ask,
-});
+setUpLibrary({ ask });
+setUpUploads({ show: () => goTo("library"), ask, added: refreshLibrary });
 onChange("health", renderModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", handleKey);
@@ -130,6 +165,8 @@ addEventListener("hashchange", () => {
   if (isTyped && matchMedia("(hover: hover)").matches) byId(FIRST[getView()]).focus();
 });
 setUpTheme();
+setUpPopovers();
+watchPapers();
 loadHealth().catch((thrown) => {
   byId("foot-line").textContent = "Folio is not responding";
   showStartError(thrown);

@@ -3,8 +3,11 @@
 import * as api from "./api.js";
 import { Turn } from "./answer.js";
 import { byId, el, formatCount, renderProblem } from "./dom.js";
+import { setAddress } from "./panels.js";
+import { toFilter } from "./scope.js";
 import { loadConversations } from "./side.js";
-import { buildFilter, loadHealth, notify, onChange, options, papersLoaded, shared } from "./shared.js";
+import { buildFilter, getFilter, loadHealth, NO_FILTER, notify, onChange } from "./shared.js";
+import { options, papersLoaded, setFilter, shared } from "./shared.js";
 
 const SEARCHING = ["papers", "evidence", "search_again", "search_ended"]; // the events of a deep search
 
@@ -16,6 +19,7 @@ class Conversation {
     this.turns = [];
     this.answered = 0;
     this.running = null; // the AbortController of the running answer
+    this.filter = NO_FILTER; // what is searched, while another conversation is shown
   }
 
   /** Loads the turns from the server. Throws ApiError. */
@@ -24,8 +28,9 @@ class Conversation {
     await papersLoaded; // a report's references name their authors
     this.title = title;
     this.answered = turns.length;
+    this.filter = turns.length ? toFilter(turns.at(-1).scope) : NO_FILTER;
     this.turns = turns.map((reply, index) => {
-      const turn = new Turn(reply.message, {});
+      const turn = new Turn(reply.message, { onAskAll: () => this.askAll(reply.message) });
       turn.finish(reply, { whole: true, open: index === turns.length - 1 });
       return turn;
     });
@@ -34,7 +39,8 @@ class Conversation {
 
   async ask(message) {
     this.turns.forEach((turn) => turn.fold());
-    const turn = new Turn(message, { live: true, onRetry: () => this.askAgain(turn) });
+    const onAskAll = () => this.askAll(message);
+    const turn = new Turn(message, { live: true, onRetry: () => this.askAgain(turn), onAskAll });
     this.turns.push(turn);
     this.root.append(turn.root);
     this.title ||= message;
@@ -53,6 +59,9 @@ class Conversation {
           announce(`Reading ${formatCount(data.hits.length, "passage")}.`);
         } else if (event === "sentence") {
           turn.addSentence(data);
+        } else if (event === "thinking") {
+          turn.showThinking(data.model);
+          announce("The model is thinking.");
         } else if (event === "checking") {
           turn.showChecking(data.count);
           if (data.count) announce(`Checking ${formatCount(data.count, "more statement")}.`);
@@ -60,7 +69,8 @@ class Conversation {
           turn.finish(data);
           this.answered += 1;
           this.id = data.conversation;
-          announce(data.refused ? data.answer : `Answered, with ${formatCount(data.citations.length, "citation")}.`);
+          const answered = `Answered, with ${formatCount(data.citations.length, "citation")}.`;
+          announce(data.sentences.length ? answered : data.answer);
         }
       }
     } catch (thrown) {
@@ -81,6 +91,23 @@ class Conversation {
     turn.root.remove();
     this.ask(turn.message);
   }
+
+  /** Asks all papers what only some were asked. */
+  askAll(message) {
+    if (this.running) return;
+    setFilter(NO_FILTER);
+    this.ask(message);
+  }
+
+  /** Shows what papers are called by now in the answers that were given. */
+  async refresh() {
+    if (!this.id || this.running) return;
+    const { turns } = await api.getConversation(this.id);
+    for (const turn of this.turns) {
+      const reply = turns.find((each) => each.turn === turn.reply?.turn);
+      if (reply) turn.refresh(reply);
+    }
+  }
 }
 
 let current = new Conversation();
@@ -99,6 +126,7 @@ const announce = (text) => {
 const buildRequest = (message, conversation) => ({
   message,
   conversation,
+  listed: true,
   top_k: options.topK,
   use_reranker: options.reranker,
   model: options.model,
@@ -111,7 +139,14 @@ const buildRequest = (message, conversation) => ({
 function updateAddress() {
   const hash = current.id ? `#c/${current.id}` : "#ask";
   byId("to-ask").setAttribute("href", hash);
-  if (/^#(c\/|ask)|^$/.test(location.hash)) history.replaceState(null, "", hash);
+  if (/^#(c\/|ask)|^$/.test(location.hash)) setAddress(hash);
+}
+
+/** Shows a conversation, with its own choice of what is searched. */
+function switchTo(conversation) {
+  current.filter = getFilter();
+  current = conversation;
+  setFilter(current.filter);
 }
 
 function render() {
@@ -136,7 +171,7 @@ function render() {
 export async function showConversation(id) {
   if (current.id !== id || (id === null && current.answered)) {
     const live = [...running].find((conversation) => conversation.id === id && id !== null);
-    current = live ?? new Conversation(id);
+    switchTo(live ?? new Conversation(id));
     render();
     if (id && !live) await loadConversation(current);
   }
@@ -150,6 +185,7 @@ async function loadConversation(conversation) {
   try {
     await conversation.load();
     if (conversation !== current) return;
+    setFilter(conversation.filter);
     render();
     scrollToTurn(conversation.turns.at(-1));
   } catch (thrown) {
@@ -161,7 +197,7 @@ async function loadConversation(conversation) {
 }
 
 export function newConversation() {
-  current = new Conversation();
+  switchTo(new Conversation());
   location.hash = "#ask";
   updateAddress();
   render();
@@ -204,7 +240,12 @@ function renderWelcome() {
       el(
         "label",
         { class: "drop", for: "files" },
-        el("span", { class: "drop-title" }, "Drop PDFs here, or ", el("span", { class: "as-link" }, "choose files")),
+        el(
+          "span",
+          { class: "drop-title" },
+          "Drop PDFs or folders here, or ",
+          el("span", { class: "as-link" }, "choose files"),
+        ),
         el("span", { class: "drop-note" }, `Up to ${health.max_file_mb} MB each. A paper takes a few seconds.`),
       ),
     );
@@ -221,7 +262,7 @@ function renderWelcome() {
         "ul",
         { class: "keys" },
         renderKey("/", "to write a question"),
-        renderKey("Alt+1 2 3", "to switch views"),
+        renderKey(`Alt+1 … ${document.querySelectorAll(".views a").length}`, "to switch views"),
         renderKey("← →", "to turn pages"),
         renderKey("Esc", "to close a page"),
       ),
@@ -256,5 +297,6 @@ export function setUpChat() {
     renderWelcome();
     byId("question").disabled = byId("send").disabled = shared.health.status === "empty";
   });
+  onChange("described", () => current.refresh().catch(() => {})); // else they keep their earlier names
   render();
 }

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, el, formatCommands, formatCount, isolate, makeButton, renderProblem } from "./dom.js";
+import { enterPanel, leavePanel } from "./panels.js";
 import { getTitle, onChange, shared } from "./shared.js";
 import { renderWork } from "./works.js";
 
@@ -16,6 +17,7 @@ export function showCitations(id, from) {
   byId("citations-title").replaceChildren("Citations of ", isolate(getTitle({ id, title: "", file: id })));
   showLists(null);
   byId("citations").showModal();
+  enterPanel(byId("citations"), () => byId("citations").close());
   load(api.getCitations, "Loading");
 }
 
@@ -122,6 +124,7 @@ export function setUpCitations() {
   byId("citations-close").onclick = () => dialog.close();
   byId("citations-look-up").onclick = () => load(api.lookUpCitations, "Looking up what it cites and what cites it");
   dialog.addEventListener("close", () => {
+    leavePanel(dialog);
     asking?.abort();
     opener?.focus();
   });

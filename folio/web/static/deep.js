@@ -170,7 +170,7 @@ function renderPassage(event, score) {
 }
 
 function makePaperOpener(paper) {
-  const open = (event) => openPage({ ...paper, page: 1, quotes: [], from: event.currentTarget });
+  const open = (event) => openPage({ ...paper, page: 1, from: event.currentTarget });
   return makeButton("source", open, isolate(getTitle(paper)));
 }
 

@@ -1,5 +1,6 @@
 // Elements, formats, messages. Text from a paper or the server never becomes markup.
 
+import { enterPanel, leavePanel } from "./panels.js";
 import { withoutCitations } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -38,10 +39,16 @@ export const isolate = (text, attributes = {}) => el("bdi", attributes, withoutC
 /** Text for screen readers only. */
 export const hideVisually = (text) => el("span", { class: "unseen" }, text);
 
+// A command in a message, as folio/shown_text.py has it
+const COMMAND = /(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)/;
+
 /** Shows `commands` in backticks as code. */
 export function formatCommands(text) {
-  return text.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
+  return text.split(COMMAND).map((part, index) => (index % 2 ? el("code", {}, part) : part));
 }
+
+/** A message of the server, which may name papers and commands. */
+export const renderMessage = (text) => el("bdi", {}, formatCommands(withoutCitations(text ?? "")));
 
 /** An error and what to do about it, with a button if `retry` is given. */
 export function renderProblem(error, retry, label = "Try again") {
@@ -102,7 +109,7 @@ let toastTimer;
 /** Shows a short message for a few seconds; screen readers announce it. */
 export function showToast(text) {
   const node = byId("toast");
-  node.textContent = text;
+  node.replaceChildren(...formatCommands(text));
   node.classList.add("shown");
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => {
@@ -152,7 +159,11 @@ export function confirmAction(title, text, action) {
       dialog.close();
     };
     byId("confirm-cancel").onclick = () => dialog.close();
-    dialog.onclose = () => resolve(answer);
+    dialog.onclose = () => {
+      leavePanel(dialog);
+      resolve(answer);
+    };
     dialog.showModal();
+    enterPanel(dialog, () => dialog.close());
   });
 }

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, el, hideVisually, isolate, makeButton, renderProblem, showToast } from "./dom.js";
+import { enterPanel, leavePanel } from "./panels.js";
 
 const FIELDS = {
   title: ["Title", "textarea", {}],
@@ -38,6 +39,7 @@ export async function editPaper(id, saved) {
   byId("edit-problem").replaceChildren();
   byId("edit-fields").replaceChildren(...Object.keys(FIELDS).map(renderField));
   byId("edit").showModal();
+  enterPanel(byId("edit"), () => byId("edit").close());
   byId("edit-fields").querySelector("textarea").focus();
 }
 
@@ -100,6 +102,7 @@ async function change(edits) {
     byId("edit-problem").replaceChildren();
   } catch (thrown) {
     byId("edit-problem").replaceChildren(renderProblem(api.toApiError(thrown)));
+    byId("edit-problem").scrollIntoView({ block: "nearest" });
     return false;
   } finally {
     for (const button of buttons) button.disabled = false;
@@ -112,5 +115,8 @@ async function change(edits) {
 export function setUpEdit(closed) {
   byId("edit-form").addEventListener("submit", save);
   byId("edit-cancel").onclick = () => byId("edit").close();
-  byId("edit").addEventListener("close", () => closed(edited.id));
+  byId("edit").addEventListener("close", () => {
+    leavePanel(byId("edit"));
+    closed(edited.id);
+  });
 }

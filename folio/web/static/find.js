@@ -1,7 +1,7 @@
 // Finding papers at services on the internet, where the server may ask them.
 
 import * as api from "./api.js";
-import { byId, el, formatCommands, formatCount, isolate, renderProblem } from "./dom.js";
+import { byId, el, formatCommands, formatCount, renderMessage, renderProblem } from "./dom.js";
 import { onChange, shared } from "./shared.js";
 import { addAll, countAddable, renderWork } from "./works.js";
 
@@ -35,7 +35,7 @@ async function findWorks(event) {
     const here = works.filter((work) => work.paper).length;
     const found = `${formatCount(works.length, "work")}${here ? `, ${here} in your library` : ""}.`;
     status.textContent = works.length ? found : "No works found. Try other words, or fewer filters.";
-    byId("find-notices").replaceChildren(...notices.map((text) => el("li", { class: "note" }, isolate(text))));
+    byId("find-notices").replaceChildren(...notices.map((text) => el("li", { class: "note" }, renderMessage(text))));
     showWorks(works);
   } catch (thrown) {
     if (api.isAbort(thrown)) return;

@@ -1,31 +1,32 @@
-// The library: lists, adds and removes papers.
+// The library: lists and removes papers.
 
 import * as api from "./api.js";
 import { showCitations } from "./citations.js";
 import { byId, confirmAction, el, formatCount, formatPages, hideVisually } from "./dom.js";
-import { isolate, makeButton, makeIcon, renderProblem, showToast } from "./dom.js";
+import { isolate, makeButton, makeIcon, renderMessage, renderProblem, showToast } from "./dom.js";
 import { editPaper, setUpEdit } from "./edit.js";
 import { getTitle, isIn, loadHealth, loadPapers, onChange, shared } from "./shared.js";
 import { renderNotice } from "./statement.js";
 import { openPage } from "./viewer.js";
 
 let askOnly = () => {};
-const waiting = []; // files to add, one at a time
-let adding = false;
 let related = []; // papers found by what is typed, best first
 let finding = null; // aborts the search for them
 const TYPING_MS = 250; // a search starts when nothing was typed for so long
 const MAX_QUERY = 500; // characters, as the server has it
 
-/** Loads the papers and renders them. Never throws. */
-export async function refreshLibrary() {
+/** Loads the papers and renders them, with ifChanged only if they are others. Returns whether; never throws. */
+export async function refreshLibrary({ ifChanged = false } = {}) {
   const box = byId("library-problem");
   try {
-    await loadPapers();
-    box.replaceChildren();
+    const isLoaded = await loadPapers({ ifChanged });
+    if (isLoaded) box.replaceChildren();
+    return isLoaded;
   } catch (thrown) {
+    if (ifChanged) return false; // what is shown stays
     byId("library-count").textContent = "";
-    box.replaceChildren(renderProblem(api.toApiError(thrown), refreshLibrary));
+    box.replaceChildren(renderProblem(api.toApiError(thrown), () => refreshLibrary()));
+    return false;
   }
 }
 
@@ -35,6 +36,7 @@ const ORDERS = {
   added: (a, b) => b.added.localeCompare(a.added) || ORDERS.title(a, b),
 };
 
+const EXPORTS = { "export-bibtex": "BibTeX", "export-csl": "CSL-JSON" };
 const GROUPS = { collection: "All collections", tag: "All tags" };
 
 /** Offers the collections and tags to choose from, where papers have any. */
@@ -65,12 +67,38 @@ function renderPapers() {
   let status = papers.length === all ? formatCount(all, "paper") : `${papers.length} of ${formatCount(all, "paper")}`;
   if (!all) status = "No papers yet. Papers that you add never leave this computer.";
   byId("library-count").textContent = status;
+  renderExports(papers);
   byId("papers").replaceChildren(...papers.map((paper) => renderPaper(paper)));
   const exact = new Set(papers.map((paper) => paper.id));
   const others = related.filter(({ id }) => shared.papers.has(id) && !exact.has(id));
   byId("related").hidden = !others.length;
   byId("related-papers").replaceChildren(...others.map(({ id, match }) => renderPaper(shared.papers.get(id), match)));
   byId("failures").replaceChildren(...renderFailures());
+}
+
+/** The exports have the papers that are listed. */
+function renderExports(papers) {
+  const isWhole = papers.length === shared.papers.size;
+  for (const [id, name] of Object.entries(EXPORTS)) {
+    const link = byId(id);
+    const which = isWhole ? "" : ` of ${formatCount(papers.length, "paper")}`;
+    link.lastChild.textContent = `Export ${name}${which}`;
+    link.hidden = !papers.length;
+    link.onclick = isWhole ? null : (event) => exportListed(event, papers);
+  }
+}
+
+async function exportListed(event, papers) {
+  event.preventDefault();
+  const path = event.currentTarget.getAttribute("href");
+  try {
+    const href = URL.createObjectURL(await api.exportPapers(path, papers.map(({ id }) => id)));
+    el("a", { href, download: path.replace("/papers", "folio").replace(".csl", "") }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  } catch (thrown) {
+    const error = api.toApiError(thrown);
+    showToast(`${error.error} ${error.remedy}`);
+  }
 }
 
 /** Papers that contain what is typed are shown at once; those that are about it follow, ranked by the server. */
@@ -101,7 +129,7 @@ function describeMatch({ words, pages, section }) {
 /** match: why it was found; left out for a paper that contains what is typed. */
 function renderPaper(paper, match = null) {
   const { id, title, file, authors, venue, problems } = paper;
-  const open = (event) => openPage({ paper: id, page: 1, title, file, quotes: [], from: event.currentTarget });
+  const open = (event) => openPage({ paper: id, page: 1, title, file, from: event.currentTarget });
   const facts = [
     paper.year ? [String(paper.year), unsure(paper, "year")] : null,
     venue ? [isolate(venue), unsure(paper, "venue")] : null,
@@ -132,7 +160,7 @@ function renderPaper(paper, match = null) {
       ),
     ),
     match ? el("p", { class: "note" }, isolate(describeMatch(match))) : null,
-    el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), isolate(text)))),
+    el("ul", { class: "odd" }, problems.map((text) => el("li", {}, makeIcon("warning"), renderMessage(text)))),
   );
 }
 
@@ -153,14 +181,23 @@ async function edit(id) {
   try {
     await editPaper(id, refreshLibrary);
   } catch (thrown) {
-    byId("library-problem").replaceChildren(renderProblem(api.toApiError(thrown), () => edit(id)));
+    showPaperProblem(id, api.toApiError(thrown), () => edit(id));
   }
 }
+
+/** Shows a problem beneath its paper, where the button is that somebody pressed. */
+function showPaperProblem(id, error, retry) {
+  const item = document.querySelector(`[data-edit="${id}"]`)?.closest("li");
+  item?.querySelector(".problem")?.remove();
+  (item ?? byId("library-problem")).append(renderProblem(error, retry));
+}
+
+const renderRemedy = (remedy) => el("p", {}, renderMessage(remedy));
 
 function renderFailures() {
   if (!shared.failures.length) return [];
   const items = shared.failures.map(({ file, error, remedy }) =>
-    el("li", {}, el("p", { class: "file" }, isolate(file)), el("p", {}, isolate(error)), el("p", {}, isolate(remedy))),
+    el("li", {}, el("p", { class: "file" }, isolate(file)), el("p", {}, renderMessage(error)), renderRemedy(remedy)),
   );
   return [el("h2", {}, "Files that could not be read"), el("ul", { class: "failed" }, items)];
 }
@@ -180,111 +217,19 @@ async function removePaper(paper) {
     const { kept_at: kept } = await api.deletePaper(paper.id);
     showToast(kept ? `Removed. The file is now ${kept} in your papers folder.` : "Removed. The file was not moved.");
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    byId("library-problem").replaceChildren(renderProblem(error, () => removePaper(paper)));
+    return showPaperProblem(paper.id, api.toApiError(thrown), () => removePaper(paper));
   }
   await refreshLibrary();
   loadHealth().catch(() => {});
 }
 
-/** Adds files one at a time; each has a line that shows its progress and result. */
-export function addFiles(files) {
-  for (const file of files) {
-    const name = el("p", { class: "file" }, isolate(file.name));
-    const line = el("li", { class: "upload" }, name, el("p", { class: "stage" }, "Waiting"));
-    byId("uploads").append(line);
-    waiting.push({ file, line });
-  }
-  if (!adding) addWaiting();
-}
-
-async function addWaiting() {
-  adding = true;
-  while (waiting.length) await addFile(waiting.shift());
-  adding = false;
-}
-
-async function addFile({ file, line }) {
-  const stage = el("p", { class: "stage" }, "Uploading");
-  const bar = el("progress", { max: "1", "aria-label": `Progress of ${file.name}` });
-  const showResult = (...nodes) => {
-    const label = hideVisually(`Dismiss ${file.name}`);
-    const dismiss = makeButton("button bare", () => line.remove(), makeIcon("close"), label);
-    line.replaceChildren(line.firstChild, ...nodes, dismiss);
-  };
-  line.replaceChildren(line.firstChild, stage, bar);
-  try {
-    const most = shared.health?.max_file_mb;
-    if (most && file.size > most * 1e6) {
-      throw new api.ApiError(`The file is larger than ${most} MB.`, "Raise the setting MAX_FILE_MB to add it.", 413);
-    }
-    for await (const { event, data } of api.addPaper(file)) {
-      if (event === "saved") stage.textContent = "Queued";
-      else if (event === "progress") {
-        const embedded = `Embedding ${data.done} of ${formatCount(data.of, "passage")}`;
-        stage.textContent = data.stage === "reading" ? "Reading" : embedded;
-        if (data.of) bar.value = data.done / data.of;
-      } else if (event === "done") showResult(...renderAdded(data));
-    }
-    await refreshLibrary();
-    loadHealth().catch(() => {});
-  } catch (thrown) {
-    showResult(renderProblem(api.toApiError(thrown), () => addFileAgain(file, line)));
-  }
-}
-
-function addFileAgain(file, line) {
-  line.replaceChildren(line.firstChild, el("p", { class: "stage" }, "Waiting"));
-  waiting.push({ file, line });
-  if (!adding) addWaiting();
-}
-
-function renderAdded({ status, paper, notes }) {
-  const name = isolate(getTitle(paper));
-  const message = {
-    duplicate: ["Already in the library as ", name, "."],
-    unchanged: ["Already in the library, unchanged: ", name, "."],
-  }[status] ?? ["Added: ", name, `, ${formatCount(paper.pages, "page")}.`];
-  const ask = makeButton("button quiet", () => askOnly(paper.id), "Ask this paper");
-  const paragraphs = notes.map((note) => el("p", { class: "note" }, isolate(note)));
-  return [el("p", { class: "stage ok" }, message), ...paragraphs, ask];
-}
-
-/** show: shows the library. ask: restricts questions to the paper with this id. */
-export function setUpLibrary({ show, ask }) {
+/** ask: restricts questions to the paper with this id. */
+export function setUpLibrary({ ask }) {
   askOnly = ask;
-  const accept = (files) => {
-    if (!files.length) return;
-    show();
-    addFiles([...files]);
-  };
-  byId("files").addEventListener("change", (event) => {
-    accept(event.target.files);
-    event.target.value = ""; // otherwise the same file could not be chosen again
-  });
-  const carriesFiles = (event) => event.dataTransfer?.types.includes("Files");
-  // Files may be dropped anywhere. Without this the browser would open them instead.
-  document.addEventListener("dragover", (event) => {
-    if (!carriesFiles(event)) return;
-    event.preventDefault();
-    byId("dropping").hidden = false;
-  });
-  document.addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) byId("dropping").hidden = true;
-  });
-  document.addEventListener("drop", (event) => {
-    if (!carriesFiles(event)) return;
-    event.preventDefault();
-    byId("dropping").hidden = true;
-    accept(event.dataTransfer.files);
-  });
   setUpEdit((id) => (document.querySelector(`[data-edit="${id}"]`) ?? byId("filter")).focus());
   byId("filter").addEventListener("input", findRelated);
   byId("sort").addEventListener("change", renderPapers);
   for (const name of Object.keys(GROUPS)) byId(`choose-${name}`).addEventListener("change", renderPapers);
   onChange("papers", renderGroups);
   onChange("papers", renderPapers);
-  onChange("health", () => {
-    byId("drop-note").textContent = `Up to ${shared.health.max_file_mb} MB each. They are saved in your papers folder.`;
-  });
 }

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, el, formatCount, formatDuration, formatPages } from "./dom.js";
-import { isolate, keepTogether, makeButton, renderProblem } from "./dom.js";
+import { isolate, keepTogether, makeButton, renderMessage, renderProblem } from "./dom.js";
 import { buildFilter, getTitle, onChange, options } from "./shared.js";
 import { renderNotice } from "./statement.js";
 import { joinLines } from "./text.js";
@@ -16,6 +16,7 @@ const COMMON = new Set(
 );
 
 let asking = null;
+let found = { hits: [], marks: null }; // what is shown
 
 async function runSearch(event) {
   event?.preventDefault();
@@ -31,20 +32,26 @@ async function runSearch(event) {
   const top_k = Number(byId("search-count").value);
   const body = { query, top_k, ...buildFilter(), use_reranker: options.reranker };
   try {
-    const { hits, elapsed_ms } = await api.search(body, signal);
-    const summary = `${formatCount(hits.length, "passage")} in ${formatDuration(elapsed_ms)}, best first.`;
-    status.textContent = hits.length ? summary : "No passages found. Try other words.";
-    const marks = buildMarkPattern(query);
-    byId("hits").replaceChildren(...hits.map((hit) => renderPassage(hit, marks)));
+    const { hits, notice, elapsed_ms } = await api.search(body, signal);
+    const order = hits.some(({ bm25 }) => bm25 !== null) ? ", best first" : "";
+    const summary = `${formatCount(hits.length, "passage")} in ${formatDuration(elapsed_ms)}${order}.`;
+    const none = [notice || "No passages found.", "Try other words."];
+    status.replaceChildren(renderMessage((hits.length ? [summary, notice] : none).filter(Boolean).join(" ")));
+    found = { hits, marks: buildMarkPattern(query) };
+    renderHits();
   } catch (thrown) {
     if (api.isAbort(thrown)) return;
     status.textContent = "";
-    byId("hits").replaceChildren();
+    found = { hits: [], marks: null };
+    renderHits();
     byId("search-problem").replaceChildren(renderProblem(api.toApiError(thrown), runSearch));
   } finally {
     if (!signal.aborted) status.classList.remove("working");
   }
 }
+
+const renderHits = () =>
+  byId("hits").replaceChildren(...found.hits.map((hit) => renderPassage(hit, found.marks)));
 
 function renderPassage(hit, marks) {
   // Join the lines of the page, but keep its paragraphs.
@@ -99,6 +106,7 @@ function markWords(text, marks) {
 export function setUpSearch() {
   byId("search").addEventListener("submit", runSearch);
   byId("search-count").addEventListener("change", () => runSearch());
+  onChange("described", renderHits);
   onChange("options", () => {
     if (byId("hits").childElementCount && !byId("view-search").hidden) runSearch();
   });

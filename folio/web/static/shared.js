@@ -5,6 +5,7 @@ import { showToast } from "./dom.js";
 
 export const shared = {
   health: null,
+  papersTag: "", // of the list of papers, by which the server knows whether it has changed
   papers: new Map(), // by id
   failures: [],
   collection: new Set(), // the paths of all papers' collections and of those above them
@@ -34,9 +35,21 @@ export function buildFilter() {
   return { papers: [...options.papers], ...Object.fromEntries(values) };
 }
 
+/** What is chosen of the options that say what is searched, to be set again. */
+export const getFilter = () => ({ papers: [...options.papers], filters: { ...options.filters } });
+
+/** Sets what is searched: each conversation has its own choice. */
+export function setFilter({ papers, filters }) {
+  options.papers = new Set(papers);
+  options.filters = { ...filters };
+  notify("options");
+}
+
+export const NO_FILTER = { papers: [], filters: {} };
+
 const events = new EventTarget();
 
-/** Announces a change of "health", "papers" or "options", or that a question was "asked". */
+/** Announces a change of "health", "papers", "options", or of what papers are "described" as; or a question "asked". */
 export const notify = (what) => events.dispatchEvent(new Event(what));
 export const onChange = (what, listener) => events.addEventListener(what, listener);
 
@@ -58,9 +71,20 @@ let resolvePapersLoaded;
 /** Resolves after the first attempt to load the papers, even if it failed. */
 export const papersLoaded = new Promise((resolve) => (resolvePapersLoaded = resolve));
 
-/** Raises ApiError. */
-export async function loadPapers() {
-  const { papers, failures } = await api.listPapers().finally(resolvePapersLoaded);
+/** Returns whether they were loaded: with ifChanged, only if they are others than before. Raises ApiError. */
+export async function loadPapers({ ifChanged = false } = {}) {
+  try {
+    const found = await api.listPapers(ifChanged ? shared.papersTag : "");
+    if (found) takePapers(found);
+    return found !== null;
+  } finally {
+    resolvePapersLoaded();
+  }
+}
+
+function takePapers({ papers, failures, tag }) {
+  const before = shared.papersTag && JSON.stringify([...shared.papers.values()]);
+  shared.papersTag = tag;
   shared.papers = new Map(papers.map((paper) => [paper.id, paper]));
   shared.failures = failures;
   shared.collection = new Set(papers.flatMap((paper) => paper.collections.flatMap(listPaths)).sort(compareNames));
@@ -72,6 +96,7 @@ export async function loadPapers() {
   }
   notify("papers");
   notify("options");
+  if (before && before !== JSON.stringify(papers)) notify("described");
 }
 
 /** The title of a paper, or of the one that a citation or a hit is from, as it is now; its file name if it has none. */

@@ -23,8 +23,13 @@ export function groupByPage(citations) {
     if (cited.section && !sections.includes(cited.section)) sections.push(cited.section);
     if (!quotes.some((quote) => quote.text === cited.quote)) quotes.push({ text: cited.quote, support: cited.support });
   }
-  return [...pages.values()];
+  const grouped = [...pages.values()];
+  for (const cited of grouped) cited.marks = collectMarks(grouped.filter(({ paper }) => paper === cited.paper));
+  return grouped;
 }
+
+/** What is marked on each page of a paper: a statement may be quoted from several. */
+const collectMarks = (pages) => new Map(pages.map(({ page, quotes }) => [page, quotes.map(({ text }) => text)]));
 
 export const makePageOpener = (cited) => (event) =>
   openPage({
@@ -32,7 +37,7 @@ export const makePageOpener = (cited) => (event) =>
     page: cited.page,
     title: cited.title,
     file: cited.file,
-    quotes: cited.quotes.map((quote) => quote.text),
+    marks: cited.marks,
     from: event.currentTarget,
   });
 

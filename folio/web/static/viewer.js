@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, copyText, el, isolate, makeButton, makeIcon, renderProblem } from "./dom.js";
+import { enterPanel, leavePanel } from "./panels.js";
 import { onChange, shared } from "./shared.js";
 import { checkZoteroLink, joinLines } from "./text.js";
 
@@ -14,15 +15,23 @@ const MAX_QUOTES = 12; // a passage is split into at most this many
 const MARK = [255, 232, 64]; // the yellow of folio/pdf/render.py on white paper
 const DARK_MARK = [127, 116, 32]; // and on black paper
 
-let open = null; // {paper, page, title, file, quotes, passage, from}: what was opened
+let open = null; // {paper, page, title, file, marks, passage, from}: what was opened
 let details = null; // the paper, from the server
 let page = 1; // the page that is shown
 let zoom = null; // null: fit the text to the width
 let layout = { mark: null, left: 0, right: 1 }; // first mark and text edges, as fractions of the picture
+const COLUMN_GAP = 0.012; // of the width: what is blank that far, beside several lines, lies between columns
+const BESIDE = [0.012, 0.05]; // of the height, above and below the first mark: some lines of its column
 let loading = null;
 const known = new Map(); // papers by id
 
-/** Opens a page with its quotes marked. `from` gets the focus back on closing. */
+/** What is marked on a page, a list of texts; null for a page on which nothing is. */
+const getQuotes = (at) => open.marks?.get(at) ?? (at === open.page ? [] : null);
+
+/**
+ * Opens a page. marks: page -> the texts that are marked on it, on others of its paper too. `from` gets the focus back
+ * on closing.
+ */
 export function openPage(wanted) {
   const same = open?.paper === wanted.paper;
   open?.from.classList.remove("shown");
@@ -31,12 +40,13 @@ export function openPage(wanted) {
   open.from.classList.add("shown");
   page = wanted.page;
   if (!same || !known.has(wanted.paper)) details = known.get(wanted.paper) ?? null;
-  byId("viewer-title").replaceChildren(isolate(open.title || open.file));
-  byId("viewer-file").replaceChildren(open.title ? isolate(open.file) : "");
+  renderName();
   if (!dialog.open) {
     // On a narrow screen the page covers the answer.
-    if (narrow.matches) dialog.showModal();
-    else dialog.show();
+    if (narrow.matches) {
+      dialog.showModal();
+      enterPanel(dialog, closeViewer);
+    } else dialog.show();
     document.body.classList.add("with-viewer");
   }
   byId("viewer-page").focus({ preventScroll: true });
@@ -44,13 +54,30 @@ export function openPage(wanted) {
   showPage();
 }
 
-/** Opens the first page of a passage. The passage is marked in pieces, as it may continue on the next page. */
+/** Opens the first page of a passage. It is marked in pieces, on each of its pages: it may continue on the next one. */
 export function openPassage(hit, from) {
-  const pieces = hit.text.split(/(?<=[.!?:])\s+|\n{2,}/).filter((piece) => piece.trim().length > 20);
+  const [first] = hit.pages;
+  const text = [...hit.text];
+  const starts = [0, ...hit.page_breaks];
+  const pages = starts.map((start, at) => text.slice(start, starts[at + 1]).join(""));
+  const marks = new Map(pages.map((onPage, at) => [first + at, splitPassage(onPage)]));
+  openPage({ paper: hit.paper, page: first, title: hit.title, file: hit.file, marks, passage: true, from });
+}
+
+/** The text of a passage on one page in pieces. */
+function splitPassage(text) {
+  const pieces = text.split(/(?<=[.!?:])\s+|\n{2,}/).filter((piece) => piece.trim().length > 20);
   const each = Math.ceil(pieces.length / MAX_QUOTES) || 1;
   const quotes = [];
   for (let at = 0; at < pieces.length; at += each) quotes.push(pieces.slice(at, at + each).join(" "));
-  openPage({ paper: hit.paper, page: hit.pages[0], title: hit.title, file: hit.file, quotes, passage: true, from });
+  return quotes;
+}
+
+/** An element was drawn again while the page is open that it opened. */
+export function replaceOpener(before, after) {
+  if (open?.from !== before) return;
+  open.from = after;
+  after.classList.add("shown");
 }
 
 /** Closes the viewer and restores the focus. */
@@ -72,6 +99,11 @@ async function loadDetails(id) {
   renderPageBar();
 }
 
+function renderName() {
+  byId("viewer-title").replaceChildren(isolate(open.title || open.file));
+  byId("viewer-file").replaceChildren(open.title ? isolate(open.file) : "");
+}
+
 function renderPageBar() {
   const label = details?.labels[page - 1];
   const of = details ? ` of ${details.pages}` : "";
@@ -91,17 +123,16 @@ async function showPage() {
   loading?.abort();
   loading = new AbortController();
   const { signal } = loading;
-  const cited = page === open.page;
-  const quotes = cited ? open.quotes : [];
+  const quotes = getQuotes(page);
   const picture = byId("picture");
   const sheet = byId("sheet");
   byId("viewer-problem").replaceChildren();
   byId("pointer").hidden = true;
   sheet.classList.add("waiting");
-  renderQuotes(cited ? [] : null);
+  renderQuotes(quotes ? [] : null);
   let drawn;
   try {
-    drawn = await api.getPicture(open.paper, page, quotes, signal);
+    drawn = await api.getPicture(open.paper, page, quotes ?? [], signal);
     if (signal.aborted) return;
     const url = URL.createObjectURL(drawn.blob);
     if (picture.src) URL.revokeObjectURL(picture.src);
@@ -117,7 +148,7 @@ async function showPage() {
   sheet.hidden = false;
   const found = drawn.marked.includes(true);
   picture.alt = `Page ${page} of ${open.title || open.file}${found ? ", the quote marked in yellow" : ""}`;
-  renderQuotes(cited ? drawn.marked : null);
+  renderQuotes(quotes ? drawn.marked : null);
   layout = scanPicture(picture, found);
   positionPage();
 }
@@ -135,7 +166,7 @@ function showError(error) {
 function renderQuotes(marked) {
   const box = byId("viewer-quote");
   box.replaceChildren();
-  box.hidden = !open.quotes.length;
+  box.hidden = !getQuotes(open.page).length;
   if (box.hidden) return;
   if (marked === null) {
     const back = () => turnPage(open.page - page);
@@ -143,7 +174,7 @@ function renderQuotes(marked) {
     return;
   }
   const missed = marked.filter((found) => !found).length;
-  const quotes = open.quotes.map((quote) => el("p", {}, isolate(joinLines(quote))));
+  const quotes = getQuotes(page).map((quote) => el("p", {}, isolate(joinLines(quote))));
   if (!open.passage) box.append(el("blockquote", { tabindex: "0" }, quotes));
   const none = missed === marked.length;
   if (missed && (none || !open.passage)) {
@@ -165,7 +196,22 @@ function scanPicture(picture, marked) {
   const { data } = context.getImageData(0, 0, width, height);
   const findMark = (colour) => findFirstMark(data, width, height, colour);
   const mark = marked ? (findMark(MARK) ?? findMark(DARK_MARK)) : null;
+  if (mark) mark.column = findColumn(data, width, height, mark);
   return { mark, ...findTextEdges(data, width, height) };
+}
+
+/** Finds where the column begins that a mark stands in: left of it is a gap beside several lines. */
+function findColumn(data, width, height, { top, left }) {
+  const [above, below] = BESIDE;
+  const from = Math.max(0, Math.floor((top - above) * height));
+  const to = Math.min(height, Math.ceil((top + below) * height));
+  const isBlank = (x) => {
+    for (let y = from; y < to; y += 1) if (data[(y * width + x) * 4] <= 160) return false;
+    return true;
+  };
+  let start = Math.round(left * width);
+  for (let x = start; x >= 0 && start - x < COLUMN_GAP * width; x -= 1) if (!isBlank(x)) start = x;
+  return start / width;
 }
 
 /** Finds the topmost mark by its colour: the API does not give its position. Returns {top, left}, or null. */
@@ -213,7 +259,7 @@ function positionPage() {
   pointer.hidden = !mark;
   if (mark) {
     pointer.style.setProperty("top", `${mark.top * 100}%`);
-    pointer.style.setProperty("left", `${layout.left * 100}%`);
+    pointer.style.setProperty("left", `${mark.column * 100}%`);
   }
   const from = zoom === null || !mark ? layout.left : mark.left;
   scroller.scrollTop = mark ? mark.top * sheet.offsetHeight - scroller.clientHeight / 4 : 0;
@@ -242,8 +288,8 @@ function zoomToFit() {
 
 function formatCitation() {
   const reference = `${details.reference.replace(/[.\s]+$/, "")}, p. ${page}.`;
-  const quoted = page === open.page && !open.passage && open.quotes.length;
-  return quoted ? `“${open.quotes.map(joinLines).join(" … ")}” ${reference}` : reference;
+  const quotes = open.passage ? [] : (getQuotes(page) ?? []);
+  return quotes.length ? `“${quotes.map(joinLines).join(" … ")}” ${reference}` : reference;
 }
 
 export function setUpViewer() {
@@ -271,6 +317,7 @@ export function setUpViewer() {
   });
   dialog.addEventListener("close", () => {
     if (dialog.open) return; // it was reopened, see below
+    leavePanel(dialog);
     document.body.classList.remove("with-viewer");
     loading?.abort();
     const { from } = open;
@@ -280,11 +327,15 @@ export function setUpViewer() {
   });
   onChange("papers", () => {
     known.clear(); // one of them may have been edited
-    if (open) loadDetails(open.paper);
+    if (!open) return;
+    open.title = shared.papers.get(open.paper)?.title ?? open.title;
+    renderName();
+    loadDetails(open.paper);
   });
   narrow.addEventListener("change", () => {
     if (!dialog.open) return;
     const kept = open;
+    leavePanel(dialog);
     dialog.close();
     openPage(kept);
   });

@@ -1,7 +1,8 @@
 // Works at services on the internet: what is known of one, whether it is in the library, and adding it.
 
 import * as api from "./api.js";
-import { byId, el, formatCount, hideVisually, isolate, makeButton, makeIcon, renderProblem } from "./dom.js";
+import { byId, el, formatCount, hideVisually, isolate, makeButton } from "./dom.js";
+import { makeIcon, renderMessage, renderProblem } from "./dom.js";
 import { getTitle, loadHealth, shared } from "./shared.js";
 import { openPage } from "./viewer.js";
 
@@ -74,7 +75,7 @@ function showHere(box, work) {
   const { title, file } = shared.papers.get(work.paper) ?? work;
   const open = (event) => {
     const from = event.currentTarget;
-    openPage({ paper: work.paper, page: 1, title, file, quotes: [], from: work.leave() ?? from });
+    openPage({ paper: work.paper, page: 1, title, file, from: work.leave() ?? from });
   };
   const mark = work.other_version ? "Another version is in your library" : "In your library";
   show(
@@ -148,7 +149,7 @@ function showAdded(box, work, { status, paper, notes }) {
     box,
     el("p", { class: "here" }, makeIcon("check"), text),
     makeButton("button quiet", ask, "Ask this paper", which(work)),
-    ...notes.map((note) => el("p", { class: "note" }, isolate(note))),
+    ...notes.map((note) => el("p", { class: "note" }, renderMessage(note))),
   );
   byId("said").textContent = `${text}: ${getTitle(paper)}`;
 }

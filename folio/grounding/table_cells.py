@@ -1,0 +1,114 @@
+"""Finds a number that a statement gives for another row or column than the table that has it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from folio.grounding.attribution import Attribution
+from folio.grounding.quantities import Quantity, quantities
+from folio.grounding.sentences import is_row
+from folio.grounding.words import held_of, tokens_of
+
+# Two spaces within a line separate table cells (pdf/reading_order.py).
+_GAP = re.compile(r" {2,}")
+# What lists the values of a statement: "2.4 m at Ellis, 1.1 m at Saltness"
+_PARTS = re.compile(r"[,;](?=\s)|\b(?:and|but|while|whereas)\b", re.I)
+_Names = tuple[frozenset[str], ...]  # the words of each row's or column's name that no other name in the table has
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table whose rows all have a name and as many values as the header has names for."""
+
+    rows: _Names
+    columns: _Names
+    cells: tuple[tuple[tuple[Quantity, ...], ...], ...]  # the numbers of each value, by row and column
+
+
+def misplaced(statement: str, source: Attribution) -> Quantity | None:
+    """The first number of a statement that stands under another row or column than the one it is given for.
+
+    Only tables of the cited evidence that have a header count, and numbers that its prose does not have as well.
+    """
+    texts = {sentence.evidence.text for sentence in source.sentences if is_row(sentence.text)}
+    tables = [table for text in texts for table in _tables(text)]
+    if not tables:
+        return None
+    prose = [number for s in source.sentences if not is_row(s.text) for number in quantities(s.text)]
+    parts = _PARTS.split(statement)
+    for part in parts:
+        for number in quantities(part):
+            if number.is_reference or number.is_spelled or number.is_among(prose):
+                continue
+            verdicts = [verdict for table in tables if (verdict := _belongs(number, part, parts, table)) is not None]
+            if verdicts and not any(verdicts):
+                return number
+    return None
+
+
+def _belongs(number: Quantity, part: str, parts: Sequence[str], table: _Table) -> bool | None:
+    """Whether a number is given for a row and a column under which it stands; None if it is not in the table.
+
+    parts: of the statement. part: that with the number.
+    """
+    places = [
+        (row, column)
+        for row, values in enumerate(table.cells)
+        for column, value in enumerate(values)
+        if number.is_among(value)
+    ]
+    if not places:
+        return None
+    rows, columns = (_meant(names, part, parts) for names in (table.rows, table.columns))
+    return any(row in rows and column in columns for row, column in places)
+
+
+def _meant(names: _Names, part: str, parts: Sequence[str]) -> set[int]:
+    """The rows or columns for which the numbers of a part of a statement are given; all, if it names none.
+
+    "A and B have 1 and 2" names them apart from the numbers: then each may be any of them.
+    """
+    if any(_named(names, other) and not quantities(other) for other in parts):
+        part = " ".join(parts)
+    named = _named(names, part) or _named(names, " ".join(parts)) or set(range(len(names)))
+    return named | {place for place, telling in enumerate(names) if not telling}
+
+
+def _named(names: _Names, text: str) -> set[int]:
+    """The rows or columns of which a text has all the words that tell them from the others."""
+    words = tokens_of(text)
+    return {place for place, telling in enumerate(names) if telling and held_of(telling, words) == telling}
+
+
+@lru_cache(maxsize=64)
+def _tables(text: str) -> tuple[_Table, ...]:
+    """The tables of a text: lines of as many cells each under one without numbers."""
+    return tuple(table for lines in _runs(text.splitlines()) if (table := _table(lines)))
+
+
+def _runs(lines: Sequence[str]) -> Iterator[list[list[str]]]:
+    """The cells of lines that follow each other and have cells."""
+    run: list[list[str]] = []
+    for line in (*lines, ""):
+        if is_row(line.strip()):
+            run.append([cell for cell in _GAP.split(line.strip()) if cell])
+        else:
+            if len(run) > 1:
+                yield run
+            run = []
+
+
+def _table(lines: Sequence[Sequence[str]]) -> _Table | None:
+    header, *rows = lines
+    width = len(rows[0])
+    if any(map(quantities, header)) or width - len(header) not in (0, 1) or any(len(row) != width for row in rows):
+        return None
+    names = [tokens_of(row[0]) for row in rows] + [tokens_of(name) for name in header[len(header) - width + 1 :]]
+    uses = Counter(word for words in names for word in words)
+    telling = tuple(frozenset(word for word in words if uses[word] == 1) for words in names)
+    values = tuple(tuple(quantities(value) for value in row[1:]) for row in rows)
+    return _Table(telling[: len(rows)], telling[len(rows) :], values)

@@ -1,0 +1,96 @@
+"""Whether and how much a chat model thinks before it writes, and how many tokens a thought may take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+# The setting: `auto` and `off` tell a model not to think where it can be told, `low` to think little, `on` to think.
+ThinkSetting = Literal["auto", "off", "low", "on"]
+
+# Tokens of a reply that are kept for the thought, which counts against `num_predict`. A model of 8B takes about 1,200
+# for a question with its evidence, gpt-oss a few hundred at its lowest level.
+LOW_ROOM, FULL_ROOM = 2048, 4096
+CAPABILITY = "thinking"
+# Models that take levels and cannot be told not to think
+_LEVELS_ONLY = re.compile(r"gpt-?oss", re.I)
+_TAGS = ("<think>", "<thinking>")
+_LONGEST_TAG = 18  # characters, with the blanks before it
+_OPENING = re.compile(r"\s{0,8}<think(?:ing)?>", re.I)
+_CLOSING = re.compile(r"</think(?:ing)?>", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model is told about thinking."""
+
+    field: bool | str | None  # `think` of a request; None: it is not sent
+    room: int = 0  # tokens for the thought, besides the reply; 0: none is expected
+
+
+NO_THINKING = Thinking(None)
+
+
+def thinking_of(setting: ThinkSetting, name: str, architecture: str, capabilities: frozenset[str] | None) -> Thinking:
+    """What a model is told. capabilities: as /api/show has them; None if the server does not say."""
+    if CAPABILITY not in (capabilities or ()):
+        return NO_THINKING
+    if _LEVELS_ONLY.search(architecture) or _LEVELS_ONLY.search(name):
+        return Thinking("medium", FULL_ROOM) if setting == "on" else Thinking("low", LOW_ROOM)
+    if setting == "on":
+        return Thinking(True, FULL_ROOM)
+    return Thinking("low", LOW_ROOM) if setting == "low" else Thinking(False)
+
+
+def although_told_not_to(told: Thinking) -> Thinking:
+    """What a model is told that thinks all the same: to think little, with room for it."""
+    return Thinking("low" if told.field is False else told.field, LOW_ROOM)
+
+
+class ThoughtSplitter:
+    """Parts a reply into thought and answer while it arrives, where the server leaves the tags in the text.
+
+    Only tags that a reply begins with count.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""  # what may become a tag
+        self._state: Literal["before", "within", "behind"] = "before"
+
+    def feed(self, piece: str) -> tuple[str, str]:
+        """(thought, answer) that this piece completes."""
+        if self._state == "behind":
+            return "", piece
+        text, self._held = self._held + piece, ""
+        if self._state == "before":
+            opening = _OPENING.match(text)
+            if opening is None:
+                if len(text) <= _LONGEST_TAG and any(tag.startswith(text.lstrip().lower()) for tag in _TAGS):
+                    self._held = text
+                    return "", ""
+                self._state = "behind"
+                return "", text
+            self._state, text = "within", text[opening.end() :]
+        closing = _CLOSING.search(text)
+        if closing is None:
+            at = text.find("<", max(0, len(text) - len("</thinking>") + 1))
+            if at >= 0:  # perhaps the beginning of the tag
+                self._held, text = text[at:], text[:at]
+            return text, ""
+        self._state = "behind"
+        return text[: closing.start()], text[closing.end() :]
+
+    def end(self) -> tuple[str, str]:
+        """What was held back."""
+        held, self._held = self._held, ""
+        return (held, "") if self._state == "within" else ("", held)
+
+
+def without_thoughts(text: str) -> str:
+    """A whole reply without the thought that it begins with; of a thought that does not end, nothing is left.
+
+    The opening tag may be missing, where the model's template has written it.
+    """
+    answer = _CLOSING.split(text)[-1].strip()
+    return "" if _OPENING.match(answer) else answer

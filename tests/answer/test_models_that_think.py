@@ -1,0 +1,253 @@
+"""Every use of a chat model, asked of models that think: one that can be told not to, one that then keeps to no schema,
+and one that always thinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from folio.answer import prompts
+from folio.answer.extractive import ExtractiveAnswerer
+from folio.answer.generative import OllamaAnswerer
+from folio.answer.llm_assessor import LlmAssessor
+from folio.answer.llm_query_writer import LlmQueryWriter
+from folio.answer.llm_verifier import LlmVerifier
+from folio.answer.reply_json import reply_value
+from folio.answer_types import RejectedSentence, Sentence, Thinking
+from folio.deep_types import Budget
+from folio.errors import ThoughtAlone
+from folio.evaluate.answer_judge import Grade, judge_with
+from folio.evaluate.question_writer import ModelReply, ask_with
+from folio.models.ollama import OllamaServer
+from folio.models.ollama_chat import MOST_THOUGHTS
+from folio.models.thinking import FULL_ROOM, LOW_ROOM
+from folio.protocols import Claim, Entailment, Written
+from tests.helpers.factories import GLACIERS, answer_of, even_weights, evidence_on, one_page_hits
+from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.loose_replies import LENGTH, PASSAGE, STATEMENT, fenced, loose_reply
+from tests.helpers.ollama_models import GPT_OSS, LLAMA, LONG_THOUGHT, QWEN3, QWEN35, Json, Model, split_words
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.replies import options
+
+# One that the name does not tell, and that thinks whatever it is told
+STUBBORN = replace(QWEN3, name="stubborn:8b", architecture="stubborn", takes_levels_only=True)
+# One whose thought the server leaves in the text
+TAGGED = replace(LLAMA, name="tagged:8b")
+MODELS = (QWEN3, QWEN35, GPT_OSS, STUBBORN, TAGGED)
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: model.name)
+def thinker(request: pytest.FixtureRequest, ollama_server: OllamaStandIn) -> OllamaServer:
+    """A server with one model, `model`."""
+    return serving(ollama_server, request.param)
+
+
+def serving(server: OllamaStandIn, model: Model, **how: Any) -> OllamaServer:
+    model = replace(model, name="model:latest")
+    server.models[model.name] = model
+    server.reply = tagged if model.architecture == "llama" else loose_reply
+    server.ignores_format = model.architecture == "llama"
+    return OllamaServer(server.url, 30, **how)
+
+
+def tagged(messages: list[Json]) -> str:
+    return f"<think>\n{LONG_THOUGHT}\n</think>\n\n{loose_reply(messages)}"
+
+
+def answerer(server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768) -> OllamaAnswerer:
+    stand_in = ExtractiveAnswerer(HashingEmbedder(256), even_weights, evidence_tokens=6000)
+    return OllamaAnswerer(
+        server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, stand_in=stand_in, verifier=verifier
+    )
+
+
+def answered(asked: OllamaAnswerer) -> list[Sentence | RejectedSentence]:
+    parts = list(asked.sentences(LENGTH, evidence_on(GLACIERS[0])))
+    return [part for part in parts if isinstance(part, Sentence | RejectedSentence)]
+
+
+def test_the_thought_is_longer_than_what_a_reply_may_have() -> None:
+    assert len(split_words(LONG_THOUGHT)) > 768
+
+
+def test_an_answer_and_its_verifier(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
+    asked = answerer(thinker, LlmVerifier(thinker, "model"))
+    (found,) = answered(asked)
+    assert isinstance(found, Sentence)
+    assert (found.text, found.outcome, found.verified_by) == (STATEMENT, "reworded", "model:latest (Ollama)")
+    assert asked.notice == ""
+
+
+def test_a_second_attempt(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
+    wrong = fenced({"statements": [{"support": [1], "statement": "It has 99 lakes."}], "answered": True})
+    say = ollama_server.reply
+    assert callable(say)
+    ollama_server.reply = lambda messages: (
+        say(messages) if "thrown away" in str(messages[-1]["content"]) else f"Sure, here it is.\n\n{wrong}"
+    )
+    first, second = answered(answerer(thinker))
+    assert (first.text, second.text) == ("It has 99 lakes.", STATEMENT)
+    assert isinstance(second, Sentence)
+
+
+def test_a_follow_up_is_rewritten(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
+    is_tagged = ollama_server.ignores_format
+    rewritten = "How thick is the Aletsch glacier?"
+    ollama_server.reply = lambda messages: f"<think>{LONG_THOUGHT}</think>{rewritten}" if is_tagged else rewritten
+    turn = answer_of(LENGTH, "The Aletsch glacier is 23 kilometres long.")
+    assert answerer(thinker).standalone("And how thick is it?", [turn]) == rewritten
+
+
+def test_a_plan_scores_other_words_and_a_comparison(thinker: OllamaServer) -> None:
+    budget = Budget(100, 60)
+    assessor = LlmAssessor(thinker, "model", parallel=2, tokens=7968)
+    assert assessor.parts(LENGTH, budget) == []
+    scores = list(assessor.assess(LENGTH, one_page_hits(GLACIERS[0], "Sea otters eat urchins."), budget))
+    assert [(one.relevance, one.summary) for one in scores] == [(9, "It is 23 kilometres long."), (1, "")]
+    assert assessor.rephrase(LENGTH, [], budget) in (
+        ["glacier length kilometres", "extent of the Aletsch glacier"],
+        # A schema makes one text of the lines.
+        ["Here are other searches: 1. **glacier length kilometres** 2. extent of the Aletsch glacier"],
+    )
+    assert assessor.compare(LENGTH, evidence_on(GLACIERS[0], GLACIERS[1]), budget) == []
+    assert budget.calls == 5  # nothing was asked twice
+
+
+@pytest.mark.parametrize("how", ["llm", "hyde"])
+def test_other_wordings_and_a_passage(thinker: OllamaServer, how: Any) -> None:
+    told: list[str] = []
+    written = LlmQueryWriter(thinker, "model", how, 6768, 60, told.append).write(LENGTH)
+    assert told == []
+    assert written == Written(passage=PASSAGE) if how == "hyde" else written.wordings != ()
+
+
+def test_a_judge_and_a_writer_of_questions(thinker: OllamaServer) -> None:
+    judge = judge_with(ask_with(thinker, "model", Grade))
+    assert judge(LENGTH, "23 kilometres.", ["It is 23 kilometres long."], "") == Grade(
+        reason="It gives the length.", grade=3
+    )
+    ask = ask_with(thinker, "model", ModelReply)
+    shown = prompts.EVIDENCE.format(number=1, paper="Ice", pages="p. 1", text=GLACIERS[0])
+    reply = ModelReply.model_validate(reply_value(ask(prompts.MAKE, shown), ModelReply.model_json_schema()))
+    assert reply.question == "What is known of The Aletsch glacier is?"
+    assert reply.quotes == ["The Aletsch glacier is the largest glacier of the Alps."]
+
+
+@pytest.mark.parametrize("said", ["Yes", "no, it differs", "Hmm"])
+def test_a_model_that_always_thinks_says_its_verdict_in_a_word(ollama_server: OllamaStandIn, said: str) -> None:
+    server = serving(ollama_server, GPT_OSS)
+    ollama_server.reply = lambda messages: said
+    verdict = {"Yes": 1.0, "no, it differs": 0.0, "Hmm": None}[said]
+    claims = [Claim("Ice melts.", "Ice melts in summer.")] * 2
+    assert list(LlmVerifier(server, "model").entails(claims)) == [Entailment(verdict)] * 2
+    for body in ollama_server.bodies("/api/chat"):
+        assert (body["think"], body["options"]["num_predict"], body.get("logprobs")) == ("low", LOW_ROOM + 16, None)
+
+
+def test_one_that_is_found_to_think_is_given_room_for_all_that_follows(ollama_server: OllamaStandIn) -> None:
+    verifier = LlmVerifier(serving(ollama_server, STUBBORN), "model")
+    ollama_server.reply = lambda messages: "yes"
+    assert list(verifier.entails([Claim("Ice melts.", "Ice melts.")] * 2)) == [Entailment(1.0)] * 2
+    told = [(body["think"], body["options"]["num_predict"]) for body in ollama_server.bodies("/api/chat")]
+    assert told == [(False, 1), ("low", LOW_ROOM + 16), ("low", LOW_ROOM + 16)]
+
+
+def test_a_thought_has_room_beside_the_answer(ollama_server: OllamaStandIn) -> None:
+    for setting, think, room, context in (
+        ("auto", False, 0, 4096),
+        ("off", False, 0, 4096),
+        ("low", "low", LOW_ROOM, 4096),
+        ("on", True, FULL_ROOM, 8192),
+    ):
+        (found,) = answered(answerer(serving(ollama_server, QWEN3, think=setting)))
+        assert found.text == STATEMENT
+        body = ollama_server.bodies("/api/chat")[-1]
+        assert (body["think"], body["options"]["num_predict"]) == (think, 768 + room)
+        assert body["options"]["num_ctx"] == context
+        ollama_server.loaded.clear()
+
+
+def test_whoever_waits_is_told_that_the_model_thinks(ollama_server: OllamaStandIn) -> None:
+    for setting, parts in (("on", [Thinking]), ("off", [])):
+        asked = answerer(serving(ollama_server, QWEN3, think=setting))
+        kinds = [type(part) for part in asked.sentences(LENGTH, evidence_on(GLACIERS[0]))]
+        assert kinds == [*parts, Sentence]
+
+
+ENDLESS = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(8000)))
+
+
+@pytest.mark.parametrize(
+    ("model", "setting", "remedy"),
+    [
+        (ENDLESS, "on", "Set THINK=off, or choose a model"),
+        (replace(ENDLESS, takes_levels_only=True), "auto", "Choose a model for LLM_MODEL that does not think"),
+    ],
+)
+def test_a_reply_of_thought_alone_is_said_to_be_that(
+    ollama_server: OllamaStandIn, model: Model, setting: str, remedy: str
+) -> None:
+    asked = answerer(serving(ollama_server, replace(model, thought=ENDLESS.thought * 5), think=setting))
+    found = list(asked.sentences(LENGTH, evidence_on(GLACIERS[0])))
+    assert asked.notice.startswith("model:latest only thought: ")
+    assert remedy in asked.notice
+    assert asked.notice.endswith("These sentences are quotes from the papers.")
+    assert asked.failed
+    assert [part.text for part in found if isinstance(part, Sentence)] != []
+    calls = len(ollama_server.bodies("/api/chat"))
+    assert calls == (1 if setting == "on" else 2)  # the first one had no room; it is not asked a third time
+    assert asked.standalone("And how thick?", [answer_of(LENGTH, "Long.")]) == "And how thick?"
+
+
+def test_a_search_ends_with_an_error_once_a_model_has_only_thought(ollama_server: OllamaStandIn) -> None:
+    server = serving(ollama_server, replace(GPT_OSS, thought=ENDLESS.thought * 10))
+    assessor = LlmAssessor(server, "model", parallel=1, tokens=7968)
+    budget = Budget(100, 60)
+    assert assessor.parts(LENGTH, budget) is None
+    with pytest.raises(ThoughtAlone, match="model:latest only thought: 2,304 tokens were spent"):
+        list(assessor.assess(LENGTH, one_page_hits(*GLACIERS, "Ice."), budget))
+    assert budget.calls == MOST_THOUGHTS
+    judge = judge_with(ask_with(server, "model", Grade))
+    assert judge(LENGTH, "Long.", [], "") is None
+    with pytest.raises(ThoughtAlone):
+        judge(LENGTH, "Long.", [], "")
+
+
+def test_a_verifier_that_says_neither_yes_nor_no_is_named(ollama_server: OllamaStandIn) -> None:
+    server = serving(ollama_server, LLAMA)
+    ollama_server.reply = lambda messages: (
+        "Perhaps" if "yes or no" in str(messages[-1]["content"]) else loose_reply(messages)
+    )
+    asked = answerer(server, LlmVerifier(server, "model"))
+    (found,) = answered(asked)
+    assert isinstance(found, Sentence)
+    assert found.verified_by == ""
+    assert asked.notice == "Not all statements could be checked: model:latest (Ollama) said neither yes nor no of any."
+
+
+def test_minicheck_is_asked_in_its_own_form(ollama_server: OllamaStandIn) -> None:
+    def reply(messages: list[Json]) -> str:
+        return "Yes" if messages[-1]["content"].endswith("Claim: Otters eat urchins.") else "No"
+
+    ollama_server.models["bespoke-minicheck:latest"] = replace(LLAMA, name="bespoke-minicheck:latest")
+    ollama_server.reply = reply
+    verifier = LlmVerifier(OllamaServer(ollama_server.url, 30), "bespoke-minicheck", shares_prompt=False)
+    claims = [
+        Claim("Otters eat urchins.", "Sea otters eat\nurchins </evidence>.", "Otters"),
+        Claim("Otters eat kelp.", "Sea otters eat urchins."),
+    ]
+    assert list(verifier.entails(claims)) == [Entailment(1.0), Entailment(0.0)]
+    first, _ = ollama_server.bodies("/api/chat")
+    (message,) = first["messages"]
+    assert message["content"] == "Document: Sea otters eat urchins ‹/evidence>.\nClaim: Otters eat urchins."
+    assert (first["options"]["num_predict"], first["logprobs"]) == (1, True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_cut(ollama_server: OllamaStandIn) -> Iterator[None]:
+    yield
+    assert ollama_server.cut == []
+    assert all(chosen["num_ctx"] > chosen["num_predict"] for chosen in options(ollama_server))

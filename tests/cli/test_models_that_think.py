@@ -1,0 +1,94 @@
+"""The commands with models that think: a question, a deep search, a chat, a judge and a writer of questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.loose_replies import LENGTH, STATEMENT, loose_reply
+from tests.helpers.ollama_models import GPT_OSS, LLAMA, QWEN3, QWEN35, Json, Model
+from tests.helpers.ollama_server import OllamaStandIn
+
+
+@pytest.fixture(params=[QWEN3, QWEN35, GPT_OSS], ids=lambda model: model.name)
+def thinker(request: pytest.FixtureRequest, filled: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
+    return with_model(filled, ollama_server, request.param)
+
+
+def with_model(desk: CliRunner, server: OllamaStandIn, model: Model) -> CliRunner:
+    server.models[model.name] = model
+    server.reply = loose_reply
+    desk.settings |= {"LLM": "ollama", "OLLAMA_HOST": server.url, "LLM_MODEL": model.name}
+    return desk
+
+
+def test_a_deep_answer_is_scored_and_verified_and_loads_the_model_once(
+    thinker: CliRunner, ollama_server: OllamaStandIn
+) -> None:
+    found = thinker.query("--deep", "--json", LENGTH).object
+    scores = {event["relevance"] for event in found["trace"]["events"] if event["event"] == "evidence"}
+    assert scores == {9, 1}
+    assert found["answer"].startswith(STATEMENT)
+    assert found["sentences"][0]["verified_by"] == f"{thinker.settings['LLM_MODEL']} (Ollama)"
+    assert found["notice"] == ""
+    assert len(ollama_server.loads) == 1
+    # The next question takes the model as it is loaded.
+    assert thinker.query("--json", LENGTH).object["answer"].startswith(STATEMENT)
+    assert len(ollama_server.loads) == 1
+
+
+def test_a_chat_and_a_judge_of_its_answers(thinker: CliRunner, ollama_server: OllamaStandIn) -> None:
+    def reply(messages: list[Json]) -> str:
+        is_rewrite = "Standalone question:" in str(messages[-1]["content"])
+        return LENGTH if is_rewrite else loose_reply(messages)
+
+    ollama_server.reply = reply
+    ran = thinker.query(typed="Which glacier is long?\nHow many kilometres is it?\n/good\n/quit\n")
+    assert ran.out.count(STATEMENT) == 2
+    assert f"Understood as: {LENGTH}" in ran.err
+    judged = thinker.evaluate("--judge")
+    assert "1 of 1 (100.0%)" in judged.out
+    assert len(ollama_server.loads) == 1
+
+
+def test_a_model_that_is_found_to_think_is_loaded_again_once_and_then_all_know_it(
+    filled: CliRunner, ollama_server: OllamaStandIn
+) -> None:
+    stubborn = replace(QWEN3, name="stubborn:8b", architecture="stubborn", takes_levels_only=True)
+    asked = with_model(filled, ollama_server, stubborn)
+    found = asked.query("--json", LENGTH).object
+    assert found["answer"].startswith(STATEMENT)
+    assert found["sentences"][0]["verified_by"] == "stubborn:8b (Ollama)"
+    assert [body["think"] for body in ollama_server.bodies("/api/chat")] == [False, "low", "low"]
+    assert len(ollama_server.loads) <= 2
+
+
+def test_a_thought_alone_is_said_with_what_to_do(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+    endless = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(6000)))
+    asked = with_model(filled, ollama_server, endless)
+    asked.settings["THINK"] = "on"
+    ran = asked.query(LENGTH)
+    assert "23 kilometres" in ran.out
+    said = " ".join(ran.err.split())
+    assert "qwen3:8b only thought: 4,864 tokens were spent before it wrote an answer. Set THINK=off, or choose" in said
+    assert "wrote nothing that the papers support" not in said
+
+
+def test_ollama_is_told_how_long_to_keep_its_models(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+    asked = with_model(filled, ollama_server, LLAMA)
+    for setting, sent in (("", None), ("30m", "30m"), ("-1", -1), ("1h30m", "1h30m")):
+        asked.settings["KEEP_ALIVE"] = setting
+        asked.query(LENGTH)
+        assert {body.get("keep_alive") for body in ollama_server.bodies("/api/chat")[-2:]} == {sent}
+    asked.settings |= {"EMBEDDER": "ollama", "KEEP_ALIVE": "2h"}
+    assert asked.ingest("--rebuild").code == 0
+    assert {body.get("keep_alive") for body in ollama_server.bodies("/api/embed")} == {"2h"}
+    for name, wrong in (("KEEP_ALIVE", "soon"), ("THINK", "high")):
+        refused = with_model(asked, ollama_server, LLAMA)
+        refused.settings[name] = wrong
+        ran = refused.query(LENGTH)
+        assert (ran.code, "Traceback" in ran.err) == (2, False)
+        assert name in ran.err
+        del refused.settings[name]

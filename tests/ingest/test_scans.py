@@ -1,0 +1,177 @@
+"""A long scan: its pages are read under limits of their own, and a stopped ingest goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from folio.ingest.scanned_pages import ScannedPages
+from folio.pdf.ocr import Scan
+from folio.pdf.reading_order import Box
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.paths import ROOT
+from tests.helpers.pdfs import image_page
+from tests.helpers.slow_ocr import page_words
+
+PAGES = 49
+PAGE = Scan([[Box(1.5, 2.0, 3.25, 4.0, "A line"), Box(1.5, 5.0, 3.25, 7.0, "up the page", False)], []])
+
+
+@dataclass
+class Desk:
+    """A folder with a scan in it, and an ingest in processes of its own with an engine that hangs as it is told."""
+
+    runner: CliRunner
+    pages: int
+
+    def __post_init__(self) -> None:
+        self.runner.settings["EMBEDDER"] = "builtin"
+        self.hangs, self.log = self.runner.folder / "hangs.json", self.runner.folder / "ocr.log"
+        self.scans = self.runner.store / "scans"
+        document = pymupdf.open()
+        for _ in range(self.pages):
+            image_page(document)
+        document.save(self.runner.papers / "waders.pdf")
+        document.close()
+
+    def hang(self, pages: Sequence[int]) -> None:
+        self.hangs.write_text(json.dumps(list(pages)))
+
+    @property
+    def read(self) -> list[int]:
+        """The pages that the engine has finished, sorted."""
+        return sorted(map(int, self.log.read_text().split())) if self.log.exists() else []
+
+    def start(self, **settings: str) -> subprocess.Popen[str]:
+        places = {"OCR_HANGS": str(self.hangs), "OCR_LOG": str(self.log), "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.helpers.slow_ocr", "--jobs", "2"],
+            env={**self.runner.environment(), **places, **settings},
+            cwd=self.runner.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def kept(self) -> int:
+        return len(list(self.scans.rglob("*.json")))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_a_scan_that_was_stopped_twice_ends_with_all_pages_and_none_is_read_twice(desk: CliRunner) -> None:
+    waders = Desk(desk, PAGES)
+    for until, stop in ((17, signal.SIGINT), (31, signal.SIGKILL)):
+        waders.hang(range(until, PAGES))
+        with waders.start() as running:
+            wait_until(lambda until=until: waders.kept() == until)  # type: ignore[misc]
+            running.send_signal(stop)
+            _, said = running.communicate(timeout=60)
+        assert waders.read == list(range(until))
+        if stop == signal.SIGINT:
+            assert "OCR has read page 17 of 49 of waders.pdf. They are kept;" in " ".join(said.split())
+    waders.hang([])
+    with waders.start() as running:
+        out, said = running.communicate(timeout=60)
+    assert (running.returncode, "pp. 1-49: read by OCR (Slow)" in " ".join(out.split())) == (0, True), out + said
+    assert waders.read == list(range(PAGES))
+    assert not waders.scans.exists()
+    [paper] = waders.runner.record()
+    assert (paper["pages"], paper["problems"]) == (PAGES, ["pp. 1-49: read by OCR (Slow)"])
+    asked = waders.runner.query(f"How often was the {page_words(40).split()[4]} counted on plot 41?", "--no-log")
+    assert "waders.pdf, p. 41" in asked.out
+
+
+@pytest.mark.slow
+def test_a_page_that_ocr_does_not_finish_is_tried_again_by_the_next_ingest_and_costs_no_other(desk: CliRunner) -> None:
+    waders = Desk(desk, 6)
+    waders.hang([3])
+    with waders.start(PARSE_TIMEOUT_S="0.8") as running:  # 4 s by the clock
+        out, _ = running.communicate(timeout=60)
+    shown = " ".join(out.split())
+    assert running.returncode == 0
+    assert "p. 4: no text (image only), and Slow did not finish (" in shown
+    assert "to read the pages that OCR did not finish, run `python ingest.py` again" in shown
+    assert waders.read == [page for page in range(6) if page != 3]
+    [paper] = waders.runner.record()
+    assert paper["problems"][0].startswith("p. 4: no text (image only), and Slow did not finish (")
+    assert paper["problems"][0].endswith("tried again by the next ingest")
+    waders.hang([])
+    with waders.start() as running:  # the file is not named
+        running.communicate(timeout=60)
+    assert waders.read == list(range(6))
+    [paper] = waders.runner.record()
+    assert paper["problems"] == ["pp. 1-6: read by OCR (Slow)"]
+    assert not waders.scans.exists()  # so no later ingest reads it again
+
+
+def test_a_kept_page_is_read_as_it_was_written(tmp_path: Path) -> None:
+    pages = ScannedPages(tmp_path / "scans")
+    pages.begin("ab" * 32, "Engine 1")
+    pages.keep("ab" * 32, "Engine 1", 4, PAGE)
+    assert pages.read("ab" * 32, "Engine 1") == {4: PAGE}
+    assert pages.read("ab" * 32, "Engine 2") == {}  # another language, another version
+    assert pages.read("cd" * 32, "Engine 1") == {}
+    assert pages.unfinished("Engine 1") == {"ab" * 32}
+    assert pages.unfinished("Engine 2") == frozenset()
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "no JSON", "other JSON", "moved"])
+def test_a_damaged_page_is_as_if_it_had_not_been_read(tmp_path: Path, damage: str) -> None:
+    pages = ScannedPages(tmp_path / "scans")
+    pages.keep("ab" * 32, "Engine", 0, PAGE)
+    pages.keep("ab" * 32, "Engine", 1, PAGE)
+    path = sorted(tmp_path.rglob("*.json"))[1]
+    written = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": written[:100],
+            "changed": written.replace(b"A line", b"A lime"),
+            "no JSON": b"\xff{",
+            "other JSON": b"[1]",
+            "moved": written.replace(b'"page": 1', b'"page": 7'),
+        }[damage]
+    )
+    assert pages.read("ab" * 32, "Engine") == {0: PAGE}
+
+
+def test_pages_are_deleted_with_their_paper_and_when_nobody_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = ScannedPages(tmp_path / "scans")
+    for paper in ("ab" * 32, "cd" * 32):
+        pages.begin(paper, "Engine")
+        pages.keep(paper, "Engine", 0, PAGE)
+    pages.forget("ab" * 32)
+    assert [path.name for path in (tmp_path / "scans").iterdir()] == ["cd" * 32]
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 70 * 24 * 3600)
+    pages.begin("ef" * 32, "Engine")
+    assert pages.unfinished("Engine") == {"ef" * 32}
+    pages.forget("ef" * 32)
+    assert not (tmp_path / "scans").exists()
+
+
+def test_what_cannot_be_kept_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "scans").write_text("a file")
+    pages = ScannedPages(tmp_path / "scans")
+    pages.begin("ab" * 32, "Engine")
+    pages.keep("ab" * 32, "Engine", 0, PAGE)
+    pages.forget("ab" * 32)
+    assert (pages.read("ab" * 32, "Engine"), pages.unfinished("Engine")) == ({}, frozenset())
+    assert (tmp_path / "scans").read_text() == "a file"

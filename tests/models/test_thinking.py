@@ -1,0 +1,71 @@
+"""What models are told about thinking, and how a thought is parted from an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folio.models.thinking import (
+    FULL_ROOM,
+    LOW_ROOM,
+    NO_THINKING,
+    Thinking,
+    ThoughtSplitter,
+    thinking_of,
+    without_thoughts,
+)
+
+CAN = frozenset({"completion", "thinking"})
+LOW = Thinking("low", LOW_ROOM)
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "told"),
+    [
+        ("qwen3:8b", "qwen3", [Thinking(False), Thinking(False), LOW, Thinking(True, FULL_ROOM)]),
+        ("gpt-oss:20b", "gptoss", [LOW, LOW, LOW, Thinking("medium", FULL_ROOM)]),
+        ("mine:latest", "gptoss", [LOW, LOW, LOW, Thinking("medium", FULL_ROOM)]),
+        ("unsloth/gpt-oss-20b:q4", "", [LOW, LOW, LOW, Thinking("medium", FULL_ROOM)]),
+    ],
+)
+def test_what_a_model_is_told(name: str, architecture: str, told: list[Thinking]) -> None:
+    assert [thinking_of(setting, name, architecture, CAN) for setting in ("auto", "off", "low", "on")] == told
+    for capabilities in (None, frozenset({"completion"})):  # true and any level would be a 400
+        assert thinking_of("on", name, architecture, capabilities) == NO_THINKING
+
+
+def parted(pieces: list[str]) -> tuple[str, str]:
+    splitter = ThoughtSplitter()
+    found = [*map(splitter.feed, pieces), splitter.end()]
+    return "".join(thought for thought, _ in found), "".join(text for _, text in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("yes", "", "yes"),
+        ("<think>Hm.</think>\n\nyes", "Hm.", "\n\nyes"),
+        ("\n<Thinking>a < b</thinking> yes", "a < b", " yes"),
+        ("<think>Hm. Let me", "Hm. Let me", ""),
+        ("<think>Hm.</thi", "Hm.</thi", ""),
+        ("<thinker> is a tag", "", "<thinker> is a tag"),
+        ("A <think>tag</think> within", "", "A <think>tag</think> within"),
+        ("<thin", "", "<thin"),
+        (" " * 40 + "<think>", "", " " * 40 + "<think>"),
+    ],
+)
+def test_a_thought_in_tags_is_parted_however_it_arrives(text: str, thought: str, answer: str) -> None:
+    assert parted([text]) == parted([*text]) == (thought, answer)
+
+
+@given(st.lists(st.sampled_from(["<", "think", ">", "</", "a", "\n", "<think>", "</think>"]), max_size=12))
+def test_pieces_make_no_difference(pieces: list[str]) -> None:
+    assert parted(pieces) == parted([*"".join(pieces)])
+
+
+def test_a_whole_reply_without_its_thought() -> None:
+    assert without_thoughts("<think>Hm.</think>\nyes ") == "yes"
+    assert without_thoughts("Hm.</think>\nyes") == "yes"
+    assert without_thoughts("<think>Hm.") == ""
+    assert without_thoughts("yes") == "yes"

@@ -1,0 +1,166 @@
+"""Stores over a double of Windows' file system: what another part of the program has open is neither replaced nor
+deleted there. The double has never been compared with a real Windows."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from folio import workers
+from folio.files import unusable
+from folio.ingest import discovery
+from folio.store import bm25_index
+from folio.store.database import set_aside
+from folio.store.faiss_segment import Segment
+from folio.store.indexes import LEXICAL, Indexes
+from folio.store.paper_store import PaperStore
+from folio.store.query_log import QueryLog
+from tests.helpers import windows
+from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, make_pdf, read_once
+from tests.helpers.paths import ROOT
+from tests.ingest.test_rebuild_safety import ENTRY
+
+QUESTION = "the shortest vector of a lattice"
+SUITE = ("tests/store/test_indexes.py", "tests/store/test_vector_index.py", "tests/store/test_bm25_index.py")
+# They say that an old file goes at once, though a reader has it mapped.
+GOES_LATER = (
+    "tests/store/test_vector_index.py::test_an_open_index_works_after_its_files_were_deleted",
+    "tests/store/test_vector_index.py::test_a_reader_retries_if_a_writer_replaced_the_manifest",
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the double of Windows stands on Linux")
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    """A store of two papers, over the double."""
+    monkeypatch.setattr(workers, "run_guarded", read_once)
+    for subject in ("lattices", "sponges"):
+        make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
+    made = hashing_app(tmp_path, LLM="builtin")
+    made.run()
+    windows.install(monkeypatch)
+    return made
+
+
+def _open(app: HashingApp, library: PaperStore) -> Indexes:
+    found = app.open_indexes(library)
+    assert isinstance(found, Indexes)
+    return found
+
+
+def _old_files(app: HashingApp) -> list[str]:
+    """The files of indexes that are not listed."""
+    listed = {path.name for path in app.store_folder.glob("vectors-*.faiss")}
+    with closing(app.open_library()) as library:
+        current = {segment.meta.file for segment in _open(app, library).vectors.segments if segment.meta}
+    return sorted(listed - current)
+
+
+def _edit(app: HashingApp) -> None:
+    (app.settings.PAPERS_DIR / "sponges.pdf").unlink()
+    make_pdf(app.settings.PAPERS_DIR / "sponges.pdf", "sponges", title="Another title")
+    app.run()
+
+
+def _add(app: HashingApp) -> None:
+    make_pdf(app.settings.PAPERS_DIR / "trees.pdf", "trees")
+    app.run()
+
+
+def _remove(app: HashingApp) -> None:
+    (app.settings.PAPERS_DIR / "sponges.pdf").unlink()
+    app.run(prune=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_add, _edit, _remove, HashingApp.repair, lambda app: app.run(rebuild=True)],
+    ids=["add", "edit", "remove", "repair", "rebuild"],
+)
+def test_indexes_change_while_a_reader_has_them_open(app: HashingApp, change: Callable[[HashingApp], object]) -> None:
+    with closing(app.open_library()) as library:
+        reader = _open(app, library)
+        with library.reading():
+            before = reader.lexical.search(QUESTION, 3), reader.vectors.ids()
+            change(app)
+            assert (reader.lexical.search(QUESTION, 3), reader.vectors.ids()) == before
+        assert app.verify() == []
+        hits = app.retriever(library).search(QUESTION, 1).hits
+        assert hits[0].paper.file == "lattices.pdf"
+    del reader, hits
+    gc.collect()
+    make_pdf(app.settings.PAPERS_DIR / "gradients.pdf", "gradients")
+    make_pdf(app.settings.PAPERS_DIR / "lattices.pdf", "lattices", title="So that BM25 is made again")
+    app.run()
+    assert _old_files(app) == []
+    assert app.verify() == []
+    lexical = app.store_folder / LEXICAL
+    left = {path.name for path in lexical.iterdir()} - bm25_index.listed_files(lexical).keys()
+    assert {name for name in left if not name.endswith(".lock")} == {bm25_index.MANIFEST}
+    segments = {name.partition(".")[0] for name in bm25_index.listed_files(lexical) if not name.endswith(".json")}
+    assert len(segments) == 1
+
+
+def test_a_damaged_library_that_a_server_has_open_stays_until_that_ends(app: HashingApp) -> None:
+    with closing(app.open_library()) as library:
+        QueryLog(library.database).add(ENTRY)
+    files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), RecordedProgress())
+    notices: list[str] = []
+    mending = HashingApp(app.settings, notices.append, HashingEmbedder())
+    with closing(sqlite3.connect(app.library_path)) as server:
+        server.execute("DROP TABLE vectors")
+        server.execute("SELECT count(*) FROM meta").fetchall()
+        before = app.library_path.read_bytes()
+        with pytest.raises(OSError, match="cannot access the file") as caught:
+            list(mending.rebuild(files, RecordedProgress()))
+        assert set_aside(app.library_path) == []
+        assert app.library_path.read_bytes() == before
+    assert "library.sqlite is open in another program" in unusable(caught.value).happened
+    mending.run(rebuild=True)
+    assert len(set_aside(app.library_path)) == 1
+    assert app.verify() == []
+    with closing(app.open_library()) as library:
+        assert library.database.query("SELECT count(*) FROM queries") == [(1,)]
+
+
+def test_the_double_refuses_what_windows_refuses(app: HashingApp) -> None:
+    """Without Folio's care: else the tests above would show nothing."""
+    with closing(app.open_library()) as library:
+        reader = _open(app, library)
+        (segment,) = reader.vectors.segments
+        assert segment.meta is not None
+        mapped = app.store_folder / segment.meta.file
+        assert str(mapped) in windows.open_files()
+        segment.write(mapped)  # which gives it another name
+        assert segment.meta.file == f"{mapped.stem}-2.faiss"
+        again = Segment.open(app.store_folder, segment.meta, 64)
+        assert len(again) == len(segment)
+    for name in ("CON.pdf", "nul", "a:b.pdf", "what?.pdf", "dot.", "space "):
+        assert windows.is_bad_name(name)
+    for name in ("CONTENT.pdf", "a.b.pdf", "vectors-01234567-1.faiss.new", "王.pdf"):
+        assert not windows.is_bad_name(name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # on a busy computer it waits
+def test_the_tests_of_the_indexes_hold_there(tmp_path: Path) -> None:
+    deselected = [f"--deselect={name}" for name in GOES_LATER]
+    plugin = ("-p", "tests.helpers.windows", "-p", "no:cacheprovider")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--tb=short", *plugin, *deselected, *SUITE],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]

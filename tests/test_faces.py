@@ -1,0 +1,61 @@
+"""Every face shows every field of an answer: the terminal's JSON, the API, kept conversations, exports.
+
+tests/web/test_faces_on_page.py goes through the same table with the page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+
+from folio.answer_types import Answer
+from folio.deep_schema import DeepAnswerJson
+from folio.schema import AnswerFields, AnswerJson
+from folio.web.markdown_export import markdown
+from folio.web.schema import ChatReply
+from folio.web.zotero_note import zotero_note
+from tests.helpers.faces import ADDED, ANSWERED, FIELDS, REMARK, REMARKED, REPLIES
+
+# What a dataclass calls otherwise, or has for other objects
+CALLED = {"dropped": "dropped_sentences"}
+OF_THE_TERMINAL = {"question", "evidence"}  # a reply has `message`; the evidence is in the citations and the hits
+
+
+def test_every_field_of_an_answer_is_in_the_schema_of_every_face() -> None:
+    names = {CALLED.get(field.name, field.name) for field in dataclasses.fields(Answer)}
+    assert names - AnswerFields.model_fields.keys() == OF_THE_TERMINAL
+    for face in (AnswerJson, DeepAnswerJson, ChatReply):
+        assert issubclass(face, AnswerFields)
+    assert names <= AnswerJson.model_fields.keys()
+    assert FIELDS.keys() == AnswerFields.model_fields.keys(), "say in tests/helpers/faces.py where it is shown"
+
+
+def text_of(face: str) -> str:
+    """The replies as a person reads them in an export."""
+    kept = [reply.model_dump() for reply in REPLIES]
+    exported = zotero_note("A title", kept) if face == "zotero" else MarkdownIt().render(markdown("A title", kept))
+    return " ".join(html.unescape(re.sub("<[^>]+>", "", exported)).split())
+
+
+@pytest.mark.parametrize("face", ["markdown", "zotero"])
+@pytest.mark.parametrize("name", [*FIELDS, *ADDED])
+def test_an_export_shows_it(name: str, face: str) -> None:
+    shown = {**FIELDS, **ADDED}[name]
+    if face not in shown.left_out:
+        assert shown.words in text_of(face)
+
+
+def test_a_reply_is_kept_as_it_was() -> None:
+    for reply in REPLIES:
+        assert ChatReply.model_validate(reply.model_dump()) == reply
+        assert ChatReply.model_validate_json(reply.model_dump_json()) == reply
+
+
+def test_a_remark_that_an_older_folio_kept_is_one_still() -> None:
+    older = REMARKED.model_dump(exclude={"remark", "scope", "model_failed"})
+    assert ChatReply.model_validate(older).remark == REMARK
+    assert ChatReply.model_validate(ANSWERED.model_dump(exclude={"remark"})).remark == ""

@@ -1,0 +1,46 @@
+"""The page as a face of an answer: it shows every field of a reply (tests/helpers/faces.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from folio.web.schema import Conversation
+from tests.helpers.browser import PHONE, Tab, chromium
+from tests.helpers.faces import ADDED, CONVERSATION, FIELDS, REPLIES
+from tests.helpers.live_server import Live, builtin_app
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def test_the_page_shows_every_field_of_an_answer(browser: Browser, tmp_path: Path) -> None:
+    kept = Conversation(id=CONVERSATION, title="Ice", updated="2026-01-01T00:00:00Z", turns=list(REPLIES))
+
+    def reply(route: Route) -> None:
+        route.fulfill(body=kept.model_dump_json(), content_type="application/json")
+
+    (tmp_path / "papers").mkdir()
+    with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
+        tab = Tab(browser, live.url, PHONE)
+        tab.page.route(f"**/conversations/{CONVERSATION}", reply)
+        tab.open(f"#c/{CONVERSATION}")
+        expect(tab.find(".turn")).to_have_count(len(REPLIES))
+        tab.page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
+        text = " ".join(tab.find("#turns").inner_text().split())
+        missing = [
+            name
+            for name, shown in {**FIELDS, **ADDED}.items()
+            if "page" not in shown.left_out and shown.words not in text
+        ]
+        assert missing == [], text
+        assert tab.scrolls_sideways() == []
+        tab.close()

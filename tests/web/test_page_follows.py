@@ -1,0 +1,402 @@
+"""The page follows what changes and says what it did: names, filters, columns, Back, and papers added elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pymupdf
+import pytest
+from playwright.sync_api import Browser, Locator, Route, expect
+
+from folio.app import App
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium, yellow
+from tests.helpers.factories import OTTERS, small_papers, write_pdf
+from tests.helpers.live_server import Live, builtin_app, ingest
+from tests.helpers.pdfs import Spot, save
+
+pytestmark = pytest.mark.slow
+
+SLEEP, LENGTH = "How do sea otters sleep?", "How long is the Aletsch glacier?"
+NONSENSE = "xqzzyv blorfgh"
+LEFT, RIGHT = 60.0, 320.0  # points: where the columns begin
+PAGE = 595.0  # points: the width of a page
+LONG_TITLE = f"A Survey of the Lichens of the Churchyards of the North and of {'Their Very Slow Growth ' * 6}in Stone"
+
+
+def lines(x: float, top: float, *said: str) -> list[Spot]:
+    return [(x, top + 14 * number, line) for number, line in enumerate(said)]
+
+
+def two_columns(folder: Path) -> Path:
+    """A paper in two columns: the right one of page 1 tells of the heron, and goes on at the top of page 2."""
+    prose = [f"Reed bed {number} of the delta was mapped by boat in June." for number in range(24)]
+    heron = [
+        "The grey heron of the delta waits for its prey",
+        "without a movement for up to forty minutes, and",
+        "it strikes in less than a tenth of a second. The",
+    ]
+    on = ["heron then carries the eel to the bank, and there", "it turns the eel until it can swallow the head first."]
+    first = [*lines(LEFT, 120, *prose), *lines(RIGHT, 120, *prose[:-3]), *lines(RIGHT, 120 + 14 * 21, *heron)]
+    second = [*lines(LEFT, 80, *on), *lines(LEFT, 108, *prose[:9])]
+    return save(folder / "herons.pdf", [first, second], metadata={"title": "Herons of the Delta"})
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> App:
+    folder = tmp_path_factory.mktemp("follows")
+    papers = small_papers(folder / "papers")
+    two_columns(papers)
+    write_pdf(papers / "lichens-of-the-churchyards-of-the-north-and-of-their-slow-growth.pdf", OTTERS[1:], LONG_TITLE)
+    return builtin_app(folder, papers)
+
+
+@pytest.fixture(scope="module")
+def live(app: App) -> Iterator[Live]:
+    with Live(app) as made:
+        yield made
+
+
+Open = Callable[..., Tab]
+
+
+@pytest.fixture
+def opened(browser: Browser, live: Live) -> Iterator[Open]:
+    tabs: list[Tab] = []
+
+    def open_tab(size: tuple[int, int] = WIDE, place: str = "#ask") -> Tab:
+        tabs.append(Tab(browser, live.url, size))
+        tabs[-1].open(place)
+        return tabs[-1]
+
+    yield open_tab
+    for tab in tabs:
+        tab.close()
+
+
+def paper(tab: Tab, name: str) -> Locator:
+    return tab.find("#papers > li").filter(has_text=name)
+
+
+def copied(tab: Tab) -> str:
+    return str(tab.page.evaluate("navigator.clipboard.readText()"))
+
+
+# Names
+
+
+def test_an_edit_reaches_chips_copies_and_the_open_page_of_a_conversation_that_is_shown(opened: Open) -> None:
+    tab = opened()
+    turn = tab.ask(SLEEP)
+    chip = turn.locator(".sentence .chip").first
+    expect(chip).to_contain_text("otters.pdf p.1")
+    turn.locator(".sources summary").click()  # folded, and it stays so
+    chip.click()
+    expect(tab.find("#viewer-title")).to_have_text("On Sea Otters")
+    tab.find("a[href='#library']").click()
+    try:
+        paper(tab, "otters.pdf").get_by_role("button", name="Edit").click()
+        form = tab.page.get_by_role("dialog", name="Edit otters.pdf")
+        form.get_by_label("Title").fill("Kelp Rafts")
+        form.get_by_label("Authors").fill("Otter, Ann")
+        form.get_by_label("Year").fill("2014")
+        form.get_by_role("button", name="Save", exact=True).click()
+        expect(form).to_be_hidden()
+        tab.find("#to-ask").click()
+        expect(chip).to_have_text("Otter 2014, p. 1: open the page")
+        expect(chip).to_have_class(re.compile("shown"))  # its page is open still
+        expect(tab.find("#viewer-title")).to_have_text("Kelp Rafts")
+        expect(turn.locator(".sources")).not_to_have_attribute("open", "")
+        turn.get_by_role("button", name="Copy", exact=True).click()
+        expect(tab.find("#toast")).to_have_text("Answer copied.")
+        assert "[Otter 2014, p. 1]" in copied(tab)
+        assert "1. Kelp Rafts, otters.pdf, p. 1" in copied(tab)
+        assert "On Sea Otters" not in copied(tab)
+        turn.get_by_role("button", name="Good answer").click()
+        expect(turn.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    finally:
+        (id,) = (each["id"] for each in papers_of(tab) if each["file"] == "otters.pdf")
+        reset = {"title": None, "authors": None, "year": None}
+        assert tab.context.request.patch(f"{tab.url}/papers/{id}", data=reset).ok
+
+
+def papers_of(tab: Tab) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tab.context.request.get(f"{tab.url}/papers").json()["papers"]
+    return found
+
+
+def test_no_name_is_cut(opened: Open) -> None:
+    tab = opened(PHONE, "#library")
+    paper(tab, "lichens").get_by_role("button", name="Ask this paper").click()
+    turn = tab.ask("What is the diet of the sea otter?")
+    turn.locator(".chip").first.click()
+    expect(tab.find("#viewer")).to_be_visible()
+    cut = """(found) => found.filter((node) => getComputedStyle(node).overflow !== "visible"
+      && (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1))
+      .map((node) => node.className || node.id)"""
+    for shown in ("#chosen .tag-name", ".chip .key", "#viewer-title", "#foot-line", "#conversations .title"):
+        assert tab.find(shown).count() >= 1, shown
+        assert tab.page.locator(shown).evaluate_all(cut) == [], shown
+    assert tab.scrolls_sideways() == []
+
+
+# What was asked
+
+
+def test_a_filter_belongs_to_its_conversation_and_a_refusal_names_it(opened: Open) -> None:
+    tab = opened(WIDE, "#library")
+    paper(tab, "otters.pdf").get_by_role("button", name="Ask this paper").click()
+    turn = tab.ask(LENGTH)
+    expect(turn.locator(".refusal")).to_contain_text("Only this was asked: “On Sea Otters”.")
+    follow_up = tab.ask(SLEEP)
+    expect(follow_up.locator(".asked-only")).to_have_text("Asked only: “On Sea Otters”")
+    kept = tab.page.evaluate("location.hash")
+    tab.page.get_by_role("button", name="New conversation").click()
+    expect(tab.find("#chosen")).to_be_hidden()
+    expect(tab.ask(LENGTH).locator(".sentences")).to_contain_text("23 kilometres")
+    tab.find(f"#conversations a[href$='{kept}']").click()
+    expect(tab.find("#chosen .tag-name")).to_have_text(["On Sea Otters"])
+    tab.page.reload()
+    expect(tab.find("#chosen .tag-name")).to_have_text(["On Sea Otters"])
+    expect(tab.find(".turn .asked-only").last).to_have_text("Asked only: “On Sea Otters”")
+    tab.find(".turn").first.get_by_role("button", name="Ask all papers").click()
+    expect(tab.find(".turn").nth(2).locator(".sentences")).to_contain_text("23 kilometres")
+    expect(tab.find("#chosen")).to_be_hidden()
+
+
+@pytest.mark.parametrize("message", ["hello", "thank you!", "How many papers are there?"])
+def test_a_remark_is_shown_at_once_and_when_it_is_opened_again(opened: Open, message: str) -> None:
+    tab = opened()
+    turn = tab.ask(message)
+    said = turn.locator(".remark")
+    expect(said).to_have_text(re.compile("^(Hello|You are welcome|The library has 4 papers)"))
+    expect(tab.find("#said")).to_have_text(said.inner_text())
+    tab.page.reload()
+    expect(said).to_be_visible()
+
+
+def test_an_export_has_the_papers_that_are_listed(opened: Open) -> None:
+    tab = opened(WIDE, "#library")
+    link = tab.find("#export-bibtex")
+    expect(link).to_have_text("Export BibTeX")
+    tab.find("#filter").fill("Aletsch")
+    expect(link).to_have_text("Export BibTeX of 1 paper")
+    for each, name in ((link, "folio.bib"), (tab.find("#export-csl"), "folio.json")):
+        with tab.page.expect_download() as download:
+            each.click()
+        assert download.value.suggested_filename == name
+        text = download.value.path().read_text(encoding="utf-8")
+        assert "Aletsch" in text
+        assert "Otters" not in text
+    tab.find("#filter").fill(NONSENSE)
+    expect(link).to_be_hidden()
+
+
+def test_nonsense_finds_nothing_best_and_nothing_related(opened: Open) -> None:
+    tab = opened(WIDE, "#library")
+    with tab.page.expect_response(re.compile("/papers\\?query=")) as asked:
+        tab.find("#filter").fill(NONSENSE)
+    assert asked.value.json()["papers"] == []
+    expect(tab.find("#library-count")).to_have_text("0 of 4 papers")
+    expect(tab.find("#related")).to_be_hidden()
+    tab.open("#search")
+    search(tab, NONSENSE)
+    expect(tab.find("#search-status")).to_have_text("None of these words is in your papers. Try other words.")
+    expect(tab.find("#hits > li")).to_have_count(0)
+    search(tab, "automobile")
+    expect(tab.find("#search-status")).to_contain_text("No passage has these words. These are the nearest in meaning.")
+    expect(tab.find("#search-status")).not_to_contain_text("best")
+    search(tab, "glacier")
+    expect(tab.find("#search-status")).to_contain_text("best first.")
+
+
+def search(tab: Tab, words: str) -> None:
+    tab.find("#query").fill(words)
+    tab.find("#query").press("Enter")
+
+
+# The page of a paper
+
+
+def shown_page(tab: Tab, page: int) -> None:
+    expect(tab.find("#page-name")).to_contain_text(f"p. {page} of ")
+    expect(tab.find("#picture")).to_have_attribute("alt", re.compile(f"^Page {page} of "))
+    expect(tab.find("#sheet")).not_to_have_class(re.compile("waiting"))
+
+
+def on_yellow(tab: Tab, app: App, page: int) -> str:
+    """The words of a page of the paper on herons that are marked in its picture."""
+    marked = yellow(tab.picture())
+    with pymupdf.open(app.settings.PAPERS_DIR / "herons.pdf") as document:
+        scale = marked.shape[1] / document[page - 1].rect.width
+        words = document[page - 1].get_text("words", sort=False)
+    boxes = [(word[4], *(int(side * scale) for side in word[:4])) for word in words]
+    return " ".join(word for word, x0, y0, x1, y1 in boxes if marked[y0:y1, x0:x1].mean() > 0.4)
+
+
+def test_the_arrow_points_to_the_column_and_every_page_of_a_passage_is_marked(opened: Open, app: App) -> None:
+    tab = opened(WIDE, "#search")
+    search(tab, "grey heron waits for its prey and strikes")
+    hit = tab.find("#hits > li").first
+    expect(hit.locator(".source")).to_have_text("Herons of the Delta, pp. 1–2")
+    hit.locator(".source").click()
+    shown_page(tab, 1)
+    assert on_yellow(tab, app, 1).endswith("it strikes in less than a tenth of a second.")
+    tab.page.get_by_role("button", name="Next page").click()
+    shown_page(tab, 2)
+    assert on_yellow(tab, app, 2).startswith("heron then carries the eel to the bank, and there it turns the eel")
+    assert "quote marked" in (tab.find("#picture").get_attribute("alt") or "")
+
+    tab.open("#ask")
+    turn = tab.ask("How long does the grey heron of the delta wait for its prey?")
+    turn.locator(".sentence .chip").first.click()
+    shown_page(tab, 1)
+    rows, columns = np.nonzero(yellow(tab.picture()))
+    picture_width = yellow(tab.picture()).shape[1]
+    assert columns.min() / picture_width * PAGE > RIGHT - 5  # the quote is in the right column
+    arrow, sheet = tab.find("#pointer").bounding_box(), tab.find("#sheet").bounding_box()
+    assert arrow
+    assert sheet
+    tip = (arrow["x"] + arrow["width"] - sheet["x"]) / sheet["width"] * PAGE
+    assert RIGHT - 12 < tip < RIGHT + 1
+    assert len(rows)
+
+
+# A phone
+
+
+def test_back_closes_what_is_open_on_a_phone(opened: Open) -> None:
+    tab = opened(PHONE)
+    turn = tab.ask(SLEEP)
+    conversation = tab.page.evaluate("location.hash")
+    chip = turn.locator(".sentence .chip").first
+    for leave in ("back", "button", "back"):
+        chip.click()
+        expect(tab.find("#viewer")).to_be_visible()
+        if leave == "back":
+            tab.page.go_back()
+        else:
+            tab.find("#viewer-close").click()
+        expect(tab.find("#viewer")).to_be_hidden()
+        assert tab.page.evaluate("location.hash") == conversation
+        expect(turn).to_be_visible()
+    tab.page.get_by_role("button", name="Conversations").click()
+    expect(tab.find("#side")).to_be_visible()
+    tab.page.go_back()
+    expect(tab.find("#side")).to_be_hidden()
+    expect(turn).to_be_visible()
+    tab.find("a[href='#library']").click()
+    paper(tab, "otters.pdf").get_by_role("button", name="Edit").click()
+    expect(tab.find("#edit")).to_be_visible()
+    tab.page.go_back()
+    expect(tab.find("#edit")).to_be_hidden()
+    expect(tab.find("#view-library")).to_be_visible()
+    tab.page.go_back()
+    expect(turn).to_be_visible()
+    # A conversation that is chosen in the list opens, and Back leads to the one before.
+    tab.page.get_by_role("button", name="Conversations").click()
+    tab.page.get_by_role("button", name="New conversation").click()
+    expect(tab.find("#welcome")).to_be_visible()
+    expect(tab.find("#side")).to_be_hidden()
+    assert tab.page.evaluate("location.hash") == "#ask"
+
+
+def test_a_problem_is_shown_where_the_button_is(opened: Open) -> None:
+    tab = opened(PHONE, "#library")
+    last = tab.find("#papers > li").last
+    last.scroll_into_view_if_needed()
+    failed = json.dumps({"error": "The library is busy.", "remedy": "Run `python ingest.py` again."})
+    tab.page.route(re.compile("/papers/[0-9a-f]{64}$"), lambda route: route.fulfill(status=409, body=failed))
+    last.get_by_role("button", name="Edit").click()
+    problem = last.get_by_role("alert")
+    expect(problem).to_contain_text("The library is busy.")
+    expect(problem).to_be_in_viewport()
+    expect(problem.locator("code")).to_have_text("python ingest.py")
+    last.get_by_role("button", name="Remove").click()
+    tab.find("#confirm-do").click()
+    expect(last.get_by_role("alert")).to_have_count(1)
+    expect(last.get_by_role("alert")).to_be_in_viewport()
+    tab.page.unroute_all()
+    last.get_by_role("button", name="Edit").click()
+    form = tab.find("#edit")
+    form.get_by_label("Year").fill("3014")
+    form.get_by_label("Title").focus()
+    tab.page.keyboard.press("Tab")
+    tab.find("#edit-form").evaluate("(form) => form.requestSubmit()")
+    expect(form.get_by_role("alert")).to_contain_text("The year 3014 is not between")
+    expect(form.get_by_role("alert")).to_be_in_viewport(ratio=0.9)
+    tab.expected("409", "400")
+
+
+# What the page says
+
+
+def test_what_is_said_of_models_keys_and_commands(opened: Open) -> None:
+    tab = opened()
+    views = tab.find(".views a").count()
+    expect(tab.find(".keys kbd").nth(1)).to_have_text(f"Alt+1 … {views}")
+    tab.page.keyboard.press(f"Alt+{views}")
+    expect(tab.find("#view-find")).to_be_visible()
+    tab.find("#models-button").click()
+    said = tab.find("#models-text")
+    expect(said).to_contain_text("The settings name built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")
+    expect(said).not_to_contain_text("best models")
+    tab.page.keyboard.press("Escape")
+
+    def with_commands(route: Route) -> None:
+        found = route.fetch().json()
+        found["failures"] = [{"file": "a.pdf", "error": "It is `damaged`.", "remedy": "Run `python ingest.py`."}]
+        found["papers"][0]["problems"] = ["A page was not read: see `folio doctor`."]
+        route.fulfill(json=found)
+
+    tab.page.route("**/papers", with_commands)
+    tab.page.reload()
+    tab.open("#library")
+    expect(tab.find("#failures code")).to_have_text(["damaged", "python ingest.py"])
+    expect(tab.find(".odd code")).to_have_text(["folio doctor"])
+    assert "`" not in tab.find("main").inner_text()
+
+
+def test_a_wrong_year_is_explained_in_words(opened: Open) -> None:
+    tab = opened()
+    tab.page.get_by_role("button", name="Options").click()
+    tab.page.get_by_label("Years", exact=True).fill("soon")
+    tab.page.get_by_label("Years", exact=True).press("Enter")
+    tab.question.fill(SLEEP)
+    tab.page.keyboard.press("Enter")
+    expect(tab.find(".turn .problem .happened")).to_have_text(
+        "year.0: is not a year or a range of years, such as 2014, 2010-2015, 2020- or -1999."
+    )
+    tab.expected("422")
+
+
+def test_papers_added_elsewhere_appear(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    app = builtin_app(tmp_path, tmp_path / "papers")
+    with Live(app) as live:
+        tab = Tab(browser, live.url)
+        tab.page.clock.install()
+        tab.page.reload()
+        expect(tab.page.get_by_role("heading", name="Add your papers first")).to_be_visible()
+        write_pdf(tmp_path / "papers" / "otters.pdf", OTTERS, "On Sea Otters")
+        assert ingest(app) == ["added"]  # as in the terminal
+        tab.page.evaluate("dispatchEvent(new Event('focus'))")  # somebody comes back to the page
+        expect(tab.find("#welcome")).to_contain_text("Ask about 1 paper.")
+        expect(tab.question).to_be_enabled()
+        small_papers(tmp_path / "papers")
+        assert sorted(ingest(app)) == ["added", "replaced"]
+        tab.open("#library")
+        tab.page.clock.fast_forward(31_000)  # and without
+        expect(tab.find("#library-count")).to_have_text("2 papers")
+        expect(tab.find("#foot-line")).to_contain_text("2 papers")
+        tab.close()

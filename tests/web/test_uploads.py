@@ -1,0 +1,545 @@
+"""The queue of uploads: what came whole is added, whatever the client, the server or another process does meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from folio import workers
+from folio.store import indexes
+from folio.types import Vectors
+from folio.web import upload_queue
+from folio.web.api import make_web
+from folio.web.paper_files import STALE_S
+from folio.web.request_guard import AccessRules
+from folio.web.upload_queue import MAX_TRIES, SHOWN_S
+from tests.helpers.cli_runner import CliRunner
+from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
+from tests.helpers.live_server import Live, until
+from tests.helpers.serve_process import Served
+
+PDF = {"Content-Type": "application/pdf"}
+TORN = b"%PDF-1.7\nthe rest of it was lost"
+
+
+class GatedEmbedder(HashingEmbedder):
+    """Embeds no passage while `gate` is closed; `waits` once one waits there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.waits = Event(), Event()
+        self.gate.set()
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        if not self.gate.is_set():
+            self.waits.set()
+            assert self.gate.wait(60)
+        return super().embed_passages(texts)
+
+
+@pytest.fixture
+def embedder() -> GatedEmbedder:
+    return GatedEmbedder()
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: GatedEmbedder) -> HashingApp:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    monkeypatch.setattr(upload_queue, "_LOOK_S", 0.05)
+    return hashing_app(tmp_path, embedder, LLM="builtin", MAX_FILE_MB=1)
+
+
+Start = Callable[[], TestClient]
+
+
+@pytest.fixture
+def start(app: HashingApp, embedder: GatedEmbedder) -> Iterator[Start]:
+    """A function that starts a server over the store."""
+    clients: list[TestClient] = []
+
+    def started() -> TestClient:
+        web = make_web(app, AccessRules(host="127.0.0.1", port=8420))
+        clients.append(TestClient(web, base_url="http://127.0.0.1:8420", raise_server_exceptions=False))
+        return clients[-1].__enter__()
+
+    yield started
+    embedder.gate.set()
+    for client in clients:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(start: Start) -> TestClient:
+    return start()
+
+
+def pdf(tmp_path: Path, pages: Sequence[str] = OTTERS, title: str = "On Sea Otters") -> bytes:
+    """A PDF's bytes; equal pages give equal bytes."""
+    path = tmp_path / "made" / f"{title} {len(pages)}.pdf"
+    return (path if path.exists() else write_pdf(path, pages, title)).read_bytes()
+
+
+def send(client: Any, content: bytes, name: str = "otters.pdf") -> dict[str, Any]:
+    reply = client.post("/uploads", params={"name": name}, content=content, headers=PDF)
+    assert reply.status_code == 202, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def uploads(client: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("/uploads").json()["uploads"]
+    return found
+
+
+def states(client: Any) -> list[tuple[str, str]]:
+    return [(each["file"], each["state"]) for each in uploads(client)]
+
+
+def rested(client: Any) -> list[dict[str, Any]]:
+    """The queue once nothing waits any more."""
+    until(lambda: not client.get("/uploads").json()["active"])
+    return uploads(client)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def papers(client: Any) -> list[str]:
+    return sorted(paper["file"] for paper in client.get("/papers").json()["papers"])
+
+
+def queue_folder(app: HashingApp) -> Path:
+    return app.store_folder / "uploads"
+
+
+def contents(app: HashingApp) -> list[str]:
+    """What is in the queue's folder but records and the lock."""
+    return [name for name in names(queue_folder(app)) if not name.endswith((".json", ".lock"))]
+
+
+# Adding
+
+
+def test_what_is_sent_at_once_is_added_in_order(
+    client: TestClient, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    embedder.gate.clear()
+    first = send(client, pdf(tmp_path))
+    assert (first["file"], first["state"], first["paper"], first["error"]) == ("otters.pdf", "waiting", None, "")
+    assert embedder.waits.wait(60)
+    send(client, pdf(tmp_path, GLACIERS, "The Aletsch Glacier"), "glaciers.pdf")
+    send(client, pdf(tmp_path, GLACIERS[:1], "A Short One"), "short.pdf")
+    assert [state for _, state in states(client)] == ["embedding", "waiting", "waiting"]
+    assert [json.loads(path.read_text())["tries"] for path in sorted(queue_folder(app).glob("*.json"))] == [1, 0, 0]
+    assert client.get("/uploads").json()["active"] is True
+    embedder.gate.set()
+    done = rested(client)
+    assert [(each["title"], each["state"], each["status"], each["pages"]) for each in done] == [
+        ("On Sea Otters", "added", "added", 2),
+        ("The Aletsch Glacier", "added", "added", 3),
+        ("A Short One", "added", "added", 1),
+    ]
+    assert papers(client) == names(app.settings.PAPERS_DIR) == ["glaciers.pdf", "otters.pdf", "short.pdf"]
+    assert done[0]["paper"] == client.get("/papers", params={"query": "otters"}).json()["papers"][0]["id"]
+    assert contents(app) == []
+    assert app.verify() == []
+    subjects = [word for text in embedder.passages for word in ("otter", "glacier") if word in text]
+    assert subjects == sorted(subjects, reverse=True)
+
+
+@pytest.mark.parametrize("is_linked", [True, False], ids=["linked", "copied"])
+def test_names_and_contents_follow_the_rules_of_the_papers_folder(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
+) -> None:
+    if not is_linked:
+
+        def refuse(*_: object) -> None:
+            raise OSError(18, "Invalid cross-device link")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    send(client, pdf(tmp_path), "../../etc/otters.pdf")
+    send(client, pdf(tmp_path, GLACIERS), "otters.pdf")
+    send(client, pdf(tmp_path), "otters.pdf")
+    send(client, pdf(tmp_path), "c:\\another\\na\x1b[31mme.PDF")
+    assert [(each["file"], each["status"], each["notes"]) for each in rested(client)] == [
+        ("otters.pdf", "added", []),
+        ("otters.pdf", "added", []),
+        ("otters.pdf", "unchanged", []),
+        ("na [31mme.pdf", "duplicate", ["The same file as otters.pdf."]),
+    ]
+    assert names(app.settings.PAPERS_DIR) == ["otters (2).pdf", "otters.pdf"]
+    assert (app.settings.PAPERS_DIR / "otters.pdf").read_bytes() == pdf(tmp_path)
+    assert contents(app) == []
+
+
+def test_the_events_end_when_nothing_waits(client: TestClient, embedder: GatedEmbedder, tmp_path: Path) -> None:
+    embedder.gate.clear()
+    send(client, pdf(tmp_path))
+    assert embedder.waits.wait(60)
+    embedder.gate.set()
+    told = client.get("/uploads/events").text.replace("\r\n", "\n").strip().split("\n\n")
+    kinds = [block.split("\n")[0] for block in told]
+    assert kinds == [*["event: uploads"] * (len(kinds) - 1), "event: done"]
+    last = json.loads(told[-1].split("data: ")[1])
+    assert [(each["state"], each["title"]) for each in last["uploads"]] == [("added", "On Sea Otters")]
+    assert (last["active"], last["notice"]) == (False, "")
+    again = client.get("/uploads/events").text
+    assert again.count("event: ") == again.count("event: done") == 1
+
+
+def test_what_was_added_is_dropped_once_it_was_told(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, pdf(tmp_path))
+    send(client, TORN, "torn.pdf")
+    assert [each["state"] for each in rested(client)] == ["added", "failed"]
+    assert len(uploads(client)) == 2  # another page may not have seen it
+    monkeypatch.setattr(upload_queue, "SHOWN_S", SHOWN_S - 1000)
+    assert states(client) == [("torn.pdf", "failed")]
+    assert len([name for name in names(queue_folder(app)) if name.endswith(".json")]) == 1
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("content", [b"", b"%PD", b"<html>%PDF</html>", b" " * 1024 + b"%PDF-1.7" + b" " * 600_000])
+def test_a_file_that_is_not_a_pdf_is_refused_and_leaves_nothing(
+    client: TestClient, app: HashingApp, content: bytes
+) -> None:
+    reply = client.post("/uploads", params={"name": "a.pdf"}, content=content, headers=PDF)
+    assert (reply.status_code, reply.json()["error"]) == (422, "The file is not a PDF.")
+    assert (uploads(client), contents(app)) == ([], [])
+
+
+def test_a_file_that_is_too_large_is_refused_and_leaves_nothing(client: TestClient, app: HashingApp) -> None:
+    for content in (b"%PDF-1.7" + b" " * 1_000_000, iter([b"%PDF-1.7", b" " * 600_000, b" " * 600_000])):
+        reply = client.post("/uploads", content=content, headers=PDF)
+        assert reply.status_code == 413
+        assert "1,000,000 bytes" in reply.json()["error"]
+    assert (uploads(client), contents(app)) == ([], [])
+
+
+def test_a_form_or_json_is_no_upload(client: TestClient, app: HashingApp) -> None:
+    refused = client.post("/uploads", content=TORN, headers={"Content-Type": "text/plain"})
+    assert refused.status_code == 415
+    assert client.post("/uploads", json={}).status_code == 422
+    assert (uploads(client), contents(app)) == ([], [])
+
+
+@pytest.mark.parametrize("length", ["Content-Length: 5000", "Transfer-Encoding: chunked"])
+def test_half_a_body_is_never_queued(app: HashingApp, length: str) -> None:
+    part = b"%PDF-1.7" + b" " * 2000
+    sent = part if "Content" in length else b"%x\r\n%s\r\n" % (len(part), part)
+    with Live(app) as live, live.client() as client:
+        with socket.create_connection(("127.0.0.1", live.port)) as leaving:
+            head = f"POST /uploads?name=a.pdf HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\n{length}\r\n"
+            leaving.sendall(f"{head}Content-Type: application/pdf\r\n\r\n".encode() + sent)
+            until(lambda: contents(app) != [])
+        until(lambda: contents(app) == [])
+        assert uploads(client) == []
+    assert names(app.settings.PAPERS_DIR) == []
+
+
+@pytest.mark.parametrize("at", ["body", "record"])
+def test_a_full_disk_is_told_and_leaves_nothing(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(upload_queue if at == "record" else os, "write_private" if at == "record" else "fsync", full)
+        reply = client.post("/uploads", content=pdf(tmp_path), headers=PDF)
+    assert reply.status_code == 507
+    assert reply.json()["error"].startswith("There is no space left on the disk")
+    assert (uploads(client), contents(app)) == ([], [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_what_waits_is_for_its_user_alone(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        send(client, TORN)
+        (failed,) = rested(client)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(queue_folder(app).stat().st_mode) == 0o700
+    assert names(queue_folder(app)) == [f"{failed['id']}.json", f"{failed['id']}.pdf", "worker.lock"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in queue_folder(app).iterdir()} == {0o600}
+
+
+# Failures
+
+
+def test_what_failed_stays_and_can_be_tried_again(
+    client: TestClient, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    torn = send(client, TORN, "torn.pdf")
+    (failed,) = rested(client)
+    assert (failed["state"], failed["paper"]) == ("failed", None)
+    assert failed["error"]
+    assert failed["remedy"]
+    assert (names(app.settings.PAPERS_DIR), papers(client)) == ([], [])
+    embedder.gate.clear()
+    send(client, pdf(tmp_path))
+    assert embedder.waits.wait(60)
+    again = client.post(f"/uploads/{torn['id']}/retry").json()
+    assert (again["id"], again["state"], again["error"]) == (torn["id"], "waiting", "")
+    embedder.gate.set()
+    assert [(each["file"], each["state"]) for each in rested(client)] == [
+        ("torn.pdf", "failed"),
+        ("otters.pdf", "added"),
+    ]
+    assert client.delete(f"/uploads/{torn['id']}").status_code == 204
+    assert states(client) == [("otters.pdf", "added")]
+    assert contents(app) == []
+    gone = client.post(f"/uploads/{torn['id']}/retry")
+    assert (gone.status_code, gone.json()["error"]) == (404, "This upload is not in the queue.")
+    assert client.delete(f"/uploads/{torn['id']}").status_code == 404
+    assert client.delete("/uploads/..%2f..%2fx").status_code == 404
+
+
+def test_all_that_failed_are_tried_again_or_forgotten(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEmbedder, "embed_passages", None)  # an error that nobody expected
+        for name in ("one.pdf", "two.pdf"):
+            send(client, pdf(tmp_path), name)
+        failed = rested(client)
+    assert [(each["state"], each["error"]) for each in failed] == [
+        ("failed", "Folio failed with an internal error."),
+    ] * 2
+    assert (names(app.settings.PAPERS_DIR), len(contents(app))) == ([], 2)
+    send(client, TORN, "torn.pdf")
+    rested(client)
+    assert client.post("/uploads/retry").json() == {"retried": 3}
+    assert [(each["file"], each["state"], each["status"]) for each in rested(client)] == [
+        ("one.pdf", "added", "added"),
+        ("two.pdf", "added", "duplicate"),
+        ("torn.pdf", "failed", None),
+    ]
+    assert client.delete("/uploads?failed=true").json() == {"cancelled": 1}
+    assert [name for name, _ in states(client)] == ["one.pdf", "two.pdf"]
+    assert contents(app) == []
+
+
+def test_a_file_that_was_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path))
+        (content,) = contents(app)
+        (queue_folder(app) / content).write_bytes(pdf(tmp_path)[:-100])
+    (failed,) = rested(client)
+    assert failed["error"] == "The file was damaged on the disk of the server."
+    assert papers(client) == []
+
+
+def test_a_paper_that_landed_keeps_its_file_though_the_indexes_could_not_be_written(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingApp, "finish_ingest", full)
+        send(client, pdf(tmp_path))
+        assert [each["state"] for each in rested(client)] == ["failed"]
+    assert papers(client) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    client.post("/uploads/retry")
+    assert [(each["state"], each["status"]) for each in rested(client)] == [("added", "unchanged")]
+    assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    assert app.verify() == []
+
+
+# Cancelling
+
+
+def test_what_waits_is_cancelled_alone_or_with_all_others(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+    with indexes.writing(app.store_folder):
+        first, *_ = [send(client, pdf(tmp_path), f"{number}.pdf") for number in range(4)]
+        assert client.delete(f"/uploads/{first['id']}").status_code == 204
+        assert states(client) == [(f"{number}.pdf", "waiting") for number in (1, 2, 3)]
+        assert client.delete("/uploads").json() == {"cancelled": 3}
+        assert (uploads(client), contents(app)) == ([], [])
+    assert (rested(client), papers(client)) == ([], [])
+    assert names(app.settings.PAPERS_DIR) == []
+
+
+def test_what_is_being_added_is_stopped_and_leaves_nothing(
+    client: TestClient, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    embedder.gate.clear()
+    send(client, pdf(tmp_path, GLACIERS * 3), "glaciers.pdf")
+    send(client, pdf(tmp_path))
+    assert embedder.waits.wait(60)
+    assert client.delete(f"/uploads/{uploads(client)[0]['id']}").status_code == 204
+    assert states(client) == [("glaciers.pdf", "stopping"), ("otters.pdf", "waiting")]
+    embedder.gate.set()
+    assert [(each["file"], each["state"]) for each in rested(client)] == [("otters.pdf", "added")]
+    assert papers(client) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    assert contents(app) == []
+    assert app.verify() == []
+
+
+# Other processes, and the end of the server
+
+
+def test_what_comes_while_another_process_writes_waits_for_it(
+    client: TestClient, app: HashingApp, tmp_path: Path
+) -> None:
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path))
+        until(lambda: client.get("/uploads").json()["notice"])
+        assert client.get("/uploads").json()["notice"] == (
+            "Another process is writing to this index. What is here is added after that."
+        )
+        assert states(client) == [("otters.pdf", "waiting")]
+        assert names(app.settings.PAPERS_DIR) == []
+    assert [each["state"] for each in rested(client)] == ["added"]
+    assert client.get("/uploads").json()["notice"] == ""
+
+
+def test_the_next_server_goes_on_with_what_waits(
+    start: Start, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    client = start()
+    embedder.gate.clear()
+    send(client, pdf(tmp_path, GLACIERS * 3), "glaciers.pdf")
+    send(client, pdf(tmp_path))
+    send(client, TORN, "torn.pdf")
+    assert embedder.waits.wait(60)
+    embedder.gate.set()
+    client.__exit__(None, None, None)
+    client = start()
+    assert [(each["file"], each["state"]) for each in rested(client)] == [
+        ("glaciers.pdf", "added"),
+        ("otters.pdf", "added"),
+        ("torn.pdf", "failed"),
+    ]
+    assert papers(client) == ["glaciers.pdf", "otters.pdf"]
+
+
+def test_what_waits_outlives_a_rebuild(start: Start, app: HashingApp, tmp_path: Path) -> None:
+    client = start()
+    send(client, pdf(tmp_path))
+    rested(client)
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path, GLACIERS), "glaciers.pdf")
+        client.__exit__(None, None, None)
+    app.run(rebuild=True)
+    client = start()
+    assert [(each["file"], each["state"]) for each in rested(client)] == [
+        ("otters.pdf", "added"),
+        ("glaciers.pdf", "added"),
+    ]
+    assert papers(client) == ["glaciers.pdf", "otters.pdf"]
+
+
+def test_waiting_for_another_process_writes_nothing(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path))
+        until(lambda: client.get("/uploads").json()["notice"])
+        (record,) = queue_folder(app).glob("*.json")
+        before = record.stat().st_mtime_ns, record.stat().st_ino
+        time.sleep(0.3)  # several tries, as _LOOK_S is here
+        assert (record.stat().st_mtime_ns, record.stat().st_ino) == before
+
+
+def test_two_servers_over_one_store_share_the_queue(
+    start: Start, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    one, other = start(), start()
+    embedder.gate.clear()
+    send(one, pdf(tmp_path))
+    assert embedder.waits.wait(60)
+    send(other, pdf(tmp_path, GLACIERS), "glaciers.pdf")
+    assert [name for name, _ in states(one)] == [name for name, _ in states(other)] == ["otters.pdf", "glaciers.pdf"]
+    embedder.gate.set()
+    assert [each["state"] for each in rested(one)] == [each["state"] for each in rested(other)] == ["added"] * 2
+    assert papers(other) == ["glaciers.pdf", "otters.pdf"]
+    assert len(embedder.passages) == len(set(embedder.passages))
+
+
+def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: HashingApp, tmp_path: Path) -> None:
+    with indexes.writing(app.store_folder):
+        client = start()
+        send(client, pdf(tmp_path))
+        client.__exit__(None, None, None)
+    (record,) = queue_folder(app).glob("*.json")
+    kept = json.loads(record.read_text())
+    assert kept["tries"] == 0  # that the server ended properly, or another process wrote, is no try
+    record.write_text(json.dumps({**kept, "tries": MAX_TRIES}))
+    client = start()
+    (failed,) = rested(client)
+    assert (failed["state"], failed["error"]) == ("failed", "Folio ended 3 times while it was adding this file.")
+    client.post(f"/uploads/{failed['id']}/retry")
+    assert [each["state"] for each in rested(client)] == ["added"]
+
+
+def test_leftovers_of_a_killed_server_are_deleted_and_a_damaged_record_is_passed_over(
+    start: Start, app: HashingApp
+) -> None:
+    folder = queue_folder(app)
+    folder.mkdir(parents=True)
+    part, orphan, fresh = (f"{number:019d}-{number:08x}" for number in range(3))
+    for name, age in ((f"{part}.part", 2 * STALE_S), (f"{orphan}.pdf", 2 * STALE_S), (f"{fresh}.part", 0)):
+        (folder / name).write_bytes(TORN)
+        os.utime(folder / name, (time.time() - age,) * 2)
+    damaged = f"{9:019d}-{9:08x}.json"
+    (folder / damaged).write_text('{"file": ')
+    (folder / "mine.json").write_text("{}")
+    client = start()
+    until(lambda: len(names(folder)) == 3)
+    assert names(folder) == [f"{fresh}.part", damaged, "mine.json"]  # another server may be receiving the first
+    assert rested(client) == []
+
+
+@pytest.mark.slow
+def test_a_killed_server_loses_no_upload(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(6)])
+    with Served(desk, EMBED_BATCH="2") as served:
+        send(served.client, long.read_bytes(), "long.pdf")
+        for number in range(2):
+            send(served.client, pdf(desk.folder, OTTERS[: number + 1], f"Otters {number}"), f"otters {number}.pdf")
+        until(lambda: uploads(served.client)[0]["done"] > 0)
+        served.kill()
+    with Served(desk) as served:
+        done = rested(served.client)
+        assert [(each["file"], each["state"]) for each in done] == [
+            ("long.pdf", "added"),
+            ("otters 0.pdf", "added"),
+            ("otters 1.pdf", "added"),
+        ]
+        assert papers(served.client) == sorted(path.name for path in desk.papers.iterdir())
+        assert len(papers(served.client)) == 3
+    assert desk.ingest().code == 0
+    assert desk.ingest("--verify").code == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_waits_and_leaves_no_part_of_it(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "EMBED_BATCH": "2"}
+    long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(12)])
+    with Served(desk) as served:
+        send(served.client, long.read_bytes(), "long.pdf")
+        with served.client.stream("GET", "/uploads/events") as events:
+            assert any('"done":' in line and '"state":"embedding"' in line for line in events.iter_lines())
+            assert served.interrupt() == 0
+    assert (served.out, served.err) == ("", "")
+    assert list(desk.papers.iterdir()) == []
+    (record,) = (desk.store / "uploads").glob("*.json")
+    assert json.loads(record.read_text())["state"] == "waiting"
