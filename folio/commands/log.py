@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int, run_subcommand
+from folio.cli.command import positive_int, run_subcommand, up_to
 from folio.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Their modules are imported when they are needed: --help needs none.
 LISTED = 20  # questions, if not told otherwise
+MOST_NUMBER = 2**63 - 1  # of a question in Milvus: the microseconds of its time
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -37,7 +38,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
     made.set_defaults(run=_list)
     made = listed.add_parser("show", help="show one question with its answer", description="Show one question.")
     made.add_argument(
-        "number", type=positive_int, nargs="?", metavar="NUMBER", help="its number in the list (default: the last)"
+        "number",
+        type=up_to(MOST_NUMBER),
+        nargs="?",
+        metavar="NUMBER",
+        help="its number in the list (default: the last)",
     )
     made.add_argument("--json", action="store_true", help="print only JSON")
     made.set_defaults(run=_show)

@@ -32,7 +32,7 @@ export function leavePanel(node) {
   const at = opened.findIndex((panel) => panel.node === node);
   if (at < 0) return;
   opened.splice(at, 1);
-  // A link or a button in it may have opened another place already, which stays; a panel that takes its place, its entry.
+  // A link or a button in it may have opened another place already, which stays, or a panel that gets its entry.
   setTimeout(matchHistory);
 }
 
