@@ -124,14 +124,14 @@ def warnings(cited: Iterable[Paper]) -> dict[str, str]:
     }
 
 
-Heading = Literal["", "Summary", "Analysis", "Closest passages"]
+Heading = Literal["", "Summary", "Analysis", "From the papers", "Closest passages", "Also"]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """Where a statement belongs: in a report, or below the heading of excerpts. What a model says plainly has neither.
 
-    Written as one string, in JSON and in the library: "Summary", "Analysis", "Analysis/Melt", "Closest passages", "".
+    Written as one string, in JSON and in the library: "Summary", "Analysis/Melt", "From the papers", "".
     """
 
     heading: Heading = ""
@@ -151,7 +151,10 @@ class Section:
         return f"{self.heading}/{self.subheading}" if self.subheading else self.heading
 
 
-SUMMARY, ANALYSIS, CLOSEST = Section("Summary"), Section("Analysis"), Section("Closest passages")
+SUMMARY, ANALYSIS = Section("Summary"), Section("Analysis")
+# Excerpts: what answers, what may not answer, and the sentence of another place that may.
+FROM_PAPERS, CLOSEST, ALSO = Section("From the papers"), Section("Closest passages"), Section("Also")
+EXCERPTS = frozenset(section.heading for section in (FROM_PAPERS, CLOSEST, ALSO))
 
 
 # quoted: the paper's words, or nearly. reworded: a model's words, to be shown with a mark and beside their quote.

@@ -8,6 +8,7 @@ from folio.shown_text import REWORDED_SIGN, name_line
 
 IN_PLACE = "In place of a statement that the papers do not support:"
 LEFT_OUT = "Left out"
+MAY_NOT_ANSWER = "These are about the topic, and may not answer the question."
 AGREE, DIFFER, OPEN = "Where the papers agree", "Where they differ", "Open questions"
 AGE_AND_CONFIDENCE, ABOUT_EVIDENCE = "Age and confidence of the evidence", "About the evidence"
 PROFILE_HEADINGS = (AGREE, DIFFER, OPEN, AGE_AND_CONFIDENCE, ABOUT_EVIDENCE)

@@ -17,6 +17,8 @@ from folio.text import coverage, sentence_spans, tokenize
 # Below this a question is refused. Of the answerable questions of three sets (COVID-QA, SQuAD 2, MTRAG; each counts the
 # same) 6 % are below it.
 LEAST_CONFIDENCE = 0.583
+# From here on an answer is given as one; below, as the closest passages, which may not answer.
+SURE = 0.62
 # Numeric questions need this much more coverage: papers are full of numbers.
 NUMBER_MARGIN = 0.04
 # How much less the senses of a follow-up cover, on average: with it, 6 % of MTRAG's answerable follow-ups are below.

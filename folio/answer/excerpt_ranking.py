@@ -1,19 +1,19 @@
 """Ranks the excerpts of the evidence for a question, and chooses those that are shown.
 
-An excerpt is a run of sentences, a whole list, or rows of a table below its caption. Each sentence gets a share of the
-chance that it answers; an excerpt has the shares of its sentences, less what it costs to read its words.
+An excerpt is a paragraph or a part of one, a whole list, or a row of a table below its caption: what can be read by
+itself. Each sentence gets a share of the chance that it answers; an excerpt has the shares of its sentences.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from folio.answer.definitions import asked_term, defines
-from folio.answer.excerpts import Block, Span, blocks
+from folio.answer.excerpts import MOST_BEFORE, Block, Span, blocks
 from folio.answer.question_type import Aspect, QuestionType, question_type
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
@@ -27,17 +27,14 @@ from folio.sections import APART
 from folio.text import coverage, tokenize
 from folio.types import Vectors
 
-# Excerpts of an answer and the words of all of them, at most; more excerpts for the analysis of a report.
-MOST_EXCERPTS, MOST_WORDS = 3, 170
-MOST_DETAILS, DETAIL_WORDS = 8, 400
-# Parts of an excerpt that are no whole list, at least and at most: sentences, rows.
-LEAST_PARTS, MOST_PARTS = 2, 5
-# A sentence of so many words may be an excerpt by itself.
-LONG_SENTENCE = 25
+# Words of an excerpt: the paragraph that answers is shown if it has so many, or is cut down or added to.
+LEAST_WORDS, MOST_WORDS = 40, 120
+# Other places that are named behind it, at most, and the share of the first one's chance that each needs.
+MOST_POINTERS, POINTER_SHARE = 2, 0.2
+# Excerpts of a report's analysis and the words of all of them, at most, and the share that each needs.
+MOST_DETAILS, DETAIL_WORDS, DETAIL_SHARE = 8, 400, 0.0005
 # How far apart two scores are of which one sentence is e times as likely to answer as the other.
 SPREAD = 0.06
-# The share that an excerpt needs for each of its words, and one in the analysis.
-WORD_COST, DETAIL_WORD_COST = 0.0012, 0.00001
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +80,6 @@ class Excerpt:
     passage: float  # how well the whole passage matches the question (late interaction)
 
     @property
-    def worth(self) -> float:
-        """Its share, less what its words cost."""
-        return self.share - WORD_COST * self.words
-
-    @property
     def lead(self) -> float:
         """How well it leads the answer: of excerpts that may all answer, that of the passage on the subject."""
         return SPREAD * math.log(max(self.share, 1e-300)) + LEAD_WEIGHT * self.passage
@@ -121,20 +113,6 @@ class Excerpt:
             for a, b in self.spans
             for c, d in other.spans
         )
-
-    def touches(self, other: Excerpt) -> bool:
-        """Whether the two follow one another, and together are no longer than an excerpt may be."""
-        first, last = min(self.first, other.first), max(self.last, other.last)
-        return (
-            self.block is other.block
-            and (self.last + 1 == other.first or other.last + 1 == self.first)
-            and last - first < MOST_PARTS
-        )
-
-    def joined(self, other: Excerpt) -> Excerpt:
-        """The two as one, with this one's part that answers."""
-        share = self.share + other.share
-        return replace(self, first=min(self.first, other.first), last=max(self.last, other.last), share=share)
 
 
 def scored_excerpts(
@@ -174,9 +152,7 @@ def scored_excerpts(
         for (block, match), shares, own in zip(among, _likelihoods(known), known, strict=True)
         for excerpt in _of_block(block, shares, own, match.whole)
     ]
-    return sorted(
-        excerpts, key=lambda one: (WORD_COST * one.words - one.share, one.block.evidence.number, one.spans[0])
-    )
+    return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
 
 
 def _above(block: Block, match: Matches) -> Vectors:
@@ -243,23 +219,40 @@ def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def _of_block(block: Block, shares: Sequence[float], scores: Sequence[float], passage: float) -> Iterator[Excerpt]:
-    for first, last in _runs(block):
-        core = max(range(first, last + 1), key=lambda place: (scores[place], -place))
-        if scores[core] > -math.inf:
+    """An excerpt around each part that may answer, if none in it answers better."""
+    for core, score in enumerate(scores):
+        first, last = _around(block, core)
+        if score > -math.inf and score == max(scores[first : last + 1]):
             yield Excerpt(block, first, last, core, sum(shares[first : last + 1]), passage)
 
 
-def _runs(block: Block) -> Iterator[tuple[int, int]]:
-    """First and last part of each excerpt of a block: a whole list, or runs that begin with no word that leans."""
-    count = len(block.parts)
-    if block.kind == "list":
-        yield 0, count - 1
-        return
-    starts = [place for place in range(count) if block.kind == "table" or not block.parts[place].leans]
-    for first in starts or [0]:  # what the first one refers to may be no part of the evidence
-        least = 1 if block.words[first] >= LONG_SENTENCE else min(LEAST_PARTS, count)
-        for last in range(first + least - 1, min(first + MOST_PARTS, count)):
-            yield first, last
+def _around(block: Block, core: int) -> Span:
+    """First and last part of the excerpt around a part: the whole list, the table's row, or about a paragraph.
+
+    A long paragraph begins with the nearest sentence that does not refer to the one before it; a short one goes on
+    with the next. The last sentence announces nothing.
+    """
+    if block.kind != "prose":
+        return (0, len(block.parts) - 1) if block.kind == "list" else (core, core)
+    words = block.words
+    paragraph = [place for place, number in enumerate(block.paragraphs) if number == block.paragraphs[core]]
+    first, last = paragraph[0], paragraph[-1]
+    if sum(words[first : last + 1]) > MOST_WORDS:
+        if sum(words[first : core + 1]) > MOST_WORDS // 2:
+            first = next((place for place in range(core, first, -1) if not block.parts[place].leans), first)
+        last = core
+        while last < paragraph[-1] and sum(words[first : last + 2]) <= MOST_WORDS:
+            last += 1
+    while sum(words[first : last + 1]) < LEAST_WORDS and last + 1 < len(words):
+        if sum(words[first : last + 2]) > MOST_WORDS:
+            break
+        last += 1
+    earliest = max(0, first - MOST_BEFORE)
+    while block.parts[first].leans and first > earliest:
+        first -= 1
+    while last > core and block.text_of(last).endswith(":"):
+        last -= 1
+    return first, last
 
 
 def _section_score(block: Block, asked: QuestionType) -> float:
@@ -276,30 +269,24 @@ def _cue_share(aspect: Aspect, tokens: frozenset[str]) -> float:
     return min(2, len(cues & tokens)) / 2
 
 
-def chosen(
-    scored: Sequence[Excerpt], most: int = MOST_EXCERPTS, words: int = MOST_WORDS, word_cost: float = WORD_COST
-) -> list[Excerpt]:
-    """The best excerpts that neither overlap nor repeat one another, as many as are worth their words and fit; that
-    which leads comes first.
+def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
+    """The other places that may answer, the likeliest first: they neither overlap nor repeat the best one."""
+    best = scored[0]
+    return apart([one for one in scored if one.share >= POINTER_SHARE * best.share], [best])[:MOST_POINTERS]
 
-    Two that touch become one. words: of all excerpts together, at most.
-    """
+
+def alone(excerpt: Excerpt) -> Excerpt:
+    """Its part that answers, without those around it."""
+    return replace(excerpt, first=excerpt.core, last=excerpt.core)
+
+
+def apart(scored: Iterable[Excerpt], shown: Sequence[Excerpt]) -> list[Excerpt]:
+    """Those that neither overlap nor repeat one another or what is shown already, in their order."""
     kept: list[Excerpt] = []
-    left = words
     for excerpt in scored:
-        if kept and (excerpt.words > left or excerpt.share <= word_cost * excerpt.words):
-            continue
-        if any(excerpt.overlaps(other) or _repeats(excerpt, other) for other in kept):
-            continue
-        place = next((place for place, other in enumerate(kept) if excerpt.touches(other)), None)
-        if place is not None:
-            kept[place] = kept[place].joined(excerpt)
-        elif len(kept) < most:
+        if not any(excerpt.overlaps(other) or _repeats(excerpt, other) for other in (*shown, *kept)):
             kept.append(excerpt)
-        else:
-            continue
-        left -= excerpt.words
-    return sorted(kept, key=lambda one: -one.lead)
+    return kept
 
 
 def _repeats(excerpt: Excerpt, before: Excerpt) -> bool:

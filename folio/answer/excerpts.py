@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from folio.answer.structure import Structure, structures
@@ -30,6 +31,7 @@ HEADER_ROWS = 2
 MOST_BEFORE = 2
 
 _WHOLE = re.compile(r"[.!?:;…。！？][\"'”’»)\]*]*(?:\s?\[[\d,;\s–-]+\])*$")
+_PARAGRAPH = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 # What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001)."
 _LEADERS = re.compile(r"(?:\. ?){4,}")
@@ -78,6 +80,12 @@ class Block:
     def words(self) -> tuple[int, ...]:
         """The number of words of each part."""
         return tuple(len(self.text_of(place).split()) for place in range(len(self.parts)))
+
+    @cached_property
+    def paragraphs(self) -> tuple[int, ...]:
+        """The number of the paragraph that each part is in, from 0."""
+        gaps = (self.evidence.text[before.end : after.start] for before, after in pairwise(self.parts))
+        return tuple(accumulate((bool(_PARAGRAPH.search(gap)) for gap in gaps), initial=0))
 
     def text_of(self, place: int) -> str:
         """What the part at this place says."""
@@ -140,7 +148,8 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
         return None
     in_middle = text[start].islower() and not begins and text[:start].rstrip()[-1:] not in [*".!?:…"]
     spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
-    return Part(start, end, spelled >= SHORTEST_SENTENCE, in_middle or leans(text[start:end]))
+    can_answer = spelled >= SHORTEST_SENTENCE and text[end - 1] != ":"  # what it announces may
+    return Part(start, end, can_answer, in_middle or leans(text[start:end]))
 
 
 def leans(sentence: str) -> bool:

@@ -7,12 +7,21 @@ from dataclasses import replace
 from statistics import mean
 
 from folio.answer import followup
-from folio.answer.answerability import FOLLOWUP_MARGIN, LEAST_CONFIDENCE, confidence
-from folio.answer.excerpt_ranking import DETAIL_WORD_COST, DETAIL_WORDS, MOST_DETAILS, Excerpt, chosen, scored_excerpts
+from folio.answer.answerability import FOLLOWUP_MARGIN, LEAST_CONFIDENCE, SURE, confidence
+from folio.answer.excerpt_ranking import (
+    DETAIL_SHARE,
+    DETAIL_WORDS,
+    MOST_DETAILS,
+    Excerpt,
+    alone,
+    apart,
+    pointers,
+    scored_excerpts,
+)
 from folio.answer.excerpts import Span
 from folio.answer.question_type import ASKING, QuestionType, question_type
 from folio.answer.short_answer import short_answer
-from folio.answer_types import CLOSEST, SUMMARY, Answer, Evidence, Section, Sentence, Style
+from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.errors import with_commands
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
@@ -53,20 +62,21 @@ class ExtractiveAnswerer:
         if self.confidence is not None and len(senses) > 1 and question == senses[0]:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
-            yield from of_parts or _best(scored, question, evidence, style)
+            heading = FROM_PAPERS if self.confidence >= SURE else CLOSEST
+            yield from of_parts or _best(scored, question, evidence, style, heading)
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
         if scored := self._score(question, evidence):
-            yield from _best(scored, question, evidence, style)
+            yield from _best(scored, question, evidence, style, CLOSEST)
 
     def best_quote(self, question: str, evidence: Sequence[Evidence]) -> Sentence | None:
         """The one sentence that answers best, for an answer that a model writes; None where nothing does."""
         scored = self._score(question, evidence)
         if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
             return None
-        alone = replace(scored[0], block=replace(scored[0].block, head=None), first=scored[0].core, last=scored[0].core)
-        return replace(excerpt_sentence(alone, question, number_sentences(evidence), Section()), marks=())
+        headless = replace(scored[0], block=replace(scored[0].block, head=None))
+        return replace(excerpt_sentence(alone(headless), question, number_sentences(evidence), Section()), marks=())
 
     def _best_of_parts(self, question: str, evidence: Sequence[Evidence]) -> list[Sentence]:
         """The best excerpt for each question that this one asks; [] if it asks one, or not all have an answer apart."""
@@ -75,12 +85,12 @@ class ExtractiveAnswerer:
             scored = self._score(part, evidence)
             if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
                 return []
-            best = chosen(scored)[0]
+            best = scored[0]
             if any(best.overlaps(other) for _, other in found):
                 return []
             found.append((part, best))
         sentences = number_sentences(evidence)
-        return [excerpt_sentence(excerpt, part, sentences, CLOSEST) for part, excerpt in found]
+        return [excerpt_sentence(excerpt, part, sentences, FROM_PAPERS) for part, excerpt in found]
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
@@ -109,25 +119,36 @@ class ExtractiveAnswerer:
         return matches(self._embedder, question, pieces, weights), weights
 
 
-def _best(scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style) -> Iterator[Sentence]:
+def _best(
+    scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style, heading: Section
+) -> Iterator[Sentence]:
+    """The excerpt that answers, and where else an answer may be; of a comparison, an excerpt about each thing.
+
+    heading: of excerpts. A report sums up with these and adds more excerpts, paper by paper.
+    """
     sentences, asked = number_sentences(evidence), question_type(question)
     if style == "plain" and (pair := _side_by_side(scored, asked)):
         for excerpt in pair:
             paper = excerpt.block.evidence.paper
-            yield excerpt_sentence(excerpt, question, sentences, replace(CLOSEST, subheading=paper.title or paper.file))
+            yield excerpt_sentence(excerpt, question, sentences, replace(heading, subheading=paper.title or paper.file))
         return
-    answering = chosen(scored)
-    for place, excerpt in enumerate(answering):
-        section = SUMMARY if style == "report" else CLOSEST
-        yield excerpt_sentence(excerpt, question, sentences, section, leads=place == 0)
-    if style == "report":
-        details = [*answering, *(one for one in scored if one not in answering)]
-        details = chosen(details, MOST_DETAILS, DETAIL_WORDS, DETAIL_WORD_COST)
-        details = [one for one in details if not any(one.overlaps(other) for other in answering)]
-        for paper in dict.fromkeys(excerpt.block.evidence.paper for excerpt in details):
-            own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
-            for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):
-                yield excerpt_sentence(excerpt, question, sentences, Section("Analysis", paper.title or paper.file))
+    best, *others = answering = [scored[0], *pointers(scored)]
+    if style == "plain":
+        yield excerpt_sentence(best, question, sentences, heading, leads=True)
+        for excerpt in others:
+            yield excerpt_sentence(alone(excerpt), question, sentences, ALSO)
+        return
+    for excerpt in answering:
+        yield excerpt_sentence(excerpt, question, sentences, SUMMARY, leads=excerpt is best)
+    details, left = list[Excerpt](), DETAIL_WORDS
+    for excerpt in apart([one for one in scored if one.share >= DETAIL_SHARE], answering):
+        if excerpt.words <= left and len(details) < MOST_DETAILS:
+            details.append(excerpt)
+            left -= excerpt.words
+    for paper in dict.fromkeys(excerpt.block.evidence.paper for excerpt in details):
+        own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
+        for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):
+            yield excerpt_sentence(excerpt, question, sentences, Section("Analysis", paper.title or paper.file))
 
 
 def _side_by_side(scored: Sequence[Excerpt], asked: QuestionType) -> list[Excerpt]:

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from folio.answer.bibliography import cited_pages, reference, stands_in
-from folio.answer_types import CLOSEST, SUMMARY, Answer, Citation, Evidence, Quote, Section, Sentence
-from folio.outcome_text import IN_PLACE, LEFT_OUT, PROFILE_HEADINGS, REASONS_NOT_KEPT, legend
+from folio.answer_types import CLOSEST, EXCERPTS, SUMMARY, Answer, Citation, Evidence, Quote, Section, Sentence
+from folio.outcome_text import IN_PLACE, LEFT_OUT, MAY_NOT_ANSWER, PROFILE_HEADINGS, REASONS_NOT_KEPT, legend
 from folio.shown_text import (
     REWORDED_SIGN,
     marked_parts,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Headings that Folio prints itself, in lower case
 _OUR_HEADINGS = frozenset(
     {
-        *("summary", "analysis", "closest passages", "sources", "key references", "evidence", "pages"),
+        *("summary", "analysis", *map(str.lower, EXCERPTS), "sources", "key references", "evidence", "pages"),
         *(LEFT_OUT.lower(), *map(str.lower, PROFILE_HEADINGS)),
     }
 )
@@ -89,7 +89,7 @@ def show_sentence(
     if before is None and sentence.short:
         _show_short(console, sentence, sentence.short, citation_marks)
     _show_headings(console, sentence.section, before.section if before else None)
-    if before and before.section == sentence.section and sentence.section.heading == CLOSEST.heading:
+    if before and before.section == sentence.section and sentence.section.heading in EXCERPTS:
         console.print()
     if sentence.instead_of:
         console.print(Text(IN_PLACE, style="dim"))
@@ -157,6 +157,8 @@ def _show_headings(console: Console, section: Section, before: Section | None) -
         console.print()
     if section.heading and (before is None or section.heading != before.heading):
         console.print(Text(section.heading, style="bold"))
+        if section.heading == CLOSEST.heading:
+            console.print(Text(MAY_NOT_ANSWER, style="dim"))
     if section.subheading:
         console.print(Text(_subheading(section.subheading), style="bold italic"))
 

@@ -55,21 +55,47 @@ STRIDE = 32  # tokens that neighbouring windows of a long text share, so that no
 CACHED_TOKENS = 16_384  # hidden states kept, 25 MB: enough for a question, its passages and its evidence
 
 
-def _read(folder: Path, name: str) -> bytes:
-    """A file of the model. Raises ModelMissing if it is not there, ModelError if it cannot be read or was changed."""
+def read_file(folder: Path, name: str, expected: str) -> bytes:
+    """A file of a model that comes with Folio. expected: its SHA-256.
+
+    Raises ModelMissing if it is not there, ModelError if it cannot be read or was changed.
+    """
     again = "Install Folio again, or restore the file from the repository."
     try:
         content = (folder / name).read_bytes()
     except FileNotFoundError as error:
-        raise ModelMissing(f"The built-in embedding model has no file {name} in {folder}.", again) from error
+        raise ModelMissing(f"The built-in model has no file {name} in {folder}.", again) from error
     except OSError as error:
         raise ModelError(
-            f"The built-in embedding model's file {folder / name} cannot be read: {error.strerror}.",
+            f"The built-in model's file {folder / name} cannot be read: {error.strerror}.",
             "Check the file's permissions and the disk.",
         ) from error
-    if (digest := hashlib.sha256(content).hexdigest()) != SHA256[name]:
+    if (digest := hashlib.sha256(content).hexdigest()) != expected:
         raise ModelError(f"{folder / name} is not the file that Folio came with: its SHA-256 is {digest}.", again)
     return content
+
+
+def load_tokenizer() -> Tokenizer:
+    """The tokenizer of all-MiniLM-L6-v2. Raises as `read_file` does."""
+    return _tokenizer(read_file(FOLDER, TOKENIZER, SHA256[TOKENIZER]))
+
+
+def _tokenizer(content: bytes) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(content.decode())
+    # The file truncates at 128 tokens and pads; Folio splits long texts into windows instead.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def token_ids(tokenizer: Tokenizer, text: str) -> tuple[Ids, list[tuple[int, int]]]:
+    """A text's token ids, shape (tokens,), without [CLS] and [SEP], and each token's span in the text."""
+    # PDFs contain lone surrogates, which the tokenizer refuses; each is replaced by one character.
+    valid = text.encode("utf-8", "replace").decode("utf-8")
+    encoding = tokenizer.encode(valid, add_special_tokens=False)
+    return np.array(encoding.ids, dtype=np.int32), encoding.offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +108,11 @@ class _Model:
     @classmethod
     def load(cls, folder: Path = FOLDER, threads: int = 0) -> _Model:
         """Raises ModelMissing, ModelError."""
-        from tokenizers import Tokenizer
-
-        files = {name: _read(folder, name) for name in SHA256}
-        tokenizer = Tokenizer.from_str(files[TOKENIZER].decode())
-        # The file truncates at 128 tokens and pads; Folio splits long texts into windows instead.
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
+        files = {name: read_file(folder, name, digest) for name, digest in SHA256.items()}
         words = np.load(folder / WORDS, mmap_mode="r")  # a question needs a few of its rows
         positions = np.load(BytesIO(files[POSITIONS]))
         types = np.zeros((1, DIMENSION), np.float32)  # theirs is in the positions
-        return cls(tokenizer, OnnxEncoder(files[GRAPH], words, positions, types, threads))
-
-    def tokenize(self, text: str) -> tuple[Ids, list[tuple[int, int]]]:
-        """A text's token ids, shape (tokens,), without [CLS] and [SEP], and each token's span in the text."""
-        # PDFs contain lone surrogates, which the tokenizer refuses; each is replaced by one character.
-        valid = text.encode("utf-8", "replace").decode("utf-8")
-        encoding = self.tokenizer.encode(valid, add_special_tokens=False)
-        return np.array(encoding.ids, dtype=np.int32), encoding.offsets
+        return cls(_tokenizer(files[TOKENIZER]), OnnxEncoder(files[GRAPH], words, positions, types, threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +188,7 @@ class BuiltinEmbedder:
             return np.zeros((0, DIMENSION), dtype=np.float32)
         model = self._model()
         encoder = model.encoder
-        by_text = [windows(model.tokenize(text)[0]) for text in texts]
+        by_text = [windows(token_ids(model.tokenizer, text)[0]) for text in texts]
         means = encoder.map(lambda ids: encoder.run(ids).mean(axis=0), list(chain.from_iterable(by_text)))
         return np.stack([_pool([len(ids) for ids in parts], list(islice(means, len(parts)))) for parts in by_text])
 
@@ -213,7 +226,7 @@ class BuiltinEmbedder:
             known = {text: self._recent[text] for text in texts if text in self._recent}
         model = self._model()
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        tokenized = [model.tokenize(text) for text in new]
+        tokenized = [token_ids(model.tokenizer, text) for text in new]
         by_text = [windows(ids) for ids, _ in tokenized]
         states = model.encoder.map(model.encoder.run, list(chain.from_iterable(by_text)))
         for text, (_, spans), parts in zip(new, tokenized, by_text, strict=True):

@@ -13,10 +13,10 @@ from textwrap import indent
 from typing import Any
 
 from folio.answer.bibliography import CitedPage, merge_by_page, reference_line, stands_in
-from folio.answer_types import CLOSEST, SUMMARY, Section
+from folio.answer_types import CLOSEST, EXCERPTS, SUMMARY, Section
 from folio.citation_label import published_in
 from folio.deep_types import RELEVANT
-from folio.outcome_text import ABOUT_EVIDENCE, AGREE, DIFFER, IN_PLACE, LEFT_OUT, OPEN, legend
+from folio.outcome_text import ABOUT_EVIDENCE, AGREE, DIFFER, IN_PLACE, LEFT_OUT, MAY_NOT_ANSWER, OPEN, legend
 from folio.shown_text import (
     REWORDED_SIGN,
     counted,
@@ -154,6 +154,8 @@ def _headings(section: Section, before: Section) -> Iterator[str]:
     """The lines above a section of a report: its heading if it changed, and its subheading."""
     if section.heading and section.heading != before.heading:
         yield f"### {section.heading}"
+        if section.heading == CLOSEST.heading:
+            yield f"*{MAY_NOT_ANSWER}*"
     if section.subheading:
         yield f"#### {_escaped(section.subheading)}"
 
@@ -179,7 +181,7 @@ def _is_reworded(sentence: Mapping[str, Any]) -> bool:
 
 def _stands_alone(sentence: Mapping[str, Any]) -> bool:
     several = len(statement_lines(sentence["text"])) > 1
-    is_excerpt = Section.parse(sentence["section"]).heading == CLOSEST.heading
+    is_excerpt = Section.parse(sentence["section"]).heading in EXCERPTS
     return several or is_excerpt or _is_reworded(sentence) or bool(sentence.get("instead_of"))
 
 

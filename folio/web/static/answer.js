@@ -14,6 +14,9 @@ import { checkZoteroLink, joinLines, shorten } from "./text.js";
 import { openPassage, replaceOpener } from "./viewer.js";
 
 const CLOSEST = 4; // passages shown with a refusal
+const CLOSEST_PASSAGES = "Closest passages"; // the headings of folio/answer_types.py
+const ALSO = "Also";
+const MAY_NOT_ANSWER = "These are about the topic, and may not answer the question."; // folio/outcome_text.py
 
 export class Turn {
   /**
@@ -103,14 +106,21 @@ export class Turn {
     this.warnings.replaceChildren(...warnings.map((text) => el("p", { class: "flag" }, makeIcon("warning"), text)));
   }
 
-  /** Adds the headings of a report when the section changes: "Analysis/Melt" is Melt under Analysis. */
+  /** Adds the headings when the section changes: "Analysis/Melt" is Melt under Analysis. Other places are folded. */
   startSection(section) {
     if (section === this.section) return;
     const [heading, ...subheading] = section.split("/");
-    if (heading && heading !== this.section?.split("/")[0]) this.sentences.append(el("h3", {}, isolate(heading)));
-    if (subheading.length) this.sentences.append(el("h4", {}, isolate(subheading.join("/"))));
+    const isNew = heading && heading !== this.section?.split("/")[0];
     this.section = section;
     this.into = el(section === "Summary" ? "ul" : "div", { class: "part" });
+    if (section === ALSO) {
+      const summary = el("summary", {}, el("h3", {}, heading));
+      this.sentences.append(el("details", { class: "also" }, summary, this.into));
+      return;
+    }
+    if (isNew) this.sentences.append(el("h3", {}, isolate(heading)));
+    if (isNew && heading === CLOSEST_PASSAGES) this.sentences.append(el("p", {}, MAY_NOT_ANSWER));
+    if (subheading.length) this.sentences.append(el("h4", {}, isolate(subheading.join("/"))));
     this.sentences.append(this.into);
   }
 
@@ -324,6 +334,7 @@ function formatAnswer(reply) {
   let section = "";
   for (const sentence of reply.sentences) {
     if (sentence.section !== section) lines.push("", joinLines(sentence.section.split("/").pop()));
+    if (sentence.section !== section && sentence.section === CLOSEST_PASSAGES) lines.push(MAY_NOT_ANSWER);
     section = sentence.section;
     lines.push(...formatStatement(sentence));
   }
