@@ -143,7 +143,7 @@ class Retriever:
             asked = tuple(dict.fromkeys((question, *(readings or extra.wordings or self._variants(question)))))
             hidden = self._hidden(question) if papers is None else frozenset[str]()
             candidates = CandidateFilter.of(
-                self._library, question, sections, hidden, years, newest_only=papers is None
+                self._library, question, sections, hidden, years, newest_only=within is None
             )
             fused, ranked, added, highlights = self._on_indexes(
                 lambda indexes: self._candidates(
