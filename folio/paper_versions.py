@@ -6,7 +6,7 @@ of a search that is not asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -54,6 +54,11 @@ def with_versions(paper: Paper, others: Iterable[Metadata]) -> Paper:
 def is_superseded(paper: Paper) -> bool:
     """Whether a newer version of a paper is in its library."""
     return any(notice.kind == "older-version" for notice in paper.notices)
+
+
+def newest(papers: Sequence[Paper]) -> list[Paper]:
+    """The papers without those of which there is a newer version; all of them if nothing else would be left."""
+    return [paper for paper in papers if not is_superseded(paper)] or list(papers)
 
 
 def version_keys(metadata: Metadata) -> list[str]:

@@ -108,6 +108,23 @@ def test_the_newer_version_is_answered_from_and_the_older_one_is_known_as_such(d
     assert "1200 urchins" in desk.query(question, "--no-log").out
 
 
+def test_an_older_version_answers_under_no_filter_and_in_no_deep_search_unless_it_is_named(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    version(desk.papers / "2101.01234v1.pdf", OLD)
+    version(desk.papers / "2101.01234v2.pdf", NEW)
+    save(desk.papers / "ice.pdf", [[(72, 100, "Ice of glaciers"), (72, 170, "The ice of glaciers flows downhill.")]])
+    desk.ingest()
+    question = "How many urchins did sea otters eat in one year?"
+    for wanted in (["--deep"], ["--author", "Otter"], ["--year", "2020-2022"], ["--deep", "--author", "Otter"]):
+        asked = desk.query(question, "--no-log", *wanted).out
+        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (True, False), wanted
+    for wanted in (["--paper", "2101.01234v1"], ["--deep", "--paper", "2101.01234v1"]):
+        asked = desk.query(question, "--no-log", *wanted).out
+        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (False, True), wanted
+    both = ["--paper", "2101.01234v1", "--paper", "2101.01234v2", "--author", "Otter"]
+    assert "1200 urchins" in desk.query(question, "--no-log", *both).out
+
+
 def test_two_files_with_one_doi_say_so_and_a_paper_that_prints_the_doi_of_another_is_left_alone(
     desk: CliRunner,
 ) -> None:

@@ -23,6 +23,7 @@ from folio.deep_types import (
     SearchAgain,
     SearchEnded,
 )
+from folio.paper_versions import is_superseded
 from folio.search.acronyms import shortened, spelled_out
 from folio.search.mmr import mmr
 from folio.search.question_parts import question_parts
@@ -72,14 +73,19 @@ def _papers(query: Query, state: DeepState, tools: Tools) -> tuple[Paper, ...]:
     most = 4 * tools.limits.evidence
     passages = tools.retriever.search(query.text, most, among, sections=sections, rerank=False).hits
     papers = [*(hit.paper for hit in best), *(hit.paper for hit in passages)]
-    return tuple({paper.id: paper for paper in papers}.values())
+    return tuple(_searched({paper.id: paper for paper in papers}.values(), tools))
+
+
+def _searched(papers: Iterable[Paper], tools: Tools) -> list[Paper]:
+    """Those of these papers that are searched: an older version only if it was chosen."""
+    return [paper for paper in papers if tools.selection.papers is not None or not is_superseded(paper)]
 
 
 def _unread(part: int, state: DeepState, tools: Tools) -> list[Paper]:
     """The papers of which nothing was read for a part of the question."""
     read = {paper for place, paper in state.read if place == part}
     among = tools.retriever.papers() if tools.selection.papers is None else tools.selection.papers
-    return [paper for paper in among if paper.id not in read and paper.id != SAMPLE_ID]
+    return _searched((paper for paper in among if paper.id not in read and paper.id != SAMPLE_ID), tools)
 
 
 def gather_evidence(state: DeepState, tools: Tools) -> Update:
@@ -210,7 +216,7 @@ def expand(state: DeepState, tools: Tools) -> Update:
     new = [id for id in cited if id not in read and (allowed is None or id in allowed)][: tools.limits.papers]
     if not new:
         return {"found": ()}
-    papers = tuple(tools.retriever.papers_by_id(new))
+    papers = tuple(_searched(tools.retriever.papers_by_id(new), tools))
     tools.on_event(SearchAgain("expand", state.why, tuple(paper.title or paper.file for paper in papers)))
     found = tuple((Query(state.parts[place], place), papers) for place in state.uncovered or state.to_cover)
     return {"found": found, "round": state.round + 1}

@@ -16,14 +16,21 @@ DENIALS = frozenset(
 # Words that deny in part or without a "not". A text with one of them gets the benefit of the doubt.
 _HALF_DENIAL = re.compile(
     r"\b(?:un(?!der|i|til|to)\w{4,}|non\w*|impossib\w*|only|except|rather|instead|avoid\w*|prevent\w*|exclu\w+|refus\w+"
-    r"|reject\w*|den(?:y|ie)\w*|ignor\w+|omit\w*|miss\w*|absen\w+|fail\w*|few\w*|little|less|hardly|scarcely|barely|rarely"
+    r"|reject\w*|den(?:y|ie)\w*|ignor\w+|omit\w*|miss\w*|absen\w+|fail\w*|few\w*|little|less|barely|rarely"
     r"|seldom|limit\w*|against|false|lack\w*|whether|if|unless|unlike|although|but|however|despite|while|whereas|than)\b"
 )
 _NO_DENIAL = re.compile(
     r"\b(?:not|no) (?:only|just|merely|least|until|more|less|fewer|later|earlier|surprisingly|necessarily|always|all"
-    r"|every|fully|entirely|completely)\b|\bno (?:doubt|matter|longer)\b|\bwhether or not\b|\bno\.? ?(?=\d)|^no, "
+    r"|every|fully|entirely|completely)\b|\bno (?:doubt|matter|longer)\b|\bnothing but\b|\bwhether or not\b"
+    r"|\bno\.? ?(?=\d)|^no, "
 )
-_SAME_AS_NOT = re.compile(r"\b(?:ca|wo)?n['’]t\b|(?<=\w)n['’]t\b|\bfail(?:s|ed|ing)? to\b|\bcan ?not\b")
+# Other forms of "not", and those by degree; what is "far from the coast" is only away from it.
+_SAME_AS_NOT = re.compile(
+    r"\b(?:ca|wo)?n['’]t\b|(?<=\w)n['’]t\b|\bfail(?:s|ed|ing)? to\b|\bcan ?not\b|\b(?:hardly|scarcely)\b"
+    r"|\bfar from(?! (?:the|an?|this|that|these|those|its|their|our|each|every|any|other|one)\b)(?: being)?\b"
+    r"|\b(?:anything but|by no means|in no (?:way|sense|respect)|nowhere near)\b"
+    r"|\bnot (?:at all|in the (?:least|slightest))\b"
+)
 _CLAUSE = re.compile(
     r"(?<![,;:.!?()])[,;:.!?()]+(?=\s|$)|\s[–—-]\s|\b(?:but|whereas|while|although|though|however|because|since|and|or)\b"
 )
@@ -42,10 +49,14 @@ sold; open | close closed; exceed exceeded | under; stable | unstable; possible 
 significant | insignificant; dependent | independent; sufficient | insufficient; complete | incomplete; male men man |
 female women woman; always | never; all every | some few none
 """
-# Words before a quality, which grade it: "very simple", "less stable"
-_DEGREES = frozenset(
-    "very quite rather highly extremely more most less least so too fairly relatively particularly especially much"
-    " significantly substantially considerably slightly somewhat increasingly remarkably surprisingly".split()
+# Words before a quality, which grade it: "very simple", "less stable". One that says "very" may stand for another.
+_VERY = frozenset(
+    "very highly extremely particularly especially remarkably surprisingly truly really exceedingly exceptionally"
+    " extraordinarily incredibly immensely unusually".split()
+)
+_DEGREES = _VERY | frozenset(
+    "quite rather more most less least so too fairly relatively much significantly substantially considerably slightly"
+    " somewhat increasingly".split()
 )
 # The share of the other words of a statement that its sentence has, where another quality in it is no rewording: of
 # about 1,600 true statements none has one from 0.9 on, and four from 0.7 on.
@@ -57,6 +68,7 @@ def _stem(word: str) -> str:
     return (tokenize(word) or [word])[0]
 
 
+_VERY_TOKENS = frozenset(map(_stem, _VERY))
 _POLES: dict[str, set[_Pole]] = {}
 for _number, _pair in enumerate(_OPPOSITES.split(";")):
     for _side, _forms in enumerate(_pair.split("|")):
@@ -139,8 +151,10 @@ def _regraded(statement: str, sentence: str, known: frozenset[str]) -> bool:
     words, there = telling(statement), tokens_of(sentence)
     others = list(_graded(sentence))
     for degree, quality in _graded(statement):
-        rest = words - {quality}
-        if rest == words or held_of(frozenset({quality}), known) or not rest or share(rest, there) < _SAME_FRAME:
+        if quality not in words:
+            continue
+        rest = words - {quality} - _VERY_TOKENS
+        if held_of(frozenset({quality}), known) or not rest or share(rest, there) < _SAME_FRAME:
             continue
         replaced = [other for same, other in others if same == degree and not held_of(frozenset({other}), words)]
         if any(_POLES.get(quality, set()).isdisjoint(_POLES.get(other, ())) for other in replaced):
@@ -153,7 +167,7 @@ def _graded(text: str) -> Iterator[tuple[str, str]]:
     words = _WORD.findall(text.casefold())
     for degree, word in pairwise(words):
         if degree in _DEGREES and word not in _DEGREES and (tokens := tokenize(word)):
-            yield degree, tokens[0]
+            yield "very" if degree in _VERY else degree, tokens[0]
 
 
 @lru_cache(maxsize=4096)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from folio.grounding.attribution import Attribution
 from folio.grounding.quantities import Quantity, quantities
@@ -17,12 +18,18 @@ from folio.grounding.words import held_of, tokens_of
 _GAP = re.compile(r" {2,}")
 # What lists the values of a statement: "2.4 m at Ellis, 1.1 m at Saltness"
 _PARTS = re.compile(r"[,;](?=\s)|\b(?:and|but|while|whereas)\b", re.I)
+# A value of a table begins with its number: what begins with a word, or is a year, names a row or a column.
+_NAME = re.compile(r"\W*[^\W\d]")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _Names = tuple[frozenset[str], ...]  # the words of each row's or column's name that no other name in the table has
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table whose rows all have a name and as many values as the header has names for."""
+    """A table whose rows have a name each, and its columns too.
+
+    A row with a value too few or too many has all its numbers in each column: which one is open is not known.
+    """
 
     rows: _Names
     columns: _Names
@@ -55,6 +62,8 @@ def _belongs(number: Quantity, part: str, parts: Sequence[str], table: _Table) -
 
     parts: of the statement. part: that with the number.
     """
+    if any(tokens_of(number.written) == telling for telling in table.columns):
+        return None  # it names a column: 2019, or the 1 of "Week 1"
     places = [
         (row, column)
         for row, values in enumerate(table.cells)
@@ -72,10 +81,15 @@ def _meant(names: _Names, part: str, parts: Sequence[str]) -> set[int]:
 
     "A and B have 1 and 2" names them apart from the numbers: then each may be any of them.
     """
-    if any(_named(names, other) and not quantities(other) for other in parts):
+    if any(_named(names, other) and not _has_value(names, other) for other in parts):
         part = " ".join(parts)
     named = _named(names, part) or _named(names, " ".join(parts)) or set(range(len(names)))
     return named | {place for place, telling in enumerate(names) if not telling}
+
+
+def _has_value(names: _Names, text: str) -> bool:
+    """Whether a text has a number that is no row's or column's name."""
+    return any(tokens_of(number.written) not in names for number in quantities(text))
 
 
 def _named(names: _Names, text: str) -> set[int]:
@@ -86,7 +100,7 @@ def _named(names: _Names, text: str) -> set[int]:
 
 @lru_cache(maxsize=64)
 def _tables(text: str) -> tuple[_Table, ...]:
-    """The tables of a text: lines of as many cells each under one without numbers."""
+    """The tables of a text: lines with cells under one of names."""
     return tuple(table for lines in _runs(text.splitlines()) if (table := _table(lines)))
 
 
@@ -104,11 +118,24 @@ def _runs(lines: Sequence[str]) -> Iterator[list[list[str]]]:
 
 def _table(lines: Sequence[Sequence[str]]) -> _Table | None:
     header, *rows = lines
-    width = len(rows[0])
-    if any(map(quantities, header)) or width - len(header) not in (0, 1) or any(len(row) != width for row in rows):
+    widths = Counter(len(row) for row in rows if len(row) - len(header) in (0, 1))
+    years = [_YEAR.fullmatch(cell) for cell in header]
+    if not widths or not all(
+        year or _NAME.match(cell) or not quantities(cell) for year, cell in zip(years, header, strict=True)
+    ):
         return None
+    width = max(widths, key=lambda each: (widths[each], each))
+    if any(years) and any(all(map(_YEAR.fullmatch, row[1:])) for row in rows):
+        return None  # years are the values here
     names = [tokens_of(row[0]) for row in rows] + [tokens_of(name) for name in header[len(header) - width + 1 :]]
     uses = Counter(word for words in names for word in words)
-    telling = tuple(frozenset(word for word in words if uses[word] == 1) for words in names)
-    values = tuple(tuple(quantities(value) for value in row[1:]) for row in rows)
-    return _Table(telling[: len(rows)], telling[len(rows) :], values)
+    alone = [frozenset(word for word in words if uses[word] == 1) for words in names]
+    # "Treated (n = 12)" is called "treated", but "Week 1" beside "Week 2" by its number
+    telling = tuple(frozenset(word for word in words if len(word) > 1 and word.isalpha()) or words for words in alone)
+    return _Table(telling[: len(rows)], telling[len(rows) :], tuple(_values(row[1:], width - 1) for row in rows))
+
+
+def _values(cells: Sequence[str], columns: int) -> tuple[tuple[Quantity, ...], ...]:
+    """The numbers of a row by column; all of them in each column if there are more or fewer cells than columns."""
+    values = tuple(map(quantities, cells))
+    return values if len(values) == columns else (tuple(chain.from_iterable(values)),) * columns

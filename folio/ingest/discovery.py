@@ -45,10 +45,16 @@ def _pdfs_in(folder: Path) -> list[Path]:
             for name in folders
             if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
-        paths = (Path(parent, name) for name in names if name.lower().endswith(".pdf") and not name.startswith("."))
-        # Hashing names pipes, devices, and links to files that are not there.
-        found += (path for path in paths if not path.is_dir() and (path.exists() or path.is_symlink()))
+        # Hashing names pipes, devices, and links to what is not there.
+        found += filter(_is_wanted, (Path(parent, name) for name in names if not name.startswith(".")))
     return sorted(found)
+
+
+def _is_wanted(path: Path) -> bool:
+    """Whether a name in a folder is a PDF's, or a link to what is not there: that may have been a folder of PDFs."""
+    if path.name.lower().endswith(".pdf"):
+        return not path.is_dir() and (path.exists() or path.is_symlink())
+    return path.is_symlink() and not path.exists()
 
 
 def hash_files(files: dict[Path, str], progress: IngestProgress) -> tuple[list[SourceFile], list[Outcome]]:
@@ -82,7 +88,7 @@ def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
         notes = (f"It cannot be opened: {error.strerror}.", "Check its permissions.")
         if path.is_symlink() and not path.exists():
             target = os.fsencode(os.readlink(path)).decode(errors="replace")
-            notes = (f"It is a link to {target}, which is not there.", "Put the file back, or delete the link.")
+            notes = (f"It is a link to {target}, which is not there.", "Put it back, or delete the link.")
     shown = os.fsencode(path).decode(errors="replace")
     return Outcome(SourceFile(shown, name, ""), "failed", notes=notes)
 

@@ -16,6 +16,7 @@ from folio.errors import NotKnown, UsageError
 from folio.paper_groups import has_tag, is_in_collection, names_of
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import PersonName
+from folio.paper_versions import newest
 from folio.search.candidate_filter import SectionFilter, in_years, kind_named
 from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
 from folio.sections import KINDS
@@ -148,7 +149,10 @@ class PaperFilter:
     def select(
         self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers = _no_citations
     ) -> Selection:
-        """Those of all papers, and the sections, that fit. Raises NotKnown if none does. Arguments as of `matching`."""
+        """Those of all papers, and the sections, that fit. Raises NotKnown if none does. Arguments as of `matching`.
+
+        An older version of a paper is chosen by its name alone, not by a year or an author that both have.
+        """
         chosen = list(papers)
         for condition in self._conditions(papers, files, cited):
             before, chosen = chosen, [paper for paper in chosen if condition.holds(paper)]
@@ -158,6 +162,8 @@ class PaperFilter:
                     f"No paper fits {condition.name}{rest}.{condition.hint(before)}", "Change it, or leave it out."
                 )
         is_restricted = len(chosen) < len(papers) or self.papers or self.ids
+        if not (self.papers or self.ids):
+            chosen = newest(chosen)
         return Selection(chosen if is_restricted else None, SectionFilter(self.sections) if self.sections else None)
 
     def _conditions(self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers) -> list[_Condition]:

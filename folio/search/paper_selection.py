@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import overload
 
 from folio.errors import NotKnown
+from folio.paper_versions import newest
 from folio.search.candidate_filter import SectionFilter, in_years
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
 from folio.store.citations import cited_papers
@@ -67,7 +68,7 @@ def _by_fields(wanted: PaperFilter, filters: PaperFilters) -> Selection | None:
 
 
 def _of_years(filters: PaperFilters, years: tuple[Years, ...]) -> list[Paper]:
-    return [paper for paper in filters.papers_with(years, ()) if in_years(paper.year, years)]
+    return newest([paper for paper in filters.papers_with(years, ()) if in_years(paper.year, years)])
 
 
 def _narrowed(library: PaperStore, wanted: PaperFilter, filters: PaperFilters) -> Selection | None:
@@ -82,4 +83,4 @@ def _narrowed(library: PaperStore, wanted: PaperFilter, filters: PaperFilters) -
         found = wanted.select(papers, ())
     except NotKnown:
         return None
-    return found._replace(papers=found.papers or papers)
+    return found._replace(papers=found.papers or newest(papers))

@@ -143,7 +143,7 @@ class Retriever:
             asked = tuple(dict.fromkeys((question, *(readings or extra.wordings or self._variants(question)))))
             hidden = self._hidden(question) if papers is None else frozenset[str]()
             candidates = CandidateFilter.of(
-                self._library, question, sections, hidden, years, newest_only=papers is None
+                self._library, question, sections, hidden, years, newest_only=within is None
             )
             fused, ranked, added, highlights = self._on_indexes(
                 lambda indexes: self._candidates(
@@ -227,17 +227,21 @@ class Retriever:
     def is_understood(self, query: str) -> bool:
         """Whether a query says anything: the papers have one of its words, or the embedder knows one.
 
-        What is nearest to "xqzzyv" is near by accident. True for an embedder whose words nobody can look up: it may
-        know other languages than the papers have. Raises ModelError and StoreDamaged.
+        What is nearest to "xqzzyv" is near by accident. Of an embedder whose words nobody can look up, it is taken that
+        it knows English, and words with other letters, which may be of another language.
+        Raises ModelError and StoreDamaged.
         """
-        knows: Callable[[str], bool] | None = getattr(self.embedder, "is_word", None)
+        knows: Callable[[str], bool] = getattr(self.embedder, "is_word", self._is_english)
         words = [word for word in plain_words(query) if tokenize(word)]
-        if knows is None or not words or any(map(knows, words)):
+        if not words or any(map(knows, words)):
             return True
         with self._library.reading() as stamp:
             self._open_at(stamp)
             tokens = tokenize(query)
             return self._on_indexes(lambda found: any(found.lexical.passages_with(token) for token in tokens))
+
+    def _is_english(self, word: str) -> bool:
+        return not word.isascii() or self._is_word(word)
 
     def _variants(self, question: str) -> list[str]:
         """Other wordings of a question, if the settings want them. The caller holds a snapshot."""

@@ -148,6 +148,8 @@ class Questions:
         with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
             turns = [turn.answer for turn in before if turn.answer is not None]
+            # Before the answer: a paper that is removed meanwhile must not take the answer with it.
+            scope = scope_json(question, require_papers(reader.library, question.papers))
             chat = self._chat(reader, question, callbacks, turns)
             search = self._deep_search(chat, question, callbacks) if question.mode == "deep" else None
             models = chat.models
@@ -168,7 +170,6 @@ class Questions:
             )
             callbacks.check_cancelled()
             answer = self._answer_json(reply, models, search)
-            scope = scope_json(question, require_papers(reader.library, question.papers))
             place, elapsed_ms = len(before) + 1, _milliseconds(began)
             web_reply = chat_reply(question.message, answer, conversation, place, elapsed_ms, scope)
             if not self._app.shows_understood:  # the page and exports show it where it differs from the message

@@ -15,6 +15,22 @@ DENIED = [
     ("There is evidence that X works.", "There is no evidence that X works."),
     ("It was trained with labels.", "It was trained without labels."),
     ("None of the models converged.", "The models converged."),
+    *(
+        (f"The proof is {words} simple.", "The proof is simple.")
+        for words in (
+            "far from",
+            "far from being",
+            "anything but",
+            "hardly",
+            "scarcely",
+            "by no means",
+            "in no way",
+            "nowhere near",
+            "not at all",
+            "not in the least",
+            "not",
+        )
+    ),
     ("Sea otters hibernate.", "Sea otters do not hibernate, e.g. in the winter."),
 ]
 OPPOSED = [
@@ -41,6 +57,10 @@ SAME = [
     ("Accuracy rises while cost falls.", "Cost falls while accuracy rises."),
     ("It uses Adam rather than SGD.", "It uses Adam and not SGD."),
     ("The proof is simple.", "The proof is easy."),
+    ("The proof is far from simple.", "The proof is not simple."),
+    ("The proof is far from simple.", "The proof is hardly simple."),
+    ("The gauge is far from the coast.", "The gauge is away from the coast."),
+    ("The proof is nothing but simple.", "The proof is simple."),
 ]
 
 
@@ -88,6 +108,11 @@ SIMPLE = "The Paxos algorithm, when presented in plain English, is very simple."
         ("The Paxos algorithm, when presented in plain English, is very difficult.", True),
         ("The Paxos algorithm is very complicated when presented in plain English.", True),
         ("The Paxos algorithm, when presented in plain English, is very obscure.", True),  # no list has this word
+        ("The Paxos algorithm, when presented in plain English, is extremely intricate.", True),  # graded otherwise
+        ("The Paxos algorithm, when presented in plain English, is truly challenging.", True),
+        ("The Paxos algorithm, when presented in plain English, is extremely simple.", False),
+        ("The Paxos algorithm, when presented in plain English, is extremely easy.", False),
+        ("The Paxos algorithm, when presented in plain English, is less demanding.", False),  # the same, negated
         ("The Paxos algorithm, when presented in plain English, is very simple.", False),
         ("The Paxos algorithm, when presented in plain English, is very easy.", False),  # on the same side
         ("The Paxos algorithm is very old, and simple in plain English.", False),  # another order of things

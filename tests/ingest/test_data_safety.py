@@ -114,6 +114,16 @@ def test_linked_folders_are_searched_and_cycles_end(desk: CliRunner) -> None:
     assert files(desk) == ["linked/alps/glaciers.pdf", "linked/otters.pdf"]
 
 
+def test_a_link_to_a_folder_that_is_gone_is_named(desk: CliRunner) -> None:
+    (desk.papers / "more").symlink_to(desk.folder / "gone", target_is_directory=True)
+    (desk.papers / ".hidden").symlink_to(desk.folder / "gone")
+    ran = desk.ingest()
+    assert ran.code == 1
+    said = " ".join(ran.out.split())
+    assert f"It is a link to {desk.folder / 'gone'}, which is not there. Put it back, or delete the link." in said
+    assert ".hidden" not in said
+
+
 def test_a_library_that_another_program_holds_is_not_called_damaged(
     filled: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -455,7 +455,7 @@ def test_pipes_and_devices_are_named_at_once(app: HashingApp) -> None:
     target = _papers(app) / "nothing.pdf"
     assert _notes(outcomes, "lost.pdf") == (
         f"It is a link to {target}, which is not there.",
-        "Put the file back, or delete the link.",
+        "Put it back, or delete the link.",
     )
     assert len(outcomes) == 6
     found = discovery.find_pdfs([_papers(app) / "pipe.pdf", Path("/dev/zero")])

@@ -12,7 +12,7 @@ import pytest
 
 from folio import workers
 from folio.errors import UsageError
-from folio.protocols import Reranker, TermWeights
+from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import FusionSettings
 from folio.search.paper_filter import PaperFilter
 from folio.search.reranking import reranked
@@ -120,6 +120,38 @@ def test_a_text_is_read_as_it_is_in_the_paper(make: Make) -> None:
     assert make().text(hit.paper.id, hit.chunk.start, hit.chunk.end) == hit.text
     assert make().text(hit.paper.id, hit.chunk.start + 4, hit.chunk.start + 11) == hit.text[4:11]
     assert make().text("no paper", 0, 10) == ""
+
+
+class OfAServer:
+    """The methods of an embedder, but nobody can look up its words."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.identity, self.dimension = embedder.name, embedder.identity, embedder.dimension
+        self.embed_query, self.embed_queries = embedder.embed_query, embedder.embed_queries
+        self.embed_passages = embedder.embed_passages
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("xqzzyv blorfgh", False),
+        ("xqzzyv automobile", True),
+        ("Kraftfahrzeug glacier", True),
+        ("冰川", True),  # it may know Chinese
+        ("?", True),
+    ],
+)
+def test_nonsense_is_told_whatever_the_embedder(app: HashingApp, query: str, expected: bool) -> None:
+    with closing(app.open_library()) as library:
+        retriever = Retriever(
+            library,
+            lambda: app.open_indexes(library),
+            OfAServer(app.hashing),
+            None,
+            FusionSettings(0.7, 0.3, 1, 1),
+            {"automobile"}.__contains__,
+        )
+        assert retriever.is_understood(query) is expected
 
 
 # Several readings of a question

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from folio.errors import NotKnown
+from folio.schema import SentenceJson
 from folio.web.api import make_web
 from folio.web.error_responses import PATTERNS
 from folio.web.request_guard import AccessRules
+from folio.web.schema import ChatRequest
+from folio.web.service import Service
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import builtin_app
 
@@ -80,6 +85,31 @@ def test_a_turn_keeps_what_it_asked(client: TestClient) -> None:
     everything = said(client, SLEEP)
     assert set(map(str, everything["scope"].values())) == {"[]"}
     assert "Asked only" not in client.get(f"/conversations/{everything['conversation']}/markdown").text
+
+
+def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
+    """The paper is removed while the answer is made."""
+    app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
+    service = Service(app)
+    with closing(app.open_library()) as library:
+        (otters,) = (paper for paper in library.papers() if paper.file == "otters.pdf")
+
+    class RemovesThePaper:
+        def on_sentence(self, sentence: SentenceJson) -> None:
+            with suppress(NotKnown):
+                service.remove(otters.id)
+
+        def ignore(self, *event: object) -> None:
+            """Nothing else matters here."""
+
+        on_search = on_hits = on_checking = on_thinking = check_cancelled = ignore
+
+    asked = ChatRequest(message=SLEEP, papers=[otters.id])
+    reply = service.questions.ask(asked, RemovesThePaper())
+    assert (reply.refused, [paper.title for paper in reply.scope.papers]) == (False, ["On Sea Otters"])
+    assert len(service.conversation(reply.conversation).turns) == 1
+    with pytest.raises(NotKnown):
+        service.questions.ask(asked, RemovesThePaper())
 
 
 def test_an_edited_paper_has_its_new_name_in_answers_given_before(client: TestClient) -> None:
