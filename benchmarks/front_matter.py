@@ -2,9 +2,9 @@
 
 python benchmarks/front_matter.py LABELS FOLDER [--set look] [--misses]
 
-LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `titles`, `years`: any of them is right),
-and perhaps `doi`, `arxiv`, `set`, `venue` (words that must stand in it; "" where the first pages name none) and `types`
-(of its BibTeX entry). FOLDER has the PDFs. Two files next to this script, read by hand: mixed-front-matter.jsonl, forty
+LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `titles`, `years`: any of them is
+right), and perhaps `doi`, `arxiv`, `set`, `venue` (words that must stand in it; "" where the first pages name none)
+and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this script, read by hand: mixed-front-matter.jsonl, forty
 papers of many layouts, and other-front-matter.jsonl, other papers, books, forms and test files, many of them without a
 title or an author. Their sets are every second file by name.
 """

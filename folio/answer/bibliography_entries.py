@@ -158,7 +158,9 @@ def library_csl_json(papers: Sequence[Paper]) -> str:
 def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
     about = _sure(paper.metadata)
-    kind = about["kind"] or {"article": "article-journal", "inproceedings": "paper-conference"}.get(entry_type(paper.metadata))
+    kind = about["kind"] or {"article": "article-journal", "inproceedings": "paper-conference"}.get(
+        entry_type(paper.metadata)
+    )
     venue = "publisher" if kind in ("thesis", "report") else "container-title"
     names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
     doubts = _doubts(paper)

@@ -24,10 +24,11 @@ from folio.pdf.front_page import (
     has_abstract,
     title_text,
 )
-from folio.pdf.front_text import find_abstract, find_venue
+from folio.pdf.front_text import find_abstract
 from folio.pdf.identifiers import arxiv_id, find_doi
 from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
 from folio.pdf.page_lines import FrontPage, body_size, front_page
+from folio.pdf.publication import find_publication
 from folio.text import fold
 
 # Titles that programs fill in when nobody gave one.
@@ -95,14 +96,21 @@ def read_front_matter(
     authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
     texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
     arxiv = arxiv_id(metadata, margin, file)
+    appeared = find_publication(texts, title.value, [name.family for name in authors.value])
+    stated = appeared.year if appeared.venue.sure else None
     said = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
     return Metadata(
         title=title,
         authors=authors,
-        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end),
+        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
         doi=find_doi(said, texts),
         arxiv=arxiv,
-        venue=find_venue(texts, title.value),
+        venue=appeared.venue,
+        kind=appeared.kind,
+        genre=appeared.genre,
+        volume=appeared.volume,
+        issue=appeared.issue,
+        pages=appeared.pages,
         abstract=find_abstract([page.text for page in pages]),
     )
 
