@@ -4,9 +4,9 @@ python benchmarks/front_matter.py LABELS FOLDER [--set look] [--misses]
 
 LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `titles`, `years`: any of them is
 right), and perhaps `doi`, `arxiv`, `set`, `venue` (words that must stand in it; "" where the first pages name none)
-and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this script, read by hand: mixed-front-matter.jsonl, forty
-papers of many layouts, and other-front-matter.jsonl, other papers, books, forms and test files, many of them without a
-title or an author. Their sets are every second file by name.
+and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this script were read by hand:
+mixed-front-matter.jsonl, forty papers of many layouts, and other-front-matter.jsonl, other papers, books, forms and
+test files, many of them without a title or an author. Their sets are every second file by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from folio.answer.bibliography_entries import entry_type
+from folio.answer.bibliography_entries import bibtex_type
 from folio.errors import PaperError
 from folio.paper_metadata import Field
 from folio.pdf.reader import read_pdf
@@ -80,7 +80,7 @@ def compare(label: dict[str, Any], parsed: Any) -> Iterator[Verdict]:
         right = said in fold(venue) if said else not venue
         yield verdict("venue", label["venue"], venue, right, front.venue)
     if "types" in label:
-        found_type = entry_type(front)
+        found_type = bibtex_type(front)
         yield verdict("type", label["types"], found_type, found_type in label["types"], Field("", sure=True))
 
 

@@ -75,7 +75,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     key: another than its own. full: with its abstract, its tags and its file, for another program's library. published:
     the publisher's entry, which stands unless a person has said something else (works.publishers_bibtex).
     """
-    entry_type = entry_type(paper.metadata)
+    entry_type = bibtex_type(paper.metadata)
     about = _sure(paper.metadata)
     kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
     title = _latex(about["title"])
@@ -158,9 +158,8 @@ def library_csl_json(papers: Sequence[Paper]) -> str:
 def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
     about = _sure(paper.metadata)
-    kind = about["kind"] or {"article": "article-journal", "inproceedings": "paper-conference"}.get(
-        entry_type(paper.metadata)
-    )
+    of_venue = {"article": "article-journal", "inproceedings": "paper-conference"}
+    kind = about["kind"] or of_venue.get(bibtex_type(paper.metadata))
     venue = "publisher" if kind in ("thesis", "report") else "container-title"
     names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
     doubts = _doubts(paper)
@@ -217,7 +216,7 @@ def _doubts(paper: Paper) -> list[str]:
     return lines
 
 
-def entry_type(metadata: Metadata) -> str:
+def bibtex_type(metadata: Metadata) -> str:
     """The type of a paper's BibTeX entry: of its kind, or else of its venue; "misc" where neither is sure."""
     about = _sure(metadata)
     if about["kind"] == "thesis" and _LESS_THAN_PHD.search(about["genre"]):

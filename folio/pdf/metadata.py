@@ -240,11 +240,10 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
             people = [_given_name_first(part) for part in parts]
         else:
             people = _BETWEEN.split(author)
-    people = [" ".join(person.split()) for person in people if person.strip()]
-    if all(" " in person for person in people):
+    people = [" ".join(person.split()) for person in people if person.strip() and not NOT_A_NAME.search(person)]
+    if people and all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
-    # A single word is a login or a program. Among other words it is part of an organisation's name: keep that whole.
-    return (author,) if " " in author else ()
+    return ()  # a single word is a login, a program, or part of an organisation's name
 
 
 def _given_name_first(person: str) -> str:
@@ -264,7 +263,10 @@ def _authors(
         on_page = [fold(split_name(name).family) in heads for name in given]
         same = {fold(name) for name in given} == {fold(name) for name in printed}
         if same or (all(on_page) and len(given) > 1 and len(given) >= len(printed)):
-            return Field(_people(printed if same else given), "page", True)
+            # Words of a company's name stand there, too: only who is printed as an author is one for sure.
+            printed_families = {fold(split_name(name).family) for name in printed}
+            sure = same or {fold(split_name(name).family) for name in given} == printed_families
+            return Field(_people(printed if same else given), "page", sure)
         if not printed:
             return Field(_people(given), "pdf metadata")
     families = {fold(split_name(name).family) for name in printed}

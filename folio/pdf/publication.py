@@ -192,8 +192,8 @@ def _venue(text: str) -> str:
     name = _SENTENCE.sub("", _ENDS.sub("", text)).strip(" ,.;[")
     first, *parts = re.split(r",\s+", name)
     kept = [first]
-    for part in parts:  # "Acoustics, Speech, and Signal Processing" goes on; a place does not
-        if not re.search(r"\b(?:and|&)\s", ", ".join(parts)) or re.search(r"\d", part):
+    for number, part in enumerate(parts):  # "Acoustics, Speech, and Signal Processing" goes on; a place does not
+        if not re.search(r"\b(?:and|&)\s", ", ".join(parts[number:])) or re.search(r"\d", part):
             break
         kept.append(part)
     name = ", ".join(kept)
