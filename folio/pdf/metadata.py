@@ -9,6 +9,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -94,6 +95,8 @@ def read_front_matter(
     best = _best_page(pages, given_title)
     title = _title(best, pages, given_title)
     authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
+    if any(set(map(fold, str(name).split())) & set(map(fold, title.value.split())) for name in authors.value):
+        authors = replace(authors, sure=False)  # "Loom Authors" of "Loom": who made it, together
     texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
     arxiv = arxiv_id(metadata, margin, file)
     appeared = find_publication(texts, title.value, [name.family for name in authors.value])

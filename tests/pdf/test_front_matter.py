@@ -117,6 +117,12 @@ def test_an_institution_in_the_metadata_is_no_author(tmp_path: Path, author: str
     assert _read(tmp_path, body(60), {"title": TITLE, "author": "Stanford University"}).authors == Field(())
 
 
+def test_authors_who_are_called_like_the_title_are_not_sure(tmp_path: Path) -> None:
+    lines = [Set(80, "Loomworks", 24, "hebo"), Set(120, "Loomworks Authors", 14), Set(200, "Oct 28, 2021", 11)]
+    metadata = {"title": "Loomworks", "author": "Loomworks Authors"}
+    assert not _read(tmp_path, lines, metadata).authors.sure
+
+
 def test_who_is_not_printed_as_an_author_is_not_sure(tmp_path: Path) -> None:
     lines = [
         Set(80, TITLE, 18, "hebo"),
