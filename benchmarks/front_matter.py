@@ -2,9 +2,11 @@
 
 python benchmarks/front_matter.py LABELS FOLDER [--set look] [--misses]
 
-LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `years`: any of them is right), and
-perhaps `doi`, `arxiv` and `set`. FOLDER has the PDFs. mixed-front-matter.jsonl next to this script labels forty papers
-of many layouts, read by hand; its sets were drawn by the order of file names, every second paper.
+LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `titles`, `years`: any of them is
+right), and perhaps `doi`, `arxiv`, `set`, `venue` (words that must stand in it; "" where the first pages name none)
+and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this script were read by hand:
+mixed-front-matter.jsonl, forty papers of many layouts, and other-front-matter.jsonl, other papers, books, forms and
+test files, many of them without a title or an author. Their sets are every second file by name.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from folio.answer.bibliography_entries import bibtex_type
 from folio.errors import PaperError
 from folio.paper_metadata import Field
 from folio.pdf.reader import read_pdf
@@ -60,7 +63,9 @@ def compare(label: dict[str, Any], parsed: Any) -> Iterator[Verdict]:
         given = right or bool(found)
         return Verdict(label["file"], field, str(expected), str(found), right, given and read.sure, read.origin)
 
-    yield verdict("title", label["title"], parsed.title, fold(parsed.title) == fold(label["title"]), front.title)
+    titles = label.get("titles") or [label["title"]]
+    title = front.title.value  # without a title, the paper is shown under its file's name
+    yield verdict("title", titles, title, fold(title) in map(fold, titles), front.title)
     keys, found = [name_key(name) for name in label["authors"]], [name_key(name) for name in parsed.authors]
     yield verdict("authors", label["authors"], list(parsed.authors), keys == found, front.authors)
     years = label.get("years") or [label["year"]]
@@ -70,6 +75,13 @@ def compare(label: dict[str, Any], parsed: Any) -> Iterator[Verdict]:
         yield verdict("doi", doi, front.doi.value, (front.doi.value or "").lower() == doi.lower(), front.doi)
     if "arxiv" in label:
         yield verdict("arxiv", label["arxiv"], parsed.arxiv, parsed.arxiv == label["arxiv"], front.arxiv)
+    if "venue" in label:
+        venue, said = front.venue.value, fold(label["venue"])
+        right = said in fold(venue) if said else not venue
+        yield verdict("venue", label["venue"], venue, right, front.venue)
+    if "types" in label:
+        found_type = bibtex_type(front)
+        yield verdict("type", label["types"], found_type, found_type in label["types"], Field("", sure=True))
 
 
 def table(verdicts: list[Verdict]) -> Iterator[str]:

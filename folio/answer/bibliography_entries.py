@@ -16,7 +16,7 @@ from typing import Any
 
 from folio.answer.markup import printable
 from folio.citation_label import letters
-from folio.paper_metadata import AND_OTHERS, FIELDS, PersonName
+from folio.paper_metadata import AND_OTHERS, FIELDS, Metadata, PersonName
 from folio.shown_text import name_line, one_line
 from folio.text import STOP_WORDS
 from folio.types import Paper
@@ -75,8 +75,8 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     key: another than its own. full: with its abstract, its tags and its file, for another program's library. published:
     the publisher's entry, which stands unless a person has said something else (works.publishers_bibtex).
     """
-    entry_type = _entry_type(paper)
-    about = _sure(paper)
+    entry_type = bibtex_type(paper.metadata)
+    about = _sure(paper.metadata)
     kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
@@ -157,8 +157,9 @@ def library_csl_json(papers: Sequence[Paper]) -> str:
 
 def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
-    about = _sure(paper)
-    kind = about["kind"] or {"article": "article-journal", "inproceedings": "paper-conference"}.get(_entry_type(paper))
+    about = _sure(paper.metadata)
+    of_venue = {"article": "article-journal", "inproceedings": "paper-conference"}
+    kind = about["kind"] or of_venue.get(bibtex_type(paper.metadata))
     venue = "publisher" if kind in ("thesis", "report") else "container-title"
     names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
     doubts = _doubts(paper)
@@ -192,9 +193,9 @@ def _csl_name(name: PersonName) -> dict[str, str]:
     return {"family": _text(name.family), "given": _text(name.given)}
 
 
-def _sure(paper: Paper) -> dict[str, Any]:
+def _sure(metadata: Metadata) -> dict[str, Any]:
     """The value of every field that is sure; of the others, the empty one."""
-    found = {name: getattr(paper.metadata, name) for name in FIELDS}
+    found = {name: getattr(metadata, name) for name in FIELDS}
     return {name: field.value if field.sure else _EMPTY.get(name, "") for name, field in found.items()}
 
 
@@ -215,8 +216,9 @@ def _doubts(paper: Paper) -> list[str]:
     return lines
 
 
-def _entry_type(paper: Paper) -> str:
-    about = _sure(paper)
+def bibtex_type(metadata: Metadata) -> str:
+    """The type of a paper's BibTeX entry: of its kind, or else of its venue; "misc" where neither is sure."""
+    about = _sure(metadata)
     if about["kind"] == "thesis" and _LESS_THAN_PHD.search(about["genre"]):
         return "mastersthesis"
     if not about["kind"] and about["venue"]:
@@ -252,7 +254,7 @@ def own_key(paper: Paper) -> str:
     """The key in a person's own bibliography; else author, year and first content word of the title: "otter2021sea"."""
     if chosen := _chosen_key(paper):
         return chosen
-    about = _sure(paper)
+    about = _sure(paper.metadata)
     family = _ascii(_OTHERS.sub("", about["authors"][0].family)) if about["authors"] else ""
     words = (word for word in re.findall(r"\w+", about["title"]) if word.lower() not in STOP_WORDS)
     first = next((plain for word in words if (plain := _ascii(word))), "")

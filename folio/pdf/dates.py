@@ -61,13 +61,17 @@ _PLAUSIBLE = range(1800, 2100)
 _CITED = re.compile(r"(?<![\d.,/:–-])((?:19|20)\d\d)(?![\d/:]|[.,]\d)")
 
 
-def find_year(text: str, arxiv: str, created: str, cited: str) -> Field[int | None]:
+def find_year(text: str, arxiv: str, created: str, cited: str, stated: int | None = None) -> Field[int | None]:
     """The year of the clearest date, and whether it is sure.
 
     text: of the first pages. arxiv: the paper's identifier or "". created: the PDF's date, "D:20180830...". cited: the
-    end of the paper's text, with its references.
+    end of the paper's text, with its references. stated: the year of the journal or the conference that the paper says
+    it is in: a later version at arXiv is of that year all the same.
     """
     found = list(_printed(text[: limits.FRONT_CHARACTERS]))
+    published = _DATES[0][0].search(text[: limits.FRONT_CHARACTERS])
+    if stated and (not published or str(stated) in published.group()):
+        return Field(stated, "page", True)
     if found:
         year, sure = found[0]
         # Another year on the same page means a reprint, a revision or a later version: which one is the paper's?

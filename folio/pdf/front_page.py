@@ -9,6 +9,7 @@ from typing import NamedTuple
 from folio.pdf import limits
 from folio.pdf.names import MARK, NOT_A_NAME, join_lines, names_in
 from folio.pdf.page_lines import TITLE_ABOVE, FrontPage, Line, body_size, same_size
+from folio.text import fold
 
 # Lines that end the block of title and authors
 _ABSTRACT = re.compile(
@@ -87,6 +88,12 @@ def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
     if best < 1:
         return None
     margin = best - scored[1][0] if len(scored) > 1 else 9.0
+    # A cover may set the beginning smaller: "Updated Recommendations on" above "the Treatment of Looms".
+    for line in page.lines:
+        above = -0.3 * line.size < group[0].top - line.bottom < group[0].size and _same_column(line, group[0])
+        if above and DANGLING.search(line.text) and " " in line.text and not _NO_TITLE.search(line.text):
+            group = [line, *group]
+            break
     return Title(title_text(group), tuple(group), best, min(margin, 9.0))
 
 
@@ -204,10 +211,14 @@ def _title_score(
 
 
 def find_authors(page: FrontPage, title: Title) -> Authors:
-    """The names below the title, above the abstract or the text."""
+    """The names below the title, above the abstract or the text.
+
+    The first line of names says how names are set. Below it in its column stand the affiliation, the address, the
+    e-mail: a line there is of names only if it is set so, too, and a new entry begins with it.
+    """
     found: list[str] = []
     used: set[Line] = set()
-    clear, style = True, None
+    clear, style, unexplained, between = True, None, 0, 0
     region = list(_below(page, title))
     for index, line in enumerate(region):
         if line in used:
@@ -218,22 +229,79 @@ def find_authors(page: FrontPage, title: Title) -> Authors:
             run, names = [line], names_in(line.name_text)
         if not names or _IS_MARKED.match(line.name_text):
             clear = clear and _is_explained(line)
-        elif style is None or _same_style(style, line):
+            unexplained += not _is_explained(line)
+        elif style is None or (_same_style(style, line) and not _is_affiliation(region, index, used, style, names)):
+            clear = clear and not _stacked(line, used)
             style = style or line
             found += names
             used.update(run)
+            between = unexplained
         else:
             clear = clear and not same_size(style, line) and len(names) == 1
-    kept = tuple(dict.fromkeys(found))
+    if between > 2 * len(used):  # a form, a table: no block of authors
+        return Authors((), False, ())
+    # What stands there twice is an affiliation.
+    kept = tuple(name for name in dict.fromkeys(found) if found.count(name) == 1)
     lines = tuple(line for line in region if line in used)
     goes_on = bool(lines) and bool(re.search(r"(?:,|\band|&)\W*$", lines[-1].text))
     is_whole = len(kept) == len(found) and not goes_on and all(" " in name for name in kept)
     return Authors(kept, clear and is_whole, lines)
 
 
+def _is_affiliation(region: Sequence[Line], index: int, used: set[Line], style: Line, names: Sequence[str]) -> bool:
+    """Whether a line that may be of names, set like them, goes on with the entry above it in its column."""
+    line = region[index]
+    if any(_same_row(line, other) for other in used):
+        return False
+    if NOT_A_NAME.search(line.name_text) and not NOT_A_NAME.search(style.name_text):
+        return True
+    if len(names) == 1 and _is_domain(names[0], region):
+        return True
+    above = [other for other in region[:index] if _same_column(line, other) and not _same_row(line, other)]
+    last = above[-1] if above else style
+    if last in used or "@" in last.text or not _same_style(last, line) or line.top - last.bottom > 0.5 * line.size:
+        return False
+    below = (other for other in region[index + 1 :] if _same_column(line, other) and not _same_row(line, other))
+    after = next(below, None)
+    return after is None or "@" in after.text or not NOT_A_NAME.search(after.text)
+
+
+def _is_domain(name: str, region: Sequence[Line]) -> bool:
+    """Whether an e-mail's domain begins with the first word of a name: it is that of an organisation."""
+    first = fold(name.split()[0])
+    domains = re.findall(r"@\s?([\w.-]+)", " ".join(line.text for line in region))
+    return len(first) > 2 and any(part.startswith(first) for domain in domains for part in domain.lower().split("."))
+
+
+def _stacked(line: Line, used: set[Line]) -> bool:
+    """Whether a single name without a mark stands right below another one: it may be where that one works."""
+    return (
+        MARK not in line.name_text
+        and len(names_in(line.name_text)) == 1
+        and any(
+            _same_column(line, other)
+            and -0.5 * line.size < line.top - other.bottom < 0.5 * line.size
+            and len(names_in(other.name_text)) == 1
+            and not other.text.endswith(",")
+            for other in used
+        )
+    )
+
+
+def _same_row(one: Line, other: Line) -> bool:
+    return min(one.bottom, other.bottom) - max(one.top, other.top) > 0.5 * min(one.size, other.size)
+
+
+def _same_column(one: Line, other: Line) -> bool:
+    return one.x0 < other.x1 and other.x0 < one.x1
+
+
 def _run(region: Sequence[Line], index: int) -> list[Line]:
     """A line and those of its style right below it, in its column, that are no affiliation."""
     run = [region[index]]
+    row = [line for line in region if _same_row(run[0], line)]
+    if len(row) > 1 and not any("," in line.name_text for line in row):
+        return run  # names side by side are read by row
     for line in region[index + 1 :]:
         last = run[-1]
         if line.top < last.top + 0.5 * last.size:
@@ -248,7 +316,7 @@ def _run(region: Sequence[Line], index: int) -> list[Line]:
             break
         if _IS_MARKED.match(line.name_text):
             break
-        if line.x0 < last.x1 and last.x0 < line.x1:
+        if _same_column(line, last):
             run.append(line)
     return run
 

@@ -9,6 +9,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,10 +25,11 @@ from folio.pdf.front_page import (
     has_abstract,
     title_text,
 )
-from folio.pdf.front_text import find_abstract, find_venue
+from folio.pdf.front_text import find_abstract
 from folio.pdf.identifiers import arxiv_id, find_doi
 from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
 from folio.pdf.page_lines import FrontPage, body_size, front_page
+from folio.pdf.publication import find_publication
 from folio.text import fold
 
 # Titles that programs fill in when nobody gave one.
@@ -93,16 +95,25 @@ def read_front_matter(
     best = _best_page(pages, given_title)
     title = _title(best, pages, given_title)
     authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
+    if any(set(map(fold, str(name).split())) & set(map(fold, title.value.split())) for name in authors.value):
+        authors = replace(authors, sure=False)  # "Loom Authors" of "Loom": who made it, together
     texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
     arxiv = arxiv_id(metadata, margin, file)
+    appeared = find_publication(texts, title.value, [name.family for name in authors.value])
+    stated = appeared.year if appeared.venue.sure else None
     said = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
     return Metadata(
         title=title,
         authors=authors,
-        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end),
+        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
         doi=find_doi(said, texts),
         arxiv=arxiv,
-        venue=find_venue(texts, title.value),
+        venue=appeared.venue,
+        kind=appeared.kind,
+        genre=appeared.genre,
+        volume=appeared.volume,
+        issue=appeared.issue,
+        pages=appeared.pages,
         abstract=find_abstract([page.text for page in pages]),
     )
 
@@ -232,11 +243,10 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
             people = [_given_name_first(part) for part in parts]
         else:
             people = _BETWEEN.split(author)
-    people = [" ".join(person.split()) for person in people if person.strip()]
-    if all(" " in person for person in people):
+    people = [" ".join(person.split()) for person in people if person.strip() and not NOT_A_NAME.search(person)]
+    if people and all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
-    # A single word is a login or a program. Among other words it is part of an organisation's name: keep that whole.
-    return (author,) if " " in author else ()
+    return ()  # a single word is a login, a program, or part of an organisation's name
 
 
 def _given_name_first(person: str) -> str:
@@ -256,7 +266,10 @@ def _authors(
         on_page = [fold(split_name(name).family) in heads for name in given]
         same = {fold(name) for name in given} == {fold(name) for name in printed}
         if same or (all(on_page) and len(given) > 1 and len(given) >= len(printed)):
-            return Field(_people(printed if same else given), "page", True)
+            # Words of a company's name stand there, too: only who is printed as an author is one for sure.
+            printed_families = {fold(split_name(name).family) for name in printed}
+            sure = same or {fold(split_name(name).family) for name in given} == printed_families
+            return Field(_people(printed if same else given), "page", sure)
         if not printed:
             return Field(_people(given), "pdf metadata")
     families = {fold(split_name(name).family) for name in printed}

@@ -17,6 +17,7 @@ _SUPERSCRIPT = 0.8
 _RAISED, _BOLD = 1, 16
 _LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"})
 
+_PUNCTUATION = frozenset(".,;:-–—'’‘\"()")
 _WIDE = re.compile(r"\s{4,}")
 _CONTINUES = re.compile(rf"^[{MARK}\s]*(?:[,;·•]|(?:and|&)\s)")
 # A title begins in this share of the page from its top.
@@ -120,12 +121,15 @@ def _line(spans: Sequence[Mapping[str, Any]], closely: bool) -> Line:
     if len(spans) > 1 and whole.upper() == whole:  # small capitals are drawn as capitals in a smaller size
         size = max((round(span["size"], 1) for span in spans if any(map(str.isalpha, span["text"]))), default=size)
     text, named, right = "", "", x0
+    marked = False
     for span in spans:
         gap = "   " if span["bbox"][0] - right > 1.2 * size else ""
         right = span["bbox"][2]
         shown = _printable(span["text"])
         text += gap + shown
-        named += gap + (MARK if _is_mark(span, size, whole) and shown.strip() else shown)
+        # The comma of "1,2" is raised with its numbers; a small one elsewhere is as OCR saw it.
+        marked = _is_mark(span, size, whole) and (marked or not _PUNCTUATION.issuperset(shown.strip()))
+        named += gap + (MARK if marked and shown.strip() else shown)
     bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
     text, named = compose_accents(text), compose_accents(named)
     return Line(

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.front_matter import Verdict, compare
 from folio.paper_metadata import Field, Metadata, PersonName
-from folio.pdf.front_text import find_abstract, find_venue
+from folio.pdf.front_text import find_abstract
 from folio.pdf.identifiers import find_doi
 from folio.pdf.reader import read_pdf
 from tests.helpers.exhaustive import sample
@@ -110,21 +110,27 @@ def test_a_doi_in_the_metadata_that_the_page_repeats() -> None:
     assert find_doi({"doi": "10.1234/a.1"}, text) == Field("10.1234/a.1", "page", True)
 
 
-@pytest.mark.parametrize(
-    ("line", "venue"),
-    [
-        ("ACM Transactions on Computer Systems, Vol. 3, No. 1, February 1985, Pages 63-75.",
-         "ACM Transactions on Computer Systems"),
-        ("2013 USENIX Annual Technical Conference (USENIX ATC ’13)  49",
-         "2013 USENIX Annual Technical Conference (USENIX ATC ’13)"),
-        ("Appears in Proc. of the 18th International Conference on Looms, November 2001.",
-         "Proc. of the 18th International Conference on Looms"),
-        ("The workshop on looms brought together leaders from the mills.", ""),
-        ("We study the journal of an engineer.", ""),
-    ],
-)  # fmt: skip
-def test_venues(line: str, venue: str) -> None:
-    assert find_venue(f"A Title\n{line}\nBody", "A Title").value == venue
+@pytest.mark.parametrize("author", ["Ada Lovelace and Robbert van Babbage, Stanford University", "Stanford University"])
+def test_an_institution_in_the_metadata_is_no_author(tmp_path: Path, author: str) -> None:
+    found = _read(tmp_path, [*HEAD, *body(150, 1, 10, "Abstract")], {"title": TITLE, "author": author})
+    assert [str(name) for name in found.authors.value] == ["Ada Lovelace", "Robbert van Babbage"]
+    assert _read(tmp_path, body(60), {"title": TITLE, "author": "Stanford University"}).authors == Field(())
+
+
+def test_authors_who_are_called_like_the_title_are_not_sure(tmp_path: Path) -> None:
+    lines = [Set(80, "Loomworks", 24, "hebo"), Set(120, "Loomworks Authors", 14), Set(200, "Oct 28, 2021", 11)]
+    metadata = {"title": "Loomworks", "author": "Loomworks Authors"}
+    assert not _read(tmp_path, lines, metadata).authors.sure
+
+
+def test_who_is_not_printed_as_an_author_is_not_sure(tmp_path: Path) -> None:
+    lines = [
+        Set(80, TITLE, 18, "hebo"),
+        Set(105, "Ada Lovelace", 12),
+        Set(120, "Tunes Entertainment, Ltd.", 10, "tiit"),
+    ]
+    metadata = {"title": TITLE, "author": "Ada Lovelace, Tunes Entertainment"}
+    assert not _read(tmp_path, [*lines, *body(150, 1, 10, "Abstract")], metadata).authors.sure
 
 
 def test_an_abstract_without_an_end_is_none() -> None:

@@ -20,6 +20,64 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = {
+    "a cover with the beginning of the title in a smaller size": Layout(
+        [
+            [
+                Set(130, "UPDATED RECOMMENDATIONS ON", 16, "helv", 60),
+                Set(160, "TREATMENT OF LOOMS AND", 25, "hebo", 60),
+                Set(190, "OF THEIR ENGINES", 25, "hebo", 60),
+                Set(300, "Ada Lovelace", 14, "helv", 60),
+            ],
+            body(60),
+        ],
+        "UPDATED RECOMMENDATIONS ON TREATMENT OF LOOMS AND OF THEIR ENGINES",
+        ("Ada Lovelace",),
+    ),
+    "a company below the name, set like it": Layout(
+        [
+            [
+                Set(80, "An Algorithm for the Search of Tunes", 18, "hebo"),
+                Set(110, "Ada Lovelace", 12),
+                Set(124, "ada@tunesteam.com", 12),
+                Set(138, "Tunes Entertainment, Ltd.", 12),
+                Set(152, "2925 Ross Road", 12),
+                *body(190, 2, 9, "ABSTRACT"),
+            ]
+        ],
+        "An Algorithm for the Search of Tunes",
+        ("Ada Lovelace",),
+    ),
+    "a company known by the domain of its e-mail, and a town below a laboratory": Layout(
+        [
+            [
+                Set(80, "An Algorithm for the Search of Tunes", 18, "hebo"),
+                Set(110, "Ada Lovelace", 12, x=80),
+                Set(110, "Luigi Menabrea", 12, x=330),
+                Set(124, "Turin Laboratories", 12, x=80),
+                Set(124, "ada@engine.org", 12, x=330),
+                Set(138, "Murray Hill, New Jersey", 12, x=80),
+                Set(138, "Engine Makers", 12, x=330),
+                *body(190, 2, 9, "ABSTRACT"),
+            ]
+        ],
+        "An Algorithm for the Search of Tunes",
+        ("Ada Lovelace", "Luigi Menabrea"),
+    ),
+    "two rows of names that overlap across columns": Layout(
+        [
+            [
+                Set(80, "Checking Claims about Looms by Programs", 16, "tibo"),
+                Set(106, "Ada Lovelace^{1}", 12, x=130),
+                Set(106, "Luigi Menabrea^{2}", 12, x=300),
+                Set(120, "Charles Babbage^{1}", 12, x=200),
+                Set(120, "Mary Somerville^{3}", 12, x=370),
+                Set(136, "^{1}Analytical Society  ^{2}Torino  ^{3}Jedburgh", 9),
+                *body(180, 2, 10, "Abstract"),
+            ]
+        ],
+        "Checking Claims about Looms by Programs",
+        ("Ada Lovelace", "Luigi Menabrea", "Charles Babbage", "Mary Somerville"),
+    ),
     "columns of authors with affiliations and addresses": Layout(
         [
             [

@@ -1,0 +1,230 @@
+"""Where a paper was published, by the lines of its own first pages that say so: "In Proceedings of", "Vol. 3, No. 1".
+
+A statement is a line of its own, in the margins or below the title; a venue that a sentence mentions is another
+paper's, or an earlier version's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from folio.paper_metadata import Field
+from folio.pdf import limits
+from folio.pdf.dates import MONTH
+from folio.text import fold
+
+
+class Publication(NamedTuple):
+    """What the lines say of the publication. A field that no line says is "", and the year None."""
+
+    venue: Field[str] = Field("")
+    kind: Field[str] = Field("")
+    genre: Field[str] = Field("")
+    volume: Field[str] = Field("")
+    issue: Field[str] = Field("")
+    pages: Field[str] = Field("")
+    year: int | None = None
+
+
+_YEAR = r"(?P<year>(?:18|19|20)\d\d)\b"
+_MEETING = re.compile(
+    r"\bproc(?:eedings|\.)|\b(?:conference|symposium|workshop|meeting|congress)\b|[’'‘`]\s?\d\d\b"
+    r"|^(?-i:[A-Z][\w&/@-]*[A-Z])[\w&/@-]*(?: [\w&/@-]+)? (?:19|20)\d\d$",
+    re.I,
+)
+_SERIAL = re.compile(
+    r"\b(?:journal|transactions|annals|letters|bulletin|communications|magazine|review|quarterly|working papers)\b",
+    re.I,
+)
+# What says of this paper that it appeared, in front of the venue
+_SAID = re.compile(
+    r"\W{0,3}(?:this (?:paper|article|work|chapter) (?:is|was|has been)\s+|originally\s+|to\s+)?"
+    r"(?:(?:included|appear(?:s|ed|ing)?|published|presented|accepted)(?: as an? [\w ]{3,30}?)?\s+(?:in|at|by|to)"
+    r"|(?-i:In)\b:?)\s+(?:the\s+)?(?=(?-i:[A-Z0-9]))",
+    re.I,
+)
+# The beginning of a line that is no sentence: "Proceedings of", "37th Conference on", "2013 Conference on"
+_NAMED = re.compile(
+    r"\W{0,3}(?:[Tt]he\s+)?"
+    r"(?=[Pp]roc(?:eedings|\.)\s|PROCEEDINGS\s|(?:\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\s+[A-Z])"
+)
+_ACRONYM = re.compile(r"\W{0,3}(?P<venue>[A-Z][\w&/@-]*(?: [A-Z][\w&/@-]*)?\s?[’'‘`]\s?(?P<short>\d\d))(?=\W|$)")
+# Said of an earlier version, or of one that has not appeared
+_OTHER_VERSION = re.compile(
+    r"preliminary|earlier|previous|prior|initial|abridged|extended|announcement|version|revis|under review|submi"
+    r"|reprint|based on",
+    re.I,
+)
+# "A Journal, Vol. 3, No. 1", "A Journal 56 (1988) 3-57", "A Journal, 7(80), 200", "A Journal 2, 4, November, 1984"
+_ISSUES = tuple(
+    re.compile(rf"(?P<venue>(?-i:[A-Z]).{{3,120}}?),?\s{pattern}", re.I)
+    for pattern in (
+        r"[(\[]?vol(?:ume)?\b\.?\s*(?P<volume>\d+|[IVXLC]+)\b",
+        rf"(?P<volume>\d{{1,4}})\s?\({_YEAR}\)\s?[:,]?\s*(?:pp?\.\s*)?(?P<pages>\d+\s?[-–—]+\s?\d+)",
+        r"(?P<volume>\d{1,4})\s?\((?P<issue>\d{1,4}(?:[-–]\d+)?)\)\s?[:,]\s*(?P<pages>\d+(?:\s?[-–]\s?\d+)?)",
+        rf"(?P<volume>\d{{1,3}}),\s?(?P<issue>\d{{1,3}}),\s[^\n]{{0,20}}{_YEAR}",
+        # "A Journal 8.1 (#3) - Lovelace and Babbage 1843": only with the names of the authors
+        rf"(?P<volume>\d{{1,3}})\.(?P<issue>\d{{1,3}})\b(?P<people>.*)\b{_YEAR}\W*$",
+    )
+)
+_ISSUE = re.compile(r"\b(?:no|number|issue)\b\.?:?\s*(\d+(?:[-–]\d+)?)", re.I)
+_PAGES = re.compile(r"\b(?:pages?|pp?)\b\.?:?\s*(\d+\s?[-–—]+\s?\d+)", re.I)
+_ANY_YEAR = re.compile(rf"(?<![\d-]){_YEAR}(?!-)")
+# What follows the name of a venue
+_ENDS = re.compile(
+    r"[,.;:(]?\s*(?:\bvol(?:ume)?\b\.?\s*\w|\bno\.|\bnumber \d|\bpages?\b|\bpp?\.|\d+\s?\(|[;:]|https?:|\bdoi\b|©"
+    rf"|\bcopyright|,\s*(?:\d|{MONTH}\W)).*$|\s\s?\d{{1,4}}$(?<!\s(?:18|19|20)\d\d)",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?:(?<=[a-z]{5})|(?<=\d\d)|(?<=\)))\.(?:\s.*)?$")
+_SMALL = frozenset("of on in and for the at to a an & de der des du für und et".split())
+_OPEN = re.compile(r"(?:[-,]|\([^)]*|\b(?:of|on|in|and|for|the|at|&))$")
+_DEGREE = re.compile(r"\bpartial\s+fulfil+ment\b[^.]{0,80}?\bdegree\s+of\s+(?P<degree>[A-Z]\w+)", re.I)
+_REPORT = re.compile(
+    r"\W{0,3}(?:[A-Z][\w&-]*\s){0,4}(?:technical|tech\.?|research)\s(?:report|memo(?:randum)?)\b"
+    r"[\s:#,]*(?:(?:no|number)\b\.?\s*)?(?P<issue>[\w./-]*\d[\w./-]*)\W*$",
+    re.I,
+)
+_INSTITUTIONS = (re.compile(r"universit", re.I), re.compile(r"institut|laborator|college|academy", re.I))
+
+
+def find_publication(text: str, title: str, families: Sequence[str] = ()) -> Publication:
+    """What the clearest line says. text: of the first pages; families: the family names of the paper's authors."""
+    lines = [" ".join(line.split()) for line in unicodedata.normalize("NFKC", text).split("\n")]
+    own = fold(title)
+    found = [one for one in _statements(lines, families) if fold(one.venue.value) not in own]
+    sure = next((one for one in found if one.venue.sure), None)
+    return sure or _thesis(lines) or _report(lines) or next(iter(found), Publication())
+
+
+def _statements(lines: Sequence[str], families: Sequence[str]) -> Iterator[Publication]:
+    for number, line in enumerate(lines):
+        before = lines[number - 1] if number else ""
+        if not 4 < len(line) < 400 or _OPEN.search(before):
+            continue
+        after = lines[number + 1 : number + 3]
+        named = any(family and fold(family) in fold(line) for family in families[:3])
+        # The paper's own citation, or a name that is not whole
+        if after and ((named and re.search(r"\(\d{4}\)", line)) or _OPEN.search(line)):
+            line, after = (line[:-1] if line.endswith("-") else f"{line} ") + after[0], after[1:]
+        context = "" if before.endswith((".", ":")) else before.rpartition(". ")[2]
+        if _OTHER_VERSION.search(context):
+            continue
+        if found := _serial(line, named) or _meeting(line, after) or _bare(line):
+            yield found
+
+
+def _meeting(line: str, after: Sequence[str]) -> Publication | None:
+    """The conference that a line names, with its date and the paper's pages in the line or in those right after it."""
+    said = _SAID.match(line)
+    short = None if said else _ACRONYM.match(line)
+    begun = said or _NAMED.match(line)
+    if not begun and not short:
+        return None
+    venue = short["venue"] if short else _venue(line[begun.end() :] if begun else "")
+    is_meeting = bool(_MEETING.search(venue))
+    if not venue or not (is_meeting or _SERIAL.search(venue)):
+        return None
+    whole = " ".join((line, *(one for one in after if len(one) < 80)))
+    dates = [int(found["year"]) for found in _ANY_YEAR.finditer(whole)]
+    year = _of_century(int(short["short"])) if short else next(iter(dates), None)
+    pages = _PAGES.search(whole)
+    sure = year in dates if short else bool(said or dates or pages)
+    return Publication(
+        Field(venue, "page", sure),
+        Field("paper-conference" if is_meeting else "article-journal", "page", sure),
+        pages=_said(pages[1] if pages else "", sure),
+        year=year,
+    )
+
+
+def _of_century(short: int) -> int:
+    return short + (1900 if short > 60 else 2000)
+
+
+def _serial(line: str, named: bool) -> Publication | None:
+    """The journal that a line names with its volume: at its beginning, or at the end of the paper's own citation.
+
+    named: whether an author of the paper stands in the line.
+    """
+    said = _SAID.match(line)
+    parts = [line[said.end() :] if said else line]
+    if named:
+        parts += re.split(r"(?<=[.?!])\s+", line)[1:]
+    for part in parts:
+        for pattern in _ISSUES:
+            found = pattern.match(part)
+            if not found or ("people" in pattern.groupindex and not named):
+                continue
+            values = found.groupdict()
+            issue, pages, year = (
+                values.get(name) or (other[1] if (other := search.search(line)) else "")
+                for name, search in (("issue", _ISSUE), ("pages", _PAGES), ("year", _ANY_YEAR))
+            )
+            venue = _venue(found["venue"])
+            is_whole = venue == found["venue"].strip(" ,.;[")
+            known = _SERIAL.search(venue) or "people" in values or (year and values.get("pages"))
+            if is_whole and known and (issue or pages) and not (_MEETING.search(venue) and not issue):
+                volume = _said(values["volume"], True)
+                return Publication(
+                    Field(venue, "page", True), Field("article-journal", "page", True), Field(""), volume,
+                    _said(issue, True), _said(pages, True), int(year) if year else None,
+                )  # fmt: skip
+    return None
+
+
+def _bare(line: str) -> Publication | None:
+    """A journal's name alone in a line: nothing says that the paper is in it."""
+    if (found := _SERIAL.search(line)) and line[found.end() :].startswith((" of ", " on ")) and _venue(line) == line:
+        return Publication(Field(line, "page"))
+    return None
+
+
+def _said(value: str, sure: bool) -> Field[str]:
+    return Field(re.sub(r"\s?[-–—]+\s?", "–", value), "page", sure) if value else Field("")
+
+
+def _venue(text: str) -> str:
+    """The name at the beginning of a text, without places, dates and pages after it; "" if it is none."""
+    name = _SENTENCE.sub("", _ENDS.sub("", text)).strip(" ,.;[")
+    first, *parts = re.split(r",\s+", name)
+    kept = [first]
+    for number, part in enumerate(parts):  # "Acoustics, Speech, and Signal Processing" goes on; a place does not
+        if not re.search(r"\b(?:and|&)\s", ", ".join(parts[number:])) or re.search(r"\d", part):
+            break
+        kept.append(part)
+    name = ", ".join(kept)
+    words = [word.strip("()[],.:'’‘\"“”") for word in name.split()]
+    is_name = all(not word or not word[0].islower() or word in _SMALL for word in words)
+    fits = 1 <= len(words) <= 25 and 3 < len(name) <= limits.VENUE
+    return name if is_name and fits and words[-1] not in _SMALL else ""
+
+
+def _thesis(lines: Sequence[str]) -> Publication | None:
+    if not (found := _DEGREE.search(" ".join(lines)[:10_000])):
+        return None
+    genre = "PhD thesis" if found["degree"].lower().startswith(("doctor", "ph")) else "Master's thesis"
+    return Publication(_institution(lines), Field("thesis", "page", True), Field(genre, "page", True))
+
+
+def _report(lines: Sequence[str]) -> Publication | None:
+    found = next(filter(None, map(_REPORT.match, lines)), None)
+    if not found:
+        return None
+    genre = Field("Technical report", "page", True)
+    return Publication(
+        _institution(lines), Field("report", "page", True), genre, issue=Field(found["issue"], "page", True)
+    )
+
+
+def _institution(lines: Sequence[str]) -> Field[str]:
+    """The university or else the institute that a line of the page names."""
+    for pattern in _INSTITUTIONS:
+        for line in lines:
+            part = next(filter(pattern.search, line.split(",")), "").strip(" .∗*†‡")
+            if part and len(part) < 80 and all(word[0].isupper() or word in _SMALL for word in part.split()):
+                return Field(part, "page", True)
+    return Field("")
