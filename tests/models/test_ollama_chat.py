@@ -274,6 +274,50 @@ def test_a_thought_without_an_answer_is_an_error_with_what_to_do(ollama_server: 
     assert not opened.only_thinks
 
 
+@pytest.mark.parametrize("said", [Scripted(""), Scripted("\n\n"), Scripted("", ending="stopped")])
+def test_a_thought_that_ends_without_an_answer_is_one_too(ollama_server: OllamaStandIn, said: Scripted) -> None:
+    ollama_server.models["qwen3:8b"] = QWEN3
+    ollama_server.reply = lambda messages: said
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, "low"), "qwen3:8b")
+    with pytest.raises(ThoughtAlone) as caught:
+        opened.write("", "Why?", context=8192, longest=32)
+    assert caught.value.happened == "qwen3:8b only thought, and ended without an answer."
+    assert caught.value.remedy.startswith("Set THINK=off, or choose a model")
+
+
+@pytest.mark.parametrize("said", ["<think>Hm, why is", "<think>Hm, why is it so?</think>\n", "<think>Hm, why <"])
+def test_so_is_one_in_tags(ollama_server: OllamaStandIn, said: str) -> None:
+    for reply in (Scripted(said), Scripted(said, ending="stopped")):
+        ollama_server.reply = lambda messages, reply=reply: reply
+        opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
+        with pytest.raises(ThoughtAlone, match="only thought, and ended without an answer"):
+            opened.write("", "Why?", context=8192, longest=32)
+
+
+def test_a_reply_without_a_thought_and_without_words_is_just_empty(ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = ["", "\n"]
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
+    assert [opened.write("", "Why?", context=8192, longest=32).strip() for _ in range(2)] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ("auto", "Choose a model for LLM_MODEL"),
+        ("off", "Choose a model for LLM_MODEL"),
+        ("low", "Choose a model for LLM_MODEL"),
+        ("on", "Set THINK=low, or choose a model for LLM_MODEL"),
+    ],
+)
+def test_no_setting_is_named_that_would_change_nothing(ollama_server: OllamaStandIn, setting: Any, remedy: str) -> None:
+    ollama_server.models[GPT_OSS.name] = GPT_OSS
+    ollama_server.reply = lambda messages: ""
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, setting), GPT_OSS.name)
+    with pytest.raises(ThoughtAlone) as caught:
+        opened.write("", "Why?", context=8192, longest=32)
+    assert caught.value.remedy.startswith(remedy)
+
+
 def test_a_failure_in_the_middle_of_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn) -> None:
     ollama_server.models["qwen3:8b"] = QWEN3
     ollama_server.reply = [Scripted("Because", ending="error")]
