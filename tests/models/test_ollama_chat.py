@@ -15,6 +15,7 @@ from folio.errors import ModelError, ModelFailed, ModelMissing, OllamaError, Tho
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import MAX_BLANKS, STOPPED, THOUGHT, TRIES, ChatModel, FirstToken
 from folio.models.thinking import LOW_ROOM
+from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Scripted
 from tests.helpers.ollama_server import STOPPED as STOPPED_RUNNER
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
@@ -351,6 +352,17 @@ def test_a_context_that_is_loaded_and_enough_is_used(ollama_server: OllamaStandI
         assert model.context_for(tokens) == expected
         list(model.stream("", "Why?", context=expected, longest=32))
         assert len(ollama_server.loads) == (1 if min(loaded, 131072) == expected else 2)
+
+
+@pytest.mark.parametrize("loaded", ["1e999", "-1", "true", "4096.5", '"8192"', "null", "1" + "0" * 30, "9" * 5000, "[]"])
+def test_a_context_that_no_model_has_is_not_taken(loaded: str) -> None:
+    with endless_server(f'{{"models": [{{"name": "{LLAMA}", "context_length": {loaded}}}]}}'.encode()) as url:
+        assert ChatModel(OllamaServer(url, 5.0), LLAMA, largest=131072).context_for(3000) == 4096
+
+
+def test_a_list_of_loaded_models_without_end_is_none() -> None:
+    with endless_server(b"[" * 200_000) as url:
+        assert OllamaServer(url, 5.0).loaded_context(LLAMA) == 0
 
 
 @pytest.mark.parametrize("garbage", ["html", "json", "list"])
