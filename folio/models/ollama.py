@@ -157,6 +157,8 @@ class OllamaServer:
     keep_alive: str | int | None = None
     # What its models turned out to need to be told, by name; all that ask one of them know it then.
     learnt: dict[str, Thinking] = field(default_factory=dict, compare=False, repr=False)
+    # The context that was last chosen for each, in tokens, for servers that do not say what they have loaded.
+    contexts: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""

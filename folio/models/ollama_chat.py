@@ -64,7 +64,8 @@ class ChatModel:
     """One model on one server; name includes the tag. Several threads may ask it.
 
     first_wait_s: before the second try; doubled before the third. told: what the model is told about thinking, until
-    the server refuses that or the model thinks all the same. largest: tokens of its context.
+    the server refuses that or the model thinks all the same. largest: tokens of its context. usual: tokens of the
+    longest prompt and its reply that are to be expected, of all that a run asks the model.
     """
 
     server: OllamaServer
@@ -72,13 +73,15 @@ class ChatModel:
     first_wait_s: float = field(default_factory=lambda: ollama.FIRST_WAIT_S)
     told: Thinking = NO_THINKING
     largest: int = CONTEXT_SIZES[0]
+    usual: int = 0
     _thoughts_alone: int = 0  # replies in a row of thought alone
 
     @classmethod
-    def open(cls, server: OllamaServer, model: str) -> ChatModel:
+    def open(cls, server: OllamaServer, model: str, usual: int = 0) -> ChatModel:
         """Asks the server about the model. Raises as OllamaServer.require_local does."""
         info = server.require_local(model, "completion")
-        return cls(server, info.name, told=info.thinking, largest=info.context_length or CONTEXT_SIZES[0])
+        largest = info.context_length or CONTEXT_SIZES[0]
+        return cls(server, info.name, told=info.thinking, largest=largest, usual=usual)
 
     @property
     def thinking(self) -> Thinking:
@@ -99,13 +102,17 @@ class ChatModel:
         """The context length for a prompt and its reply of so many tokens, and for the thought before it.
 
         The one that the model is loaded with, if that is enough, for the server would load it again with any other;
-        else the first of CONTEXT_SIZES that is. No more than the model has.
+        else the first of CONTEXT_SIZES that is, also for what is usual and what was chosen before. No more than the
+        model has.
         """
         needed = min(tokens + self.room, self.largest)
         loaded = self.server.loaded_context(self.name)
-        if loaded >= needed:
+        if needed <= loaded <= self.largest:
             return loaded
-        return next((size for size in CONTEXT_SIZES if needed <= size <= self.largest), self.largest)
+        needed = max(needed, min(self.usual + self.room, self.largest), self.server.contexts.get(self.name, 0))
+        size = next((size for size in CONTEXT_SIZES if needed <= size <= self.largest), self.largest)
+        self.server.contexts[self.name] = size
+        return size
 
     def stream(
         self,
@@ -130,19 +137,18 @@ class ChatModel:
         Raises ModelError: ModelFailed if the server answers but fails, which is tried again as long as the model has
         written nothing; ThoughtAlone if the reply has a thought and nothing else, of a model that had room for one.
         """
-        for _ in range(2):
+        while True:
             told = self.thinking
             reply = self._reply(rules, prompt, context, longest, shape, check_cancelled)
             alone = yield from reply
             if alone is None:
                 return
             if told.room:
-                break
+                self._thoughts_alone += 1
+                raise thought_alone(self.name, longest + told.room if alone.is_cut else None, told.less)
             # It thought although it was told not to, and had no room for that.
             self.server.learnt[self.name] = although_told_not_to(told)
             context = max(context, self.context_for(alone.prompt_tokens + longest))
-        self._thoughts_alone += 1
-        raise thought_alone(self.name, longest + self.room if alone.is_cut else None, self.thinking.less)
 
     def _reply(
         self,

@@ -134,10 +134,12 @@ STATEMENTS = st.fixed_dictionaries(
     optional={"part": JSON | st.sampled_from(["summary", "analysis"]), "heading": JSON},
 )
 ANSWERS = st.fixed_dictionaries({"statements": JSON | st.lists(STATEMENTS | JSON, max_size=4), "answered": JSON})
+BEFORE = (
+    *("", " \n", "```json\n", "```", "<think>No {\n}</think>\n", "<thinking></thinking>```json", "Here: "),
+    *("Hm. {} [1]</think>", "[{", "</think>"),
+)
 WRITTEN = st.tuples(
-    st.sampled_from(
-        ["", "Hm. {} [1]</think>", "[{", "</think>", " \n", "```json\n", "```", "<think>No {\n}</think>\n", "<thinking></thinking>```json", "Here: "]
-    ),
+    st.sampled_from(BEFORE),
     (ANSWERS | JSON).map(lambda value: json.dumps(value, ensure_ascii=False)) | st.text(max_size=30),
     st.sampled_from(["", "\n```", " {", "}", "{}", " I hope that helps."]),
 ).map("".join)

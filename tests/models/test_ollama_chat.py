@@ -354,7 +354,9 @@ def test_a_context_that_is_loaded_and_enough_is_used(ollama_server: OllamaStandI
         assert len(ollama_server.loads) == (1 if min(loaded, 131072) == expected else 2)
 
 
-@pytest.mark.parametrize("loaded", ["1e999", "-1", "true", "4096.5", '"8192"', "null", "1" + "0" * 30, "9" * 5000, "[]"])
+@pytest.mark.parametrize(
+    "loaded", ["1e999", "-1", "true", "4096.5", '"8192"', "null", "1" + "0" * 30, "9" * 5000, "[]"]
+)
 def test_a_context_that_no_model_has_is_not_taken(loaded: str) -> None:
     with endless_server(f'{{"models": [{{"name": "{LLAMA}", "context_length": {loaded}}}]}}'.encode()) as url:
         assert ChatModel(OllamaServer(url, 5.0), LLAMA, largest=131072).context_for(3000) == 4096
