@@ -21,7 +21,7 @@ from folio.errors import DiskFull, FolioError
 REMOVED = ".removed"
 # Windows' numbers of errors for a file that is open or mapped: access denied, two violations, a mapped section
 _IN_USE = (5, 32, 33, 1224)
-_TRIES, _PAUSE_S = 50, 0.02
+TRIES, PAUSE_S = 50, 0.02  # for what another program keeps for a moment
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])(?:\.|$)", re.IGNORECASE)
 _KINDS = {
     stat.S_IFIFO: "A named pipe",
@@ -89,14 +89,14 @@ def replace(old: Path, new: Path) -> None:
 
     On Windows it is tried again for a second: a program that reads the other one may just be at it.
     """
-    for tries_left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(TRIES)):
         try:
             os.replace(old, new)
             return
         except OSError as error:
             if not tries_left or not is_in_use(error):
                 raise
-            sleep(_PAUSE_S)
+            sleep(PAUSE_S)
 
 
 def discard(path: Path) -> None:
@@ -126,7 +126,7 @@ def remove(path: Path) -> None:
 
     It is tried again for a second: another thread may still write there, as one of tantivy does after a merge.
     """
-    for tries_left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(TRIES)):
         try:
             if not path.is_symlink() and path.is_dir():
                 shutil.rmtree(path)
@@ -136,7 +136,7 @@ def remove(path: Path) -> None:
         except OSError:
             if not tries_left:
                 raise
-            sleep(_PAUSE_S)
+            sleep(PAUSE_S)
 
 
 def write_json(path: Path, value: object) -> None:

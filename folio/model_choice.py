@@ -253,8 +253,8 @@ class ModelChoice:
             return None
         from folio.answer.llm_query_writer import LlmQueryWriter
 
-        tokens = mine.CONTEXT_TOKENS + mine.ANSWER_TOKENS
-        return LlmQueryWriter(self.server, mine.LLM_MODEL, how, tokens, mine.VARIANTS_SECONDS, self.notice)
+        tokens, seconds = self._usual_tokens, mine.VARIANTS_SECONDS
+        return LlmQueryWriter(self.server, mine.LLM_MODEL, how, tokens, seconds, self.notice)
 
     # Answering
 
@@ -294,7 +294,15 @@ class ModelChoice:
             answer_format=settings.ANSWER_FORMAT,
             strict=settings.STRICT,
             check_cancelled=check_cancelled,
+            usual_tokens=self._usual_tokens,
         )
+
+    @property
+    def _usual_tokens(self) -> int:
+        """Tokens of the longest prompt of an answer and its reply, for which a run loads its chat model once."""
+        from folio.answer.layout import NOTES_TOKENS
+
+        return self.settings.CONTEXT_TOKENS + NOTES_TOKENS + self.settings.ANSWER_TOKENS
 
     # Searching in rounds
 
@@ -331,15 +339,13 @@ class ModelChoice:
 
         mine = self.settings
         if (mine.LLM == "ollama" and model is None) or self._ollama_answers(model):
-            from folio.answer.layout import NOTES_TOKENS
             from folio.answer.llm_assessor import LlmAssessor
 
-            tokens = mine.CONTEXT_TOKENS + NOTES_TOKENS + mine.ANSWER_TOKENS
             return LlmAssessor(
                 self.server,
                 model or mine.LLM_MODEL,
                 parallel=mine.PARALLEL,
-                tokens=tokens,
+                tokens=self._usual_tokens,
                 check_cancelled=check_cancelled,
             )
         return BuiltinAssessor(self.meaning, retriever.term_weights)

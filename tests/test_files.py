@@ -85,7 +85,7 @@ def test_a_file_is_replaced_as_soon_as_its_reader_is_gone(tmp_path: Path, monkey
     (tmp_path / "old").write_text("old")
     (tmp_path / "new").write_text("new")
     install(monkeypatch)
-    monkeypatch.setattr(files, "_TRIES", 50)
+    monkeypatch.setattr(files, "TRIES", 50)
     with (tmp_path / "old").open() as reader:
         Timer(0.1, reader.close).start()
         replace(tmp_path / "new", tmp_path / "old")

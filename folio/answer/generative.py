@@ -79,15 +79,16 @@ class OllamaAnswerer:
         answer_format: AnswerFormat = "statements",
         strict: bool = False,
         check_cancelled: Callable[[], None] = lambda: None,
+        usual_tokens: int = 0,
     ) -> None:
         """evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer.
 
         stand_in: answers where nothing that the model wrote can be shown. verifier: asked about statements in other
         words than the paper's. strict: show only what is quoted. check_cancelled: called often while waiting for the
-        model; what it raises ends the answer and the server's work on it. Asks the server about the model. Raises as
-        OllamaServer.require_local does.
+        model; what it raises ends the answer and the server's work on it. usual_tokens: as for ChatModel. Asks the
+        server about the model. Raises as OllamaServer.require_local does.
         """
-        self._model = ChatModel.open(server, model)
+        self._model = ChatModel.open(server, model, usual_tokens)
         self._largest = self._model.largest
         available = self._largest - self._model.room - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
         if answer_format == "statements":
@@ -99,7 +100,7 @@ class OllamaAnswerer:
         self._format = answer_format
         self._strict = strict
         self._check_cancelled = check_cancelled
-        self._context = 0  # tokens that the model was last loaded with
+        self._context = 0  # tokens that the model is loaded with for what is asked
         self._end = _End()
         self.notice = ""
         self.failed = False
@@ -169,6 +170,7 @@ class OllamaAnswerer:
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
         self._end = _End()
+        self._widen(_tokens("", prompt), 0)
         try:
             output = without_thoughts("".join(self._stream("", prompt)))
         except ThoughtAlone:
@@ -185,10 +187,9 @@ class OllamaAnswerer:
     ) -> Iterator[str]:
         """The model's output as it arrives, cut off where it exceeds the limit. `_end` says how it ended.
 
-        tolerant: a server that fails ends the output. Otherwise raises OllamaError. Raises ContextTooSmall for a prompt
-        that the server truncated.
+        The context is that of the last `_widen`. tolerant: a server that fails ends the output. Otherwise raises
+        OllamaError. Raises ContextTooSmall for a prompt that the server truncated.
         """
-        self._widen(_tokens(system, prompt), 0)
         length = 0
         pieces = self._model.stream(
             system,
@@ -227,9 +228,7 @@ class OllamaAnswerer:
         needed = prompt_tokens + self._answer_tokens
         if needed + self._model.room > self._largest:
             raise self._too_small(prompt_tokens)
-        # It never shrinks: the server reloads the model for each change.
-        if min(needed + self._model.room + spare, self._largest) > self._context:
-            self._context = self._model.context_for(needed + spare)
+        self._context = self._model.context_for(needed + spare)
 
     def _too_small(self, prompt_tokens: int) -> ContextTooSmall:
         return ContextTooSmall(

@@ -32,7 +32,7 @@ class JsonModel:
         tokens: of the longest prompt of an answer and its reply; the model is loaded with the same context for both,
         where it can be.
         """
-        self._model = ChatModel.open(server, model)
+        self._model = ChatModel.open(server, model, tokens)
         self._tokens = min(tokens, self._model.largest - self._model.room)
         self.name = self._model.name
 

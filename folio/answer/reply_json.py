@@ -20,7 +20,7 @@ _FENCE_LINE = re.compile(r"^\s*(?:```|~~~).*$", re.M)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(\S.*)$", re.M)
 _QUOTES = " \t*_`\"'“”‘’"
 _BARE_NUMBER = re.compile(r"[\s*_`\"']*(\d+)[\s*_`\"'.]*")
-_ELLIPSES = ("...", "…")
+_PLACEHOLDER = re.compile(r"\s*(?:\.{2,}|…)[\s.…]*")
 
 
 def reply_value(reply: str, shape: dict[str, Any]) -> Any:
@@ -32,11 +32,15 @@ def reply_value(reply: str, shape: dict[str, Any]) -> Any:
     properties: dict[str, Any] = shape["properties"]
     objects: list[dict[str, Any]] = []
     lists: list[list[Any]] = []
-    for value in _values(text):
-        if isinstance(value, dict) and properties.keys() & value.keys():
-            objects += [] if _is_form(value) or value in objects else [value]
-        elif isinstance(value, list):
+    prose, at = "", 0  # the words around the objects, in which no field is looked for
+    for value, start, end in _values(text):
+        listed = value if isinstance(value, list) else [value]
+        if ours := [one for one in listed if isinstance(one, dict) and properties.keys() & one.keys()]:
+            objects += [one for one in ours if not _is_form(one) and one not in objects]
+            prose, at = prose + text[at:start], end
+        elif isinstance(value, list) and not _is_form(value):
             lists += [] if value in lists else [value]
+    text = prose + text[at:]
     whole = [value for value in objects if all(name in value for name in shape["required"])] or objects
     if whole:
         return _with_integers(whole[0], properties) if len(whole) == 1 else None
@@ -56,8 +60,11 @@ def reply_value(reply: str, shape: dict[str, Any]) -> Any:
     return None
 
 
-def _values(text: str) -> Iterator[Any]:
-    """The JSON objects and lists in a text, the outermost, in order; none if one of them is too deep."""
+def _values(text: str) -> Iterator[tuple[Any, int, int]]:
+    """The JSON objects and lists in a text, the outermost, in order, each with where it begins and ends.
+
+    The first one that is too deep ends them.
+    """
     at = 0
     for _ in range(_MOST_STARTS):
         start = min((found for found in (text.find("{", at), text.find("[", at)) if found >= 0), default=-1)
@@ -65,16 +72,20 @@ def _values(text: str) -> Iterator[Any]:
             return
         try:
             value, at = _DECODER.raw_decode(text, start)
-            yield value
+            yield value, start, at
         except ValueError:
             at = start + 1
         except RecursionError:
             return
 
 
-def _is_form(value: dict[str, Any]) -> bool:
+def _is_form(value: Any) -> bool:
     """Whether it is the example of the prompt, repeated."""
-    return any(part in _ELLIPSES or (isinstance(part, list) and _ELLIPSES[0] in part) for part in value.values())
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_form, value))
+    if isinstance(value, dict):
+        return any(map(_is_form, value.values()))
+    return isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None
 
 
 def _items(text: str) -> list[str]:
@@ -101,12 +112,18 @@ def _most(schema: dict[str, Any]) -> int:
 
 
 def _labelled(text: str, properties: dict[str, Any]) -> dict[str, Any] | None:
-    """The one integer that is asked for, behind its name, out of its most, or alone; texts only behind their names."""
+    """The one integer that is asked for, behind its name, out of its most, or alone; texts only behind their names.
+
+    A number of things is none ("the relevance of 2 of these sentences", "in 7 out of 10 dives").
+    """
     (name,) = (name for name, schema in properties.items() if schema.get("type") == "integer")
-    label = rf"\b{name}\b(?:[\s-]+(?:score|rating))?[\s*_`\"]*(?:[:=]|\bis\b|\bof\b)[\s*_`\"]*"
-    number, most = r"(-?\d+(?:\.\d+)?)", _most(properties[name])
-    found = re.findall(label + number, text, re.I)
-    found += re.findall(rf"(?<![\d.]){number}\s*(?:/|\bout\s+of\b)\s*{most}(?!\d|\.\d)", text, re.I)
+    number, most = r"(-?\d+(?:\.\d+)?)(?!\.?\d)", _most(properties[name])
+    out_of, thing = rf"(?:/|\bout\s+of\b)\s*{most}(?!\d|\.\d)", r"(?![^\S\n]+(?-i:[a-z]))"
+    label = rf"\b{name}\b(?:[\s-]+(?:score|rating))?[\s*_`\"]*"
+    found: list[str] = re.findall(rf"{label}[:=][\s*_`\"]*{number}", text, re.I)
+    found += re.findall(rf"{label}\bis\b[\s*_`\"]*{number}(?!\s+of\b(?!\s*{most}))", text, re.I)
+    found += re.findall(rf"{label}\bof\b[\s*_`\"]*{number}(?:\s*{out_of})?{thing}", text, re.I)
+    found += re.findall(rf"(?<![\d.]){number}\s*{out_of}{thing}", text, re.I)
     bare = _BARE_NUMBER.fullmatch(text)
     values = {*found, *([bare[1]] if bare else [])}
     if len(values) != 1 or not (value := values.pop()).isdecimal() or int(value) > most:
@@ -115,5 +132,6 @@ def _labelled(text: str, properties: dict[str, Any]) -> dict[str, Any] | None:
     for other, schema in properties.items():
         if schema.get("type") == "string":
             said = re.search(rf"^\W*{other}\b[\s*_`\"]*:[\s*_`\"]*(\S.*)$", text, re.I | re.M)
-            written[other] = said[1].strip(_QUOTES) if said else ""
-    return written
+            own = re.split(rf"[\s*_`\"',;]*{label}[:=]", said[1], flags=re.I)[0] if said else ""
+            written[other] = own.strip(_QUOTES)
+    return None if _is_form(written) else written

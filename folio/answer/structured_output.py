@@ -24,13 +24,15 @@ MOST_STATEMENTS = {"plain": 8, "report": 24}
 MOST_SUPPORT = 12  # sentences that a model may name for one statement; each step of a procedure is one
 LONGEST_STATEMENT = 1500  # characters
 PARTS = ("summary", "analysis")  # of a report
-# What may come before the JSON, and the beginning of it: a thought, a fence of Markdown
-_THOUGHTS = re.compile(r"\s*(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)*", re.S | re.I)
+# What may come before the JSON, and the beginning of it: a thought, whose opening tag may be missing, and a fence
 _OPEN_THOUGHT = re.compile(r"<think(?:ing)?>", re.I)
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.I)
 _FENCE = re.compile(r"```(?:json)?\s*", re.I)
 _BEGINNINGS = ("```json", "<think>", "<thinking>")
 # Where the JSON begins behind words: an object, or a list of statements alone
-_JSON = re.compile(r"""\{\s*"(?:statements|answered)"|\[\s*\{\s*"(?:part|heading|support|statement)\"""")
+_LIST = r"""\[\s*\{\s*"(?:part|heading|support|statement)\""""
+_JSON = re.compile(rf"""\{{\s*"(?:statements|answered)"|{_LIST}""")
+_BARE_JSON = re.compile(rf"\{{|{_LIST}")
 _MARKED = re.compile(r"\[\s*\^?\d")  # a sentence of prose that names evidence
 _LONGEST_LEAD = 400  # characters that a model may write before its JSON; more is prose
 _DECODER = JSONDecoder(strict=False)  # strings with line breaks, as models write them without a schema
@@ -61,7 +63,11 @@ def schema(sentences: int, style: Style) -> dict[str, Any]:
 
 
 class StatementParser:
-    """Parses an answer while it arrives."""
+    """Parses an answer while it arrives.
+
+    JSON is read as soon as it stands alone, and what has words before it at the end: until then those may be a thought,
+    of a model whose template wrote the tag that begins it.
+    """
 
     def __init__(self, sentences: int) -> None:
         """sentences: how many the evidence has; other numbers are ignored."""
@@ -70,59 +76,47 @@ class StatementParser:
         self._begin: int | None = None  # where the JSON begins; None as long as that is not known
         self._given = 0  # statements returned so far
         self._heading = ("", "")
-        self._prose: OutputParser | None = None
 
     def feed(self, piece: str) -> list[ParsedSentence | Heading]:
         """The statements and headings that this piece completes."""
         piece = piece.encode("utf-8", "replace").decode()  # half of a pair is no text
-        if self._prose is not None:
-            return self._as_support(self._prose.feed(piece))
         before = len(self._text)
         self._text += piece
-        if self._begin is None and self._is_prose():
-            return self._read_as_prose()
         if self._begin is None:
-            return []
-        before = max(before, self._begin)
+            start = _start_of_answer(self._text)
+            self._begin = start if start is not None and _BARE_JSON.match(self._text, start) else None
+        return [] if self._begin is None else self._read_json(max(before, self._begin))
+
+    def _read_json(self, start: int) -> list[ParsedSentence | Heading]:
+        """What the text behind `start` completes."""
         # Each brace on its own, so that it does not matter in what pieces the text comes.
-        ends = [at + 1 for at in range(before, len(self._text)) if self._text[at] == "}"]
+        ends = [at + 1 for at in range(start, len(self._text)) if self._text[at] == "}"]
         return [part for end in ends for part in self._closed(self._text[self._begin : end])]
 
-    def _is_prose(self) -> bool:
-        """Whether no JSON is to be expected; where it begins is noted once that is known.
-
-        Behind thoughts and a fence it begins with a brace, or with a few words before it, in which nothing is named.
-        """
+    def _read_rest(self, *, cut: bool) -> list[ParsedSentence | Heading]:
+        """A whole reply that does not begin with JSON: JSON behind a few words in which nothing is named, or prose."""
         start = _start_of_answer(self._text)
         if start is None:
-            return False
+            return []
         lead = self._text[start : start + _LONGEST_LEAD]
         named, found = _MARKED.search(lead), _JSON.search(lead)
-        if lead[0] == "{":
-            self._begin = start
-        elif found and not (named and named.end() <= found.end()):
+        if found and not (named and named.end() <= found.end()):
             self._begin = start + found.start()
-        else:
-            return bool(named) or len(lead) == _LONGEST_LEAD
-        return False
-
-    def _read_as_prose(self) -> list[ParsedSentence | Heading]:
-        self._prose = OutputParser(self._count)
-        return self._as_support(self._prose.feed(self._text))
+            return self._read_json(self._begin)
+        prose = OutputParser(self._count)
+        return self._as_support([*prose.feed(self._text[_end_of_thoughts(self._text) :]), *prose.end(cut=cut)])
 
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
         """What is left at the end of the output: of JSON that breaks off, the statements that are whole.
 
         Where the model says that this does not answer the question, the last part is the refusal.
         """
-        begun = []
-        if self._begin is None and self._prose is None and _start_of_answer(self._text) is not None:
-            begun = self._read_as_prose()
-        if self._prose is not None:
-            return [*begun, *self._as_support(self._prose.end(cut=cut))]
-        answer, _ = _read(self._text[self._begin :]) if self._begin is not None else ({}, False)
+        begun = self._read_rest(cut=cut) if self._begin is None else []
+        if self._begin is None:
+            return begun
+        answer, _ = _read(self._text[self._begin :])
         refusal = [ParsedSentence(REFUSAL)] if answer.get("answered") is False else []
-        return [*self._new(_statements(answer)), *refusal]
+        return [*begun, *self._new(_statements(answer)), *refusal]
 
     def _closed(self, json: str) -> Iterator[ParsedSentence | Heading]:
         """The new statements of an answer so far; it ends in a brace, which may close the last one."""
@@ -174,15 +168,31 @@ class StatementParser:
         ]
 
 
+def _end_of_thoughts(text: str) -> int:
+    """Where the thoughts before an answer end. A tag within its JSON ends none."""
+    end = 0
+    while not _begins_with_json(text, end) and (closing := _THOUGHT_END.search(text, end)):
+        end = closing.end()
+    return end
+
+
+def _begins_with_json(text: str, start: int) -> bool:
+    return _BARE_JSON.match(text, _behind_fence(text, start)) is not None
+
+
+def _behind_fence(text: str, start: int) -> int:
+    start += len(text[start:]) - len(text[start:].lstrip())
+    fence = _FENCE.match(text, start)
+    return fence.end() if fence else start
+
+
 def _start_of_answer(text: str) -> int | None:
     """Where the answer begins, behind thoughts and a fence. None if that is still open."""
-    thoughts = _THOUGHTS.match(text)
-    start = thoughts.end() if thoughts else 0
-    rest = text[start:]
-    if any(each.startswith(rest.lower()) for each in _BEGINNINGS) or _OPEN_THOUGHT.match(rest):
+    end = _end_of_thoughts(text)
+    rest = text[end:].lstrip()
+    if _OPEN_THOUGHT.match(rest) or any(each.startswith(rest.lower()) for each in _BEGINNINGS):
         return None
-    fence = _FENCE.match(rest)
-    start += fence.end() if fence else 0
+    start = _behind_fence(text, end)
     return start if start < len(text) else None
 
 

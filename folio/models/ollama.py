@@ -41,6 +41,7 @@ CONNECT_S = 5.0
 FIRST_WAIT_S = 0.5  # before a call that failed is tried again; each further wait is twice as long
 METADATA_S = 30.0  # lists and descriptions do not need a loaded model
 DESCRIBED_AT_ONCE = 8  # models
+LONGEST = 2**31 - 1  # tokens; Ollama's own counts have no more
 
 # Digest of a model -> whether it can chat and runs on its server. Kept as long as the process: the page asks often.
 _CAN_CHAT: dict[str, bool] = {}
@@ -156,6 +157,8 @@ class OllamaServer:
     keep_alive: str | int | None = None
     # What its models turned out to need to be told, by name; all that ask one of them know it then.
     learnt: dict[str, Thinking] = field(default_factory=dict, compare=False, repr=False)
+    # The context that was last chosen for each, in tokens, for servers that do not say what they have loaded.
+    contexts: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
@@ -232,10 +235,10 @@ class OllamaServer:
             return ModelInfo(
                 name=name,
                 digest=digest,
-                context_length=details.get(f"{architecture}.context_length") or None,
-                embedding_length=details.get(f"{architecture}.embedding_length") or None,
+                context_length=_length(details.get(f"{architecture}.context_length")),
+                embedding_length=_length(details.get(f"{architecture}.embedding_length")),
                 remote=str(shown.get("remote_host") or ""),
-                num_ctx=int(num_ctx[1]) if num_ctx else None,
+                num_ctx=_length(int(num_ctx[1])) if num_ctx else None,
                 weights="+".join(modelfile_digests(shown.get("modelfile") or "")),
                 capabilities=told,
                 thinking=thinking_of(self.think, name, architecture, told),
@@ -248,8 +251,8 @@ class OllamaServer:
         try:
             with self._client(PROBE_READ_S, PROBE_S) as client:
                 running = client.get("/api/ps").raise_for_status().json()["models"]
-            return next((int(model["context_length"]) for model in running if model["name"] == name), 0)
-        except (httpx.HTTPError, ModelError, OSError, ValueError, LookupError, TypeError):
+            return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
+        except (httpx.HTTPError, ModelError, OSError, ValueError, LookupError, TypeError, RecursionError):
             return 0
 
     def _show(self, name: str) -> dict[str, Any]:
@@ -332,6 +335,11 @@ def _bad_host(host: str) -> UsageError:
         f"OLLAMA_HOST is {host!r}, which is not a server address.",
         "Set it to a host, host:port or a URL without a password, for example 127.0.0.1:11434.",
     )
+
+
+def _length(value: object) -> int | None:
+    """A number of tokens, or of a vector's numbers, as a server gives it; None for one that no model has."""
+    return value if type(value) is int and 0 < value <= LONGEST else None
 
 
 def modelfile_digests(modelfile: str) -> list[str]:

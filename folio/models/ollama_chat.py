@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,21 @@ class FirstToken:
     alternatives: tuple[tuple[str, float], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _ThoughtAlone:
+    """A reply that has a thought and nothing else. is_cut: by a limit of tokens."""
+
+    prompt_tokens: int
+    is_cut: bool
+
+
 @dataclass(slots=True)
 class ChatModel:
     """One model on one server; name includes the tag. Several threads may ask it.
 
     first_wait_s: before the second try; doubled before the third. told: what the model is told about thinking, until
-    the server refuses that or the model thinks all the same. largest: tokens of its context.
+    the server refuses that or the model thinks all the same. largest: tokens of its context. usual: tokens of the
+    longest prompt and its reply that are to be expected, of all that a run asks the model.
     """
 
     server: OllamaServer
@@ -64,13 +73,15 @@ class ChatModel:
     first_wait_s: float = field(default_factory=lambda: ollama.FIRST_WAIT_S)
     told: Thinking = NO_THINKING
     largest: int = CONTEXT_SIZES[0]
-    _thoughts_alone: int = 0  # replies in a row that were cut in their thought
+    usual: int = 0
+    _thoughts_alone: int = 0  # replies in a row of thought alone
 
     @classmethod
-    def open(cls, server: OllamaServer, model: str) -> ChatModel:
+    def open(cls, server: OllamaServer, model: str, usual: int = 0) -> ChatModel:
         """Asks the server about the model. Raises as OllamaServer.require_local does."""
         info = server.require_local(model, "completion")
-        return cls(server, info.name, told=info.thinking, largest=info.context_length or CONTEXT_SIZES[0])
+        largest = info.context_length or CONTEXT_SIZES[0]
+        return cls(server, info.name, told=info.thinking, largest=largest, usual=usual)
 
     @property
     def thinking(self) -> Thinking:
@@ -91,13 +102,17 @@ class ChatModel:
         """The context length for a prompt and its reply of so many tokens, and for the thought before it.
 
         The one that the model is loaded with, if that is enough, for the server would load it again with any other;
-        else the first of CONTEXT_SIZES that is. No more than the model has.
+        else the first of CONTEXT_SIZES that is, also for what is usual and what was chosen before. No more than the
+        model has.
         """
         needed = min(tokens + self.room, self.largest)
         loaded = self.server.loaded_context(self.name)
-        if loaded >= needed:
+        if needed <= loaded <= self.largest:
             return loaded
-        return next((size for size in CONTEXT_SIZES if needed <= size <= self.largest), self.largest)
+        needed = max(needed, min(self.usual + self.room, self.largest), self.server.contexts.get(self.name, 0))
+        size = next((size for size in CONTEXT_SIZES if needed <= size <= self.largest), self.largest)
+        self.server.contexts[self.name] = size
+        return size
 
     def stream(
         self,
@@ -120,22 +135,20 @@ class ChatModel:
         loads and sends nothing; an exception that it raises ends the reply and the server's work on it.
 
         Raises ModelError: ModelFailed if the server answers but fails, which is tried again as long as the model has
-        written nothing; ThoughtAlone if the reply was cut in its thought, by a model that had room for one.
+        written nothing; ThoughtAlone if the reply has a thought and nothing else, of a model that had room for one.
         """
-        for _ in range(2):
+        while True:
             told = self.thinking
             reply = self._reply(rules, prompt, context, longest, shape, check_cancelled)
-            prompt_tokens = yield from reply
-            if prompt_tokens is None:
+            alone = yield from reply
+            if alone is None:
                 return
             if told.room:
-                break
+                self._thoughts_alone += 1
+                raise thought_alone(self.name, longest + told.room if alone.is_cut else None, told.less)
             # It thought although it was told not to, and had no room for that.
             self.server.learnt[self.name] = although_told_not_to(told)
-            context = max(context, self.context_for(prompt_tokens + longest))
-        self._thoughts_alone += 1
-        is_asked_to = self.server.think in ("on", "low")
-        raise thought_alone(self.name, longest + self.room, is_asked_to=is_asked_to)
+            context = max(context, self.context_for(alone.prompt_tokens + longest))
 
     def _reply(
         self,
@@ -145,25 +158,30 @@ class ChatModel:
         longest: int,
         shape: dict[str, Any] | None,
         check_cancelled: Callable[[], None],
-    ) -> Generator[AIMessageChunk, None, int | None]:
-        """One reply; the tokens of its prompt if it was cut in its thought, None if not."""
+    ) -> Generator[AIMessageChunk, None, _ThoughtAlone | None]:
+        """One reply; None unless it has a thought and nothing else."""
         most = longest + self.room
         pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
-        done, blanks, thought, has_text, prompt_tokens = False, 0, 0, False, 0
+        done, blanks, thought, has_words, prompt_tokens = False, 0, 0, False, 0
         with closing(pieces):
             for piece in _parted(pieces):
                 reason = piece.response_metadata.get("done_reason")
                 text = str(piece.content)
-                has_text = has_text or bool(text)
+                has_words = has_words or bool(text.strip())
                 thought += len(piece.additional_kwargs.get(THOUGHT, ""))
                 prompt_tokens = piece.usage_metadata["input_tokens"] if piece.usage_metadata else prompt_tokens
-                if (reason == "length" or thought > LONGEST_TOKEN * most) and not has_text:
-                    return prompt_tokens
-                done = done or bool(reason)
                 blanks = blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
+                # Where nothing at all came, a server kept the thought to itself.
+                if not has_words and (
+                    thought > LONGEST_TOKEN * most or (reason == "length" and (thought or not blanks))
+                ):
+                    return _ThoughtAlone(prompt_tokens, is_cut=True)
+                done = done or bool(reason)
                 yield piece
                 if blanks > MAX_BLANKS:
                     break
+        if thought and not has_words:
+            return _ThoughtAlone(prompt_tokens, is_cut=False)
         self._thoughts_alone = 0
         if not done:
             yield _stopped()
@@ -245,7 +263,7 @@ class ChatModel:
                 if error in cancellations:
                     raise
                 if told.field is not None and refuses_thinking(error):
-                    self.server.learnt[self.name] = Thinking(None, told.room)
+                    self.server.learnt[self.name] = replace(told, field=None)
                     continue
                 if attempt == TRIES or not is_empty or not is_transient(error):
                     raise translate(error, self.name, self.server.url) from error
@@ -302,14 +320,16 @@ def _parted(pieces: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
             known = {**piece.additional_kwargs, **({THOUGHT: thought} if thought else {})}
             piece = piece.model_copy(update={"content": text, "additional_kwargs": known})
         yield piece
-    if held := "".join(splitter.end()):  # the stream ended without a reason
-        yield _made(held)
+    thought, text = splitter.end()
+    if thought or text:  # the stream ended without a reason
+        yield _made(text, thought)
 
 
-def _made(text: str, **metadata: str) -> AIMessageChunk:
+def _made(text: str, thought: str = "", **metadata: str) -> AIMessageChunk:
     from langchain_core.messages import AIMessageChunk
 
-    return AIMessageChunk(content=text, response_metadata=metadata)
+    more = {THOUGHT: thought} if thought else {}
+    return AIMessageChunk(content=text, additional_kwargs=more, response_metadata=metadata)
 
 
 def _stopped() -> AIMessageChunk:

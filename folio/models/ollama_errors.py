@@ -16,6 +16,7 @@ from folio.errors import (
     ThoughtAlone,
     WrongModel,
 )
+from folio.models.thinking import ThinkSetting
 
 IN_STREAM = -1  # the status of an error that arrives as a line of a stream
 # 500 or a line of a stream: Ollama starts a fresh runner for the next request.
@@ -107,12 +108,17 @@ def refuses_thinking(error: Exception) -> bool:
     return refusal is not None and refusal[0] == 400 and bool(_THINK_REFUSED.search(refusal[1]))
 
 
-def thought_alone(model: str, tokens: int, *, is_asked_to: bool) -> ThoughtAlone:
-    """The error for a reply that was cut in its thought. tokens: that it had. is_asked_to: by the setting."""
+def thought_alone(model: str, spent: int | None, less: ThinkSetting | None) -> ThoughtAlone:
+    """The error for a reply of thought alone. spent: the tokens that it had; None if it ended before they were used up.
+
+    less: as in Thinking.
+    """
     other = "choose a model for LLM_MODEL that does not think, for example llama3.1:8b"
     return ThoughtAlone(
-        f"{model} only thought: {tokens:,} tokens were spent before it wrote an answer.",
-        f"Set THINK=off, or {other}." if is_asked_to else f"C{other[1:]}.",
+        f"{model} only thought, and ended without an answer."
+        if spent is None
+        else f"{model} only thought: {spent:,} tokens were spent before it wrote an answer.",
+        f"Set THINK={less}, or {other}." if less else f"C{other[1:]}.",
     )
 
 

@@ -27,6 +27,7 @@ class Thinking:
 
     field: bool | str | None  # `think` of a request; None: it is not sent
     room: int = 0  # tokens for the thought, besides the reply; 0: none is expected
+    less: ThinkSetting | None = None  # the setting under which it would be told to think less; None: there is none
 
 
 NO_THINKING = Thinking(None)
@@ -37,10 +38,10 @@ def thinking_of(setting: ThinkSetting, name: str, architecture: str, capabilitie
     if CAPABILITY not in (capabilities or ()):
         return NO_THINKING
     if _LEVELS_ONLY.search(architecture) or _LEVELS_ONLY.search(name):
-        return Thinking("medium", FULL_ROOM) if setting == "on" else Thinking("low", LOW_ROOM)
+        return Thinking("medium", FULL_ROOM, "low") if setting == "on" else Thinking("low", LOW_ROOM)
     if setting == "on":
-        return Thinking(True, FULL_ROOM)
-    return Thinking("low", LOW_ROOM) if setting == "low" else Thinking(False)
+        return Thinking(True, FULL_ROOM, "off")
+    return Thinking("low", LOW_ROOM, "off") if setting == "low" else Thinking(False)
 
 
 def although_told_not_to(told: Thinking) -> Thinking:

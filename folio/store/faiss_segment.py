@@ -12,17 +12,18 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from time import sleep
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from folio.errors import IndexDamaged
-from folio.files import is_in_use, sync
+from folio.files import PAUSE_S, TRIES, is_in_use, sync
 from folio.store.checksums import Checksums, Summing
 from folio.types import Vectors
 
@@ -151,10 +152,11 @@ class Segment:
 
                 faiss.write_index(self.index, faiss.PyCallbackIOWriter(write))  # type: ignore[attr-defined]
             sync(temporary)
+            name = _rename(temporary, path)
         except OSError:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # what Windows keeps is removed with the next one
+                temporary.unlink(missing_ok=True)
             raise
-        name = _rename(temporary, path)
         self.meta = SegmentMeta(name, summing.sums(), int(self.index.ntotal), self.kind, self.probes, self.recall)
 
     @classmethod
@@ -182,17 +184,22 @@ class Segment:
 
 
 def _rename(temporary: Path, path: Path) -> str:
-    """Rename a file to `path`; returns the new name, which is another where Windows keeps that one for a reader."""
-    stem = path.stem
+    """Rename a file to `path`; returns the new name, which is another where Windows keeps that one for a reader.
+
+    Where it is the new file that Windows keeps, as for a virus scanner, it is tried for a second. Raises OSError.
+    """
+    stem, tries_left = path.stem, TRIES
     for number in itertools.count(2):
         try:
             os.replace(temporary, path)
-        except OSError as error:
-            if not is_in_use(error):
-                raise
-            path = path.with_stem(f"{stem}-{number}")
-        else:
             break
+        except OSError as error:
+            if not is_in_use(error) or not tries_left:
+                raise
+        if not os.path.lexists(path):  # the name is free, or its file is about to go
+            tries_left -= 1
+            sleep(PAUSE_S)
+        path = path.with_stem(f"{stem}-{number}")
     return path.name
 
 

@@ -43,7 +43,9 @@ def test_a_server_that_does_not_end_is_left(ollama_server: OllamaStandIn, make: 
 def test_a_server_is_left_after_so_many_characters(ollama_server: OllamaStandIn, make: Make, tokens: int) -> None:
     ollama_server.reply = lambda messages: ""
     ollama_server.faults.endless = "words"
-    pieces = list(make(answer_tokens=tokens)._stream("", "What?"))
+    answerer = make(answer_tokens=tokens)
+    answerer._widen(8, 0)
+    pieces = list(answerer._stream("", "What?"))
     assert LONGEST_TOKEN * tokens < len("".join(pieces)) <= LONGEST_TOKEN * tokens + len("word10000 ")
 
 

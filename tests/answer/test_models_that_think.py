@@ -202,6 +202,15 @@ def test_a_reply_of_thought_alone_is_said_to_be_that(
     assert asked.standalone("And how thick?", [answer_of(LENGTH, "Long.")]) == "And how thick?"
 
 
+def test_a_thought_that_ends_of_itself_is_said_to_be_that_too(ollama_server: OllamaStandIn) -> None:
+    asked = answerer(serving(ollama_server, QWEN3, think="on"))
+    ollama_server.ignores_format = True
+    ollama_server.reply = lambda messages: ""
+    assert [part for part in asked.sentences(LENGTH, evidence_on(GLACIERS[0])) if isinstance(part, Sentence)] != []
+    assert asked.notice.startswith("model:latest only thought, and ended without an answer. Set THINK=off, or choose")
+    assert "wrote nothing" not in asked.notice
+
+
 def test_a_search_ends_with_an_error_once_a_model_has_only_thought(ollama_server: OllamaStandIn) -> None:
     server = serving(ollama_server, replace(GPT_OSS, thought=ENDLESS.thought * 10))
     assessor = LlmAssessor(server, "model", parallel=1, tokens=7968)

@@ -89,6 +89,24 @@ def test_what_is_no_list_or_not_clear_is_not_read(reply: str) -> None:
         ("[8]", None),
         ("8 9", None),
         ("In 2018/10 it melted.", None),
+        # The form of the prompt alone, whole, in a list or cut off, is no score.
+        ('{"summary":"...","relevance":7}', None),
+        ('```json\n{"summary": "…", "relevance": 7}\n```', None),
+        ('[{"summary":"...","relevance":7}]', None),
+        ('The form is {"summary":"...","relevance":7}', None),
+        ('{"summary":"...","relevance":7', None),
+        ('{"summary": "Ice.", "relevance": 8} and {"summary": "Ice.", "relevance": 9}', None),
+        # One object is read wherever it stands, and words around it are read without it.
+        ('[{"summary":"a","relevance":8}]', {"summary": "a", "relevance": 8}),
+        ('{"summary":"...","relevance":7}\nRelevance: 8', {"summary": "", "relevance": 8}),
+        ('{"summary": "It "melts".", "relevance": 8}', {"summary": 'It "melts".', "relevance": 8}),
+        ("Summary: It melts. Relevance: 8", {"summary": "It melts.", "relevance": 8}),
+        # A number of things is no score.
+        ("The relevance of 2 of these sentences is low.", None),
+        ("A relevance of 8.", {"summary": "", "relevance": 8}),
+        ("A relevance of 8 out of 10", {"summary": "", "relevance": 8}),
+        ("It melted in 8 out of 10 summers.", None),
+        ("8/10 of the ice melted.", None),
     ],
 )
 def test_a_number(reply: str, value: object) -> None:
@@ -104,6 +122,11 @@ def test_a_grade_a_passage_and_claims() -> None:
     assert reply_value(f"They agree:\n{json.dumps([CLAIM])}", CLAIMS) == {"claims": [CLAIM]}
     assert reply_value(json.dumps({"claims": [CLAIM, CLAIM]})[:-20], CLAIMS) is None  # cut off
     assert reply_value("1. They agree that ice melts.", CLAIMS) is None
+    assert reply_value('{"reason": "...", "grade": 2}', GRADE) is None
+    assert reply_value('{"claims":[{"claim":"...","same":[3,17],"other":[22]}]}', CLAIMS) is None
+    assert reply_value(f'{{"claims":[{{"claim":"...","same":[3],"other":[]}}]}} {json.dumps([CLAIM])}', CLAIMS) == {
+        "claims": [CLAIM]
+    }
 
 
 @given(st.text(alphabet='{}[]",:0123456789 a\n-.*`</think>', max_size=60))

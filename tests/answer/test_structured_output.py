@@ -134,10 +134,12 @@ STATEMENTS = st.fixed_dictionaries(
     optional={"part": JSON | st.sampled_from(["summary", "analysis"]), "heading": JSON},
 )
 ANSWERS = st.fixed_dictionaries({"statements": JSON | st.lists(STATEMENTS | JSON, max_size=4), "answered": JSON})
+BEFORE = (
+    *("", " \n", "```json\n", "```", "<think>No {\n}</think>\n", "<thinking></thinking>```json", "Here: "),
+    *("Hm. {} [1]</think>", "[{", "</think>"),
+)
 WRITTEN = st.tuples(
-    st.sampled_from(
-        ["", " \n", "```json\n", "```", "<think>No {\n}</think>\n", "<thinking></thinking>```json", "Here: "]
-    ),
+    st.sampled_from(BEFORE),
     (ANSWERS | JSON).map(lambda value: json.dumps(value, ensure_ascii=False)) | st.text(max_size=30),
     st.sampled_from(["", "\n```", " {", "}", "{}", " I hope that helps."]),
 ).map("".join)
@@ -245,6 +247,23 @@ THOUGHTS = (
 def test_json_in_a_fence_or_behind_a_thought(before: str, behind: str) -> None:
     text = f"{before}{answer(statement(FLOAT))}{behind}"
     assert parsed([text]) == parsed(list(text)) == [ParsedSentence(FLOAT, support=(1,))]
+
+
+HALF_THOUGHTS = (
+    "Okay, the user asks about otters. ",
+    f"Okay, sentence [3] says it. {EAT} [2] " * 3,
+    "Let me read sentence 3 again. It says it in other words. " * 20,
+    f"The form is {answer(statement('...', [3, 4]))}, and perhaps {answer(statement(EAT, [4]))}? ",
+)
+
+
+@pytest.mark.parametrize("thought", HALF_THOUGHTS)
+@pytest.mark.parametrize("closing", ["</think>", "</Thinking>\n\n", "</think>\n```json\n", "</think>Here it is:\n"])
+def test_a_thought_whose_beginning_the_template_wrote_is_none_of_the_answer(thought: str, closing: str) -> None:
+    text = f"{thought}{closing}{answer(statement(FLOAT))}"
+    assert parsed([text]) == parsed(list(text)) == [ParsedSentence(FLOAT, support=(1,))]
+    text = f"{thought}{closing.partition('>')[0]}>{FLOAT} [2]"
+    assert parsed([text]) == parsed(list(text)) == [ParsedSentence(FLOAT, support=(2,))]
 
 
 @pytest.mark.parametrize("text", ["<think>It never ends", "<thi", "``", "```json", "", " \n"])

@@ -39,18 +39,50 @@ def test_a_deep_answer_is_scored_and_verified_and_loads_the_model_once(
     assert len(ollama_server.loads) == 1
 
 
-def test_a_chat_and_a_judge_of_its_answers(thinker: CliRunner, ollama_server: OllamaStandIn) -> None:
-    def reply(messages: list[Json]) -> str:
-        is_rewrite = "Standalone question:" in str(messages[-1]["content"])
-        return LENGTH if is_rewrite else loose_reply(messages)
+def rewriting_reply(messages: list[Json]) -> str:
+    return LENGTH if "Standalone question:" in str(messages[-1]["content"]) else loose_reply(messages)
 
-    ollama_server.reply = reply
+
+def test_a_chat_and_a_judge_of_its_answers(thinker: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = rewriting_reply
     ran = thinker.query(typed="Which glacier is long?\nHow many kilometres is it?\n/good\n/quit\n")
     assert ran.out.count(STATEMENT) == 2
     assert f"Understood as: {LENGTH}" in ran.err
     judged = thinker.evaluate("--judge")
     assert "1 of 1 (100.0%)" in judged.out
     assert len(ollama_server.loads) == 1
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        f"/deep {LENGTH}\n/deep How many kilometres is it?\n/quit\n",  # rewrite, scores, answer
+        f"{LENGTH}\n/deep {LENGTH}\nHow many kilometres is it?\n/quit\n",
+    ],
+)
+@pytest.mark.parametrize("tells", [True, False])
+def test_all_that_a_chat_asks_of_a_model_is_asked_with_one_context(
+    filled: CliRunner, ollama_server: OllamaStandIn, typed: str, tells: bool
+) -> None:
+    asked = with_model(filled, ollama_server, LLAMA)
+    ollama_server.reply = rewriting_reply
+    if not tells:  # an old server does not say what is loaded
+        ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/ps",), "json"
+    ran = asked.query(typed=typed)
+    assert ran.out.count(STATEMENT) >= 2
+    assert "Understood as" in ran.err
+    assert len(ollama_server.loads) == 1
+
+
+def test_a_context_that_is_loaded_and_enough_is_taken_by_a_chat_and_a_larger_one_kept(
+    filled: CliRunner, ollama_server: OllamaStandIn
+) -> None:
+    asked = with_model(filled, ollama_server, LLAMA)
+    ollama_server.loaded[LLAMA.name], ollama_server.contexts[LLAMA.name] = LLAMA, 4096
+    assert STATEMENT in asked.query(LENGTH).out
+    assert ollama_server.loads == []
+    asked.query(typed=f"{LENGTH}\n/deep {LENGTH}\n{LENGTH}\n/quit\n")
+    assert ollama_server.loads == [(LLAMA.name, 8192)]
 
 
 def test_a_model_that_is_found_to_think_is_loaded_again_once_and_then_all_know_it(

@@ -174,7 +174,7 @@ def install(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(builtins, "open", _opener(builtins.open))
     patch.setattr(io, "open", _opener(io.open))
     patch.setattr(shutil, "_use_fd_functions", False)
-    patch.setattr(files, "_TRIES", 2, raising=False)  # it waits for other programs, of which there are none
+    patch.setattr(files, "TRIES", 2, raising=False)  # it waits for other programs, of which there are none
     for name in _OS:
         patch.delattr(os, name, raising=False)
     for name in _MODULES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -188,6 +189,17 @@ def test_describe(ollama_server: OllamaStandIn) -> None:
     assert server.describe("gpt-oss:120b-cloud").remote == "https://ollama.com:443"
     ollama_server.version = "0.6.3"
     assert server.describe("llama3.1:8b").capabilities is None
+
+
+@pytest.mark.parametrize("said", ["1e999", '"much"', "true", "-5", "1" + "0" * 30, "0", "[4096]"])
+def test_a_length_that_no_model_has_is_not_known(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    details = f'{{"general.architecture": "a", "a.context_length": {said}, "a.embedding_length": {said}}}'
+    shown = json.loads(f'{{"model_info": {details}, "parameters": "num_ctx {"9" * 40}"}}')
+    server = OllamaServer("http://127.0.0.1:9", 1.0)
+    monkeypatch.setattr(OllamaServer, "models", lambda self: {"m:latest": "d"})
+    monkeypatch.setattr(OllamaServer, "_show", lambda self, name: shown)
+    info = server.describe("m")
+    assert (info.context_length, info.embedding_length, info.num_ctx) == (None, None, None)
 
 
 def test_the_weights_are_told_by_their_own_digests(ollama_server: OllamaStandIn) -> None:

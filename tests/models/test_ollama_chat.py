@@ -15,6 +15,7 @@ from folio.errors import ModelError, ModelFailed, ModelMissing, OllamaError, Tho
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import MAX_BLANKS, STOPPED, THOUGHT, TRIES, ChatModel, FirstToken
 from folio.models.thinking import LOW_ROOM
+from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Scripted
 from tests.helpers.ollama_server import STOPPED as STOPPED_RUNNER
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
@@ -274,6 +275,50 @@ def test_a_thought_without_an_answer_is_an_error_with_what_to_do(ollama_server: 
     assert not opened.only_thinks
 
 
+@pytest.mark.parametrize("said", [Scripted(""), Scripted("\n\n"), Scripted("", ending="stopped")])
+def test_a_thought_that_ends_without_an_answer_is_one_too(ollama_server: OllamaStandIn, said: Scripted) -> None:
+    ollama_server.models["qwen3:8b"] = QWEN3
+    ollama_server.reply = lambda messages: said
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, "low"), "qwen3:8b")
+    with pytest.raises(ThoughtAlone) as caught:
+        opened.write("", "Why?", context=8192, longest=32)
+    assert caught.value.happened == "qwen3:8b only thought, and ended without an answer."
+    assert caught.value.remedy.startswith("Set THINK=off, or choose a model")
+
+
+@pytest.mark.parametrize("said", ["<think>Hm, why is", "<think>Hm, why is it so?</think>\n", "<think>Hm, why <"])
+def test_so_is_one_in_tags(ollama_server: OllamaStandIn, said: str) -> None:
+    for reply in (Scripted(said), Scripted(said, ending="stopped")):
+        ollama_server.reply = lambda messages, reply=reply: reply
+        opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
+        with pytest.raises(ThoughtAlone, match="only thought, and ended without an answer"):
+            opened.write("", "Why?", context=8192, longest=32)
+
+
+def test_a_reply_without_a_thought_and_without_words_is_just_empty(ollama_server: OllamaStandIn) -> None:
+    ollama_server.reply = ["", "\n"]
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
+    assert [opened.write("", "Why?", context=8192, longest=32).strip() for _ in range(2)] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ("auto", "Choose a model for LLM_MODEL"),
+        ("off", "Choose a model for LLM_MODEL"),
+        ("low", "Choose a model for LLM_MODEL"),
+        ("on", "Set THINK=low, or choose a model for LLM_MODEL"),
+    ],
+)
+def test_no_setting_is_named_that_would_change_nothing(ollama_server: OllamaStandIn, setting: Any, remedy: str) -> None:
+    ollama_server.models[GPT_OSS.name] = GPT_OSS
+    ollama_server.reply = lambda messages: ""
+    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, setting), GPT_OSS.name)
+    with pytest.raises(ThoughtAlone) as caught:
+        opened.write("", "Why?", context=8192, longest=32)
+    assert caught.value.remedy.startswith(remedy)
+
+
 def test_a_failure_in_the_middle_of_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn) -> None:
     ollama_server.models["qwen3:8b"] = QWEN3
     ollama_server.reply = [Scripted("Because", ending="error")]
@@ -307,6 +352,19 @@ def test_a_context_that_is_loaded_and_enough_is_used(ollama_server: OllamaStandI
         assert model.context_for(tokens) == expected
         list(model.stream("", "Why?", context=expected, longest=32))
         assert len(ollama_server.loads) == (1 if min(loaded, 131072) == expected else 2)
+
+
+@pytest.mark.parametrize(
+    "loaded", ["1e999", "-1", "true", "4096.5", '"8192"', "null", "1" + "0" * 30, "9" * 5000, "[]"]
+)
+def test_a_context_that_no_model_has_is_not_taken(loaded: str) -> None:
+    with endless_server(f'{{"models": [{{"name": "{LLAMA}", "context_length": {loaded}}}]}}'.encode()) as url:
+        assert ChatModel(OllamaServer(url, 5.0), LLAMA, largest=131072).context_for(3000) == 4096
+
+
+def test_a_list_of_loaded_models_without_end_is_none() -> None:
+    with endless_server(b"[" * 200_000) as url:
+        assert OllamaServer(url, 5.0).loaded_context(LLAMA) == 0
 
 
 @pytest.mark.parametrize("garbage", ["html", "json", "list"])

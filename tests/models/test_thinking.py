@@ -17,16 +17,17 @@ from folio.models.thinking import (
 )
 
 CAN = frozenset({"completion", "thinking"})
-LOW = Thinking("low", LOW_ROOM)
+LOW, LEAST = Thinking("low", LOW_ROOM, "off"), Thinking("low", LOW_ROOM)
+MEDIUM, FULL = Thinking("medium", FULL_ROOM, "low"), Thinking(True, FULL_ROOM, "off")
 
 
 @pytest.mark.parametrize(
     ("name", "architecture", "told"),
     [
-        ("qwen3:8b", "qwen3", [Thinking(False), Thinking(False), LOW, Thinking(True, FULL_ROOM)]),
-        ("gpt-oss:20b", "gptoss", [LOW, LOW, LOW, Thinking("medium", FULL_ROOM)]),
-        ("mine:latest", "gptoss", [LOW, LOW, LOW, Thinking("medium", FULL_ROOM)]),
-        ("unsloth/gpt-oss-20b:q4", "", [LOW, LOW, LOW, Thinking("medium", FULL_ROOM)]),
+        ("qwen3:8b", "qwen3", [Thinking(False), Thinking(False), LOW, FULL]),
+        ("gpt-oss:20b", "gptoss", [LEAST, LEAST, LEAST, MEDIUM]),
+        ("mine:latest", "gptoss", [LEAST, LEAST, LEAST, MEDIUM]),
+        ("unsloth/gpt-oss-20b:q4", "", [LEAST, LEAST, LEAST, MEDIUM]),
     ],
 )
 def test_what_a_model_is_told(name: str, architecture: str, told: list[Thinking]) -> None:

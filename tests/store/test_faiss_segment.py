@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from folio.store.checksums import checksums
 from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, build_flat, full_precision_index
 from folio.types import Vectors
 from tests.helpers.fakes import overwrite
+from tests.helpers.windows import SHARING_VIOLATION, refusal
 
 COUNT, DIMENSION = 4000, 96
 
@@ -228,3 +231,30 @@ def test_a_full_precision_index_has_the_exact_vectors(shelf: VectorsById) -> Non
     assert ids[:, 0].tolist() == shelf.ids[:5].tolist()
     assert index.reconstruct(int(shelf.ids[17])).tolist() == shelf.vectors[17].tolist()
     assert scores[:, 0].tolist() == pytest.approx([1] * 5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("refusals", "name"), [(3, "new-4.faiss"), (10**9, None)])
+def test_a_new_file_that_windows_keeps_is_tried_for_a_second_and_then_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int, name: str | None
+) -> None:
+    tries, rename = [0], os.replace
+
+    def held(old: Path, new: Path) -> None:
+        tries[0] += 1
+        assert tries[0] < 1000
+        if tries[0] <= refusals:
+            raise refusal(SHARING_VIOLATION, old)
+        rename(old, new)
+
+    monkeypatch.setattr(os, "replace", held)
+    segment = build_flat(np.arange(3), lambda ids: np.eye(3, 8, dtype=np.float32)[list(ids)], 8)
+    began = monotonic()
+    if name is None:
+        with pytest.raises(PermissionError):
+            segment.write(tmp_path / "new.faiss")
+        assert list(tmp_path.iterdir()) == []
+        assert monotonic() - began > 0.5
+    else:
+        segment.write(tmp_path / "new.faiss")
+        assert segment.meta is not None
+        assert [path.name for path in tmp_path.iterdir()] == [segment.meta.file] == [name]
