@@ -24,8 +24,8 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
-from folio.errors import FolioError, NotKnown, PaperError, StoreBusy
-from folio.files import no_space, replace, sha256_file, sync_folder, unusable, write_private
+from folio.errors import ContextTooSmall, FolioError, ModelFailed, NotKnown, PaperError, StoreBusy, StoreRefused
+from folio.files import disk_full, is_full, no_space, replace, sha256_file, sync_folder, unusable, write_private
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.paper_schema import PaperJson
 from folio.web.ingest_events import Stage, StageProgress
@@ -45,6 +45,11 @@ SHOWN_S = 30
 _FORGOTTEN_S = 24 * 3600
 # Seconds between looks for what another server has queued, and between tries while another process is writing
 _LOOK_S = 2.0
+# ... and between tries while something is missing that every file needs: each try reads the file again
+_AGAIN_S = 15.0
+# What says something of one file. All other errors, such as a model's server that is down or a full disk, would meet
+# every other file too: the queue waits.
+_OF_ONE_FILE = (PaperError, StoreRefused, ModelFailed, ContextTooSmall)
 # A file on which the server ended so often is not tried again by itself.
 MAX_TRIES = 3
 _STOP_S = 5  # seconds for the worker to stop at shutdown: enough to finish embedding a batch of passages
@@ -242,40 +247,27 @@ class UploadQueue:
             while not self._stopping.is_set():
                 self._wake.clear()
                 try:
-                    goes_on = self._add_next(lock)
+                    wait_s = self._add_next(lock)
                 except (FolioError, OSError) as error:  # such as a full disk: the queue stays as it is
-                    goes_on = False
+                    wait_s = _LOOK_S
                     self._set_notice(error)
-                if not goes_on:
-                    self._wake.wait(_LOOK_S)
+                if wait_s:
+                    self._wake.wait(wait_s)
 
-    def _add_next(self, lock: _FolderLock) -> bool:
-        """Add the first file that waits. Returns whether to look for another one at once."""
+    def _add_next(self, lock: _FolderLock) -> float:
+        """Add the first file that waits. Returns the seconds until there may be something to do again."""
         with self._lock:
             waiting = [(id, record) for id, record in self._load().items() if record.state == "waiting"]
             if not waiting:
                 self._delete_leftovers()
             if not waiting or not lock.acquired():
-                return False
+                return _LOOK_S
             id, record = waiting[0]
             if record.tries >= MAX_TRIES:
                 self._save(id, _failed(record, *_TOO_OFTEN))
-                return True
+                return 0
             self._current = current = _Current(id, record)
-        try:
-            after = self._added(current)
-        except (StoreBusy, RequestCancelled) as error:
-            after = record  # which does not count as a try
-            self._set_notice(error)
-        except _Cancelled:
-            after = None
-        except FolioError as error:
-            after = _failed(record, error.happened, error.remedy)
-        except OSError as error:
-            after = _failed(record, unusable(error).happened, unusable(error).remedy)
-        except BaseException as error:  # a panic in Rust is no Exception
-            logger.error("An upload could not be added.", exc_info=error)
-            after = _failed(record, *_INTERNAL)
+        after, obstacle = self._tried(current)
         with self._lock:
             self._current = None
             if after is None or (after.state != "added" and current.is_cancelled):
@@ -284,10 +276,30 @@ class UploadQueue:
                 self._save(id, after)
                 if after.state == "added":
                     self._content(id).unlink(missing_ok=True)
-        if after is record:
-            return False
-        self._set_notice(None)
-        return True
+        self._set_notice(obstacle)
+        if after is not record:
+            return 0
+        return _LOOK_S if isinstance(obstacle, StoreBusy | RequestCancelled) else _AGAIN_S
+
+    def _tried(self, current: _Current) -> tuple[Record | None, BaseException | None]:
+        """Add a file. Returns the record as it is after that, None if it was cancelled; or as it was before, which is
+        no try, with what any other file would meet too."""
+        record = current.before
+        try:
+            return self._added(current), None
+        except _Cancelled:
+            return None, None
+        except _OF_ONE_FILE as error:
+            return _failed(record, error.happened, error.remedy), None
+        except (FolioError, RequestCancelled) as error:
+            return record, error
+        except OSError as error:
+            if is_full(error):
+                return record, disk_full(Path(error.filename or self.folder))
+            return _failed(record, unusable(error).happened, unusable(error).remedy), None
+        except BaseException as error:  # a panic in Rust is no Exception
+            logger.error("An upload could not be added.", exc_info=error)
+            return _failed(record, *_INTERNAL), None
 
     def _added(self, current: _Current) -> Record:
         """Add a file. Raises what PaperFiles.add_queued raises, _Cancelled, RequestCancelled."""

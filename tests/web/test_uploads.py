@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -17,6 +18,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
+from folio.errors import ModelMissing, OllamaError, StoreMismatch
 from folio.store import indexes
 from folio.types import Vectors
 from folio.web import upload_queue
@@ -58,6 +60,7 @@ def embedder() -> GatedEmbedder:
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: GatedEmbedder) -> HashingApp:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     monkeypatch.setattr(upload_queue, "_LOOK_S", 0.05)
+    monkeypatch.setattr(upload_queue, "_AGAIN_S", 0.05, raising=False)
     return hashing_app(tmp_path, embedder, LLM="builtin", MAX_FILE_MB=1)
 
 
@@ -356,12 +359,45 @@ def test_a_paper_that_landed_keeps_its_file_though_the_indexes_could_not_be_writ
     with monkeypatch.context() as patch:
         patch.setattr(HashingApp, "finish_ingest", full)
         send(client, pdf(tmp_path))
-        assert [each["state"] for each in rested(client)] == ["failed"]
-    assert papers(client) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
-    client.post("/uploads/retry")
+        until(lambda: "no space left" in client.get("/uploads").json()["notice"])
+        assert papers(client) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+        assert states(client) == [("otters.pdf", "waiting")]
     assert [(each["state"], each["status"]) for each in rested(client)] == [("added", "unchanged")]
     assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
     assert app.verify() == []
+
+
+@pytest.mark.parametrize(
+    "obstacle",
+    [
+        OllamaError("Ollama is not running.", "Start it."),
+        ModelMissing("Ollama does not have the model.", "Pull it."),
+        StoreMismatch("The index was made with another embedder.", "Set it."),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+    ids=["server", "model", "settings", "disk"],
+)
+def test_what_would_stop_every_file_fails_none(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: Exception
+) -> None:
+    asked: list[None] = []
+
+    def refuse(*_: object) -> None:
+        asked.append(None)
+        raise obstacle
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEmbedder, "embed_passages", refuse)
+        for name, content in (("otters.pdf", pdf(tmp_path)), ("glaciers.pdf", pdf(tmp_path, GLACIERS))):
+            send(client, content, name)
+        until(lambda: len(asked) > MAX_TRIES + 1)
+        state = client.get("/uploads").json()
+        assert state["notice"].startswith(getattr(obstacle, "happened", "There is no space left on the disk"))
+        assert state["active"]
+        assert "failed" not in dict(states(client)).values()
+    assert [each["state"] for each in rested(client)] == ["added", "added"]
+    assert client.get("/uploads").json()["notice"] == ""
+    assert names(app.settings.PAPERS_DIR) == ["glaciers.pdf", "otters.pdf"]
 
 
 # Cancelling
