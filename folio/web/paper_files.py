@@ -104,7 +104,7 @@ class PaperFiles:
     def add_queued(self, content: Path, name: str, progress: IngestProgress) -> Outcome:
         """Give an uploaded file that waits elsewhere a place in PAPERS_DIR too, as save_upload does, and ingest it.
 
-        `content` stays as it is, whatever happens. Raises as ingest does; StoreBusy before anything is written.
+        The bytes of `content` stay as they are, whatever happens. Raises as ingest does; StoreBusy before anything is written.
         """
         with self._writer_lock(_LOCK_TIMEOUT_S):
             return self._ingest(self._copy_in(content, name), progress, None)
@@ -113,6 +113,7 @@ class PaperFiles:
         with no_space(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
+            os.utime(content)  # a link is as old as its file, and delete_stale_uploads deletes what is old
             try:
                 try:
                     temporary.hardlink_to(content)

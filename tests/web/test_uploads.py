@@ -23,7 +23,7 @@ from folio.store import indexes
 from folio.types import Vectors
 from folio.web import upload_queue
 from folio.web.api import make_web
-from folio.web.paper_files import STALE_S
+from folio.web.paper_files import STALE_S, PaperFiles
 from folio.web.request_guard import AccessRules
 from folio.web.upload_queue import MAX_TRIES, SHOWN_S
 from tests.helpers.cli_runner import CliRunner
@@ -432,6 +432,23 @@ def test_what_is_being_added_is_stopped_and_leaves_nothing(
 
 # Other processes, and the end of the server
 
+
+def test_what_waited_for_long_is_not_taken_for_a_leftover_while_it_is_added(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = Path.hardlink_to
+
+    def link_and_clean_up(new: Path, old: Path) -> None:
+        link(new, old)
+        PaperFiles(app).delete_stale_uploads()  # as another server does when it starts
+
+    monkeypatch.setattr(Path, "hardlink_to", link_and_clean_up)
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path))
+        (content,) = queue_folder(app).glob("*.pdf")
+        os.utime(content, (time.time() - 2 * STALE_S,) * 2)
+    assert [(each["state"], each["error"]) for each in rested(client)] == [("added", "")]
+    assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
 
 def test_what_comes_while_another_process_writes_waits_for_it(
     client: TestClient, app: HashingApp, tmp_path: Path
