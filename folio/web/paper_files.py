@@ -104,7 +104,8 @@ class PaperFiles:
     def add_queued(self, content: Path, name: str, progress: IngestProgress) -> Outcome:
         """Give an uploaded file that waits elsewhere a place in PAPERS_DIR too, as save_upload does, and ingest it.
 
-        The bytes of `content` stay as they are, whatever happens. Raises as ingest does; StoreBusy before anything is written.
+        The bytes of `content` stay as they are, whatever happens. Raises as ingest does; StoreBusy before anything is
+        written.
         """
         with self._writer_lock(_LOCK_TIMEOUT_S):
             return self._ingest(self._copy_in(content, name), progress, None)

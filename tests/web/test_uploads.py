@@ -18,14 +18,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
-from folio.errors import ModelMissing, OllamaError, StoreMismatch
+from folio.errors import ModelMissing, OllamaError, StoreBusy, StoreMismatch
 from folio.store import indexes
 from folio.types import Vectors
 from folio.web import upload_queue
 from folio.web.api import make_web
 from folio.web.paper_files import STALE_S, PaperFiles
 from folio.web.request_guard import AccessRules
-from folio.web.upload_queue import MAX_TRIES, SHOWN_S
+from folio.web.upload_queue import MAX_TRIES, SHOWN_S, UploadQueue
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
@@ -280,7 +280,7 @@ def test_what_waits_is_for_its_user_alone(client: TestClient, app: HashingApp, t
     finally:
         os.umask(before)
     assert stat.S_IMODE(queue_folder(app).stat().st_mode) == 0o700
-    assert names(queue_folder(app)) == [f"{failed['id']}.json", f"{failed['id']}.pdf", "worker.lock"]
+    assert names(queue_folder(app)) == [f"{failed['id']}.json", f"{failed['id']}.pdf", "records.lock", "worker.lock"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in queue_folder(app).iterdir()} == {0o600}
 
 
@@ -450,6 +450,7 @@ def test_what_waited_for_long_is_not_taken_for_a_leftover_while_it_is_added(
     assert [(each["state"], each["error"]) for each in rested(client)] == [("added", "")]
     assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
 
+
 def test_what_comes_while_another_process_writes_waits_for_it(
     client: TestClient, app: HashingApp, tmp_path: Path
 ) -> None:
@@ -524,6 +525,42 @@ def test_two_servers_over_one_store_share_the_queue(
     assert [each["state"] for each in rested(one)] == [each["state"] for each in rested(other)] == ["added"] * 2
     assert papers(other) == ["glaciers.pdf", "otters.pdf"]
     assert len(embedder.passages) == len(set(embedder.passages))
+
+
+def test_another_server_cancels_what_this_one_is_adding(
+    start: Start, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    one, other = start(), start()
+    embedder.gate.clear()
+    send(one, pdf(tmp_path, GLACIERS * 3), "glaciers.pdf")
+    send(one, pdf(tmp_path))
+    assert embedder.waits.wait(60)
+    idle = other if "embedding" in dict(states(one)).values() else one
+    assert idle.delete(f"/uploads/{uploads(idle)[0]['id']}").status_code == 204
+    for client in (one, other):
+        assert states(client) == [("glaciers.pdf", "stopping"), ("otters.pdf", "waiting")]
+    embedder.gate.set()
+    assert [(each["file"], each["state"]) for each in rested(one)] == [("otters.pdf", "added")]
+    assert states(other) == [("otters.pdf", "added")]
+    assert papers(one) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    assert contents(app) == []
+    assert app.verify() == []
+
+
+def test_what_another_server_cancels_while_this_one_waits_does_not_come_back(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = UploadQueue(queue_folder(app), None, None)  # type: ignore[arg-type]
+
+    def cancel_and_refuse(*_: object) -> None:
+        queue.cancel_all(failed=False)
+        raise StoreBusy("Another process is writing to this index.", "Wait.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEmbedder, "embed_passages", cancel_and_refuse)
+        send(client, pdf(tmp_path))
+        until(lambda: uploads(client) == [])
+    assert (rested(client), contents(app), papers(client)) == ([], [], [])
 
 
 def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: HashingApp, tmp_path: Path) -> None:
