@@ -39,7 +39,7 @@ from folio.files import disk_full, is_full, no_space, replace, sha256_file, sync
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.paper_schema import PaperJson
 from folio.web.ingest_events import Stage, StageProgress
-from folio.web.paper_files import PDF_HEAD_BYTES, STALE_S, require_pdf, safe_name
+from folio.web.paper_files import PDF_HEAD_BYTES, STALE_S, Placed, require_pdf, safe_name
 from folio.web.sse import RequestCancelled
 from folio.web.upload_schema import UploadJson, UploadsJson, UploadState
 
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 # Of a record's file: when it was changed last, in ns, and its inode; each change makes a new file
 _Version = tuple[int, int]
 # An upload's file is given a place in PAPERS_DIR under this name, and ingested
-AddPaper = Callable[[Path, str, IngestProgress], Outcome]
+AddPaper = Callable[[Path, str, IngestProgress, Callable[[Placed], None]], Outcome]
 
 _ID = re.compile("[0-9]{19}-[0-9a-f]{8}")
 # Seconds that what was added stays in the queue after a client was told, so that all open pages learn of it ...
@@ -76,6 +76,7 @@ class Record(BaseModel):
     # cancelled: it is being added, or was when a server was killed; who works on the queue then takes it out
     state: Literal["waiting", "cancelled", "added", "failed"] = "waiting"
     tries: int = 0  # that were begun; those that ended without an outcome ended with the server
+    placed: Placed | None = None  # in PAPERS_DIR, by a try that has not ended
     status: Status | None = None
     paper: str | None = None
     title: str = ""
@@ -148,10 +149,18 @@ _BINARY = getattr(os, "O_BINARY", 0)
 class UploadQueue:
     """Thread-safe."""
 
-    def __init__(self, folder: Path, add: AddPaper, describe: Callable[[str], PaperJson]) -> None:
-        """folder: of the queue; made when it is needed. describe: the paper with an id, or raises NotKnown."""
+    def __init__(
+        self,
+        folder: Path,
+        add: AddPaper,
+        take_back: Callable[[Placed], None],
+        describe: Callable[[str], PaperJson],
+    ) -> None:
+        """folder: of the queue; made when it is needed. add, take_back: see PaperFiles.add_queued. describe: the paper
+        with an id, or raises NotKnown."""
         self.folder = folder
         self._add = add
+        self._take_back = take_back
         self._describe = describe
         self._lock = Lock()  # held while records are changed
         self._records: dict[str, tuple[_Version, Record]] = {}
@@ -254,7 +263,8 @@ class UploadQueue:
         with suppress(FolioError, OSError), self._changing():
             current = self._current
             if current is not None and current.is_begun and self._is_wanted(current.id):
-                self._save(current.id, current.before)  # a long file is being read: that is no try
+                begun = self._load()[current.id]  # a long file is being read: that is no try
+                self._save(current.id, begun.model_copy(update={"tries": current.before.tries}))
 
     def _work(self) -> None:
         with _FolderLock(self.folder / "worker.lock") as lock:
@@ -281,9 +291,15 @@ class UploadQueue:
             if not to_do:
                 return _LOOK_S
             id, record = min(to_do, key=lambda each: each[1].state)  # those that were cancelled first
+        if record.placed:
+            self._take_back(record.placed)  # of a server that was killed
+        with self._changing():
+            if self._load().get(id) != record:
+                return 0
             if record.state == "cancelled":
                 self._delete(id)
                 return 0
+            record = record.model_copy(update={"placed": None})
             if record.tries >= MAX_TRIES:
                 self._save(id, _failed(record, *_TOO_OFTEN))
                 return 0
@@ -327,14 +343,15 @@ class UploadQueue:
         record = current.before
 
         def report(stage: Stage, done: int, of: int) -> None:
-            if not current.is_begun:
-                with self._changing():
-                    require_wanted()
-                    self._save(current.id, record.model_copy(update={"tries": record.tries + 1}))
-                current.is_begun = True
             if stage == "embedding":
                 current.state, current.done, current.of = stage, done, of
             self._changes += 1
+
+        def begin(placed: Placed) -> None:
+            with self._changing():
+                require_wanted()
+                self._save(current.id, record.model_copy(update={"tries": record.tries + 1, "placed": placed}))
+            current.is_begun = True
 
         def require_wanted() -> None:
             if not self._is_wanted(current.id):
@@ -351,7 +368,7 @@ class UploadQueue:
         if not content.is_file() or sha256_file(content) != record.sha256:
             raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
         self._changes += 1
-        outcome = self._add(content, record.file, StageProgress(report, check_cancelled))
+        outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
         what: dict[str, Any] = {
             "state": "added",
             "status": outcome.status,
@@ -417,7 +434,7 @@ class UploadQueue:
 
     def _cancel(self, id: str, record: Record) -> None:
         is_current = self._current is not None and self._current.id == id
-        if is_current or (record.state == "waiting" and record.tries):  # another server may be adding it
+        if is_current or (record.state == "waiting" and record.placed):  # another server may be adding it
             with suppress(DiskFull):  # then it goes at once, which whoever adds it finds too
                 self._save(id, record.model_copy(update={"state": "cancelled"}))
                 self._wake.set()
@@ -469,7 +486,7 @@ class UploadQueue:
             state=state,
             done=current.done if current else 0,
             of=current.of if current else 0,
-            **record.model_dump(exclude={"sha256", "state", "tries"}),
+            **record.model_dump(exclude={"sha256", "state", "tries", "placed"}),
         )
 
 

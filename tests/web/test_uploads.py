@@ -23,7 +23,7 @@ from folio.store import indexes
 from folio.types import Vectors
 from folio.web import upload_queue
 from folio.web.api import make_web
-from folio.web.paper_files import STALE_S, PaperFiles
+from folio.web.paper_files import STALE_S, PaperFiles, Placed
 from folio.web.request_guard import AccessRules
 from folio.web.upload_queue import MAX_TRIES, SHOWN_S, UploadQueue
 from tests.helpers.cli_runner import CliRunner
@@ -550,7 +550,7 @@ def test_another_server_cancels_what_this_one_is_adding(
 def test_what_another_server_cancels_while_this_one_waits_does_not_come_back(
     client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = UploadQueue(queue_folder(app), None, None)  # type: ignore[arg-type]
+    queue = UploadQueue(queue_folder(app), None, None, None)  # type: ignore[arg-type]
 
     def cancel_and_refuse(*_: object) -> None:
         queue.cancel_all(failed=False)
@@ -577,6 +577,78 @@ def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: Ha
     assert (failed["state"], failed["error"]) == ("failed", "Folio ended 3 times while it was adding this file.")
     client.post(f"/uploads/{failed['id']}/retry")
     assert [each["state"] for each in rested(client)] == ["added"]
+
+
+@pytest.mark.parametrize("is_linked", [True, False], ids=["linked", "copied"])
+@pytest.mark.parametrize("then", ["cancelled", "failed", "too often", "added"])
+def test_what_a_killed_server_put_into_the_folder_of_papers_is_taken_back(
+    start: Start,
+    app: HashingApp,
+    embedder: GatedEmbedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_linked: bool,
+    then: str,
+) -> None:
+    if not is_linked:
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    before: list[str] = []
+
+    def die(*_: object) -> None:
+        (record,) = queue_folder(app).glob("*.json")
+        before.append(record.read_text())
+        raise RuntimeError
+
+    client = start()
+    with monkeypatch.context() as patch:
+        patch.setattr(PaperFiles, "_ingest", die)
+        send(client, pdf(tmp_path))
+        (upload,) = rested(client)
+        client.__exit__(None, None, None)
+    assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    kept = json.loads(before[0])
+    assert kept["tries"] == 1
+    record = queue_folder(app) / f"{upload['id']}.json"
+    record.write_text(json.dumps({**kept, "tries": MAX_TRIES if then == "too often" else 1}))
+    if then == "failed":
+        monkeypatch.setattr(HashingEmbedder, "embed_passages", None)
+    if then == "cancelled":
+        embedder.gate.clear()
+    client = start()
+    if then == "cancelled":
+        assert embedder.waits.wait(60)
+        client.delete("/uploads")
+        embedder.gate.set()
+    left = {"cancelled": [], "too often": ["failed"]}.get(then, [then])
+    assert [each["state"] for each in rested(client)] == left
+    assert names(app.settings.PAPERS_DIR) == (["otters.pdf"] if then == "added" else [])
+    if then == "added":  # a paper that landed keeps its file
+        file = app.settings.PAPERS_DIR / "otters.pdf"
+        PaperFiles(app).take_back(Placed(file.name, file.stat().st_dev, file.stat().st_ino))
+        assert file.exists()
+
+
+def test_what_waits_after_a_kill_and_is_cancelled_before_it_is_tried_again_leaves_nothing(
+    start: Start, app: HashingApp, tmp_path: Path
+) -> None:
+    with indexes.writing(app.store_folder):
+        client = start()
+        upload = send(client, pdf(tmp_path))
+        client.__exit__(None, None, None)
+        content, record = (queue_folder(app) / f"{upload['id']}{ending}" for ending in (".pdf", ".json"))
+        app.settings.PAPERS_DIR.mkdir()
+        (app.settings.PAPERS_DIR / "otters.pdf").hardlink_to(content)
+        place = ["otters.pdf", content.stat().st_dev, content.stat().st_ino]
+        record.write_text(json.dumps({**json.loads(record.read_text()), "tries": 1, "placed": place}))
+        client = start()
+        client.delete(f"/uploads/{upload['id']}")
+        assert states(client) == [("otters.pdf", "stopping")]
+    assert rested(client) == []
+    assert (names(app.settings.PAPERS_DIR), contents(app)) == ([], [])
 
 
 def test_leftovers_of_a_killed_server_are_deleted_and_a_damaged_record_is_passed_over(
