@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -14,11 +14,11 @@ from pathlib import Path, PurePath
 from secrets import token_hex
 from threading import Lock
 from time import time
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from folio.app import EDIT_WAIT_S, App
 from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing
-from folio.files import REMOVED, no_device, no_space, replace, sha256_file, shortened, sync
+from folio.files import REMOVED, identity, no_device, no_space, replace, sha256_file, shortened, sync
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
@@ -42,6 +42,14 @@ class Upload:
 
     file: SourceFile
     is_new: bool
+
+
+class Placed(NamedTuple):
+    """A file that an upload was given in PAPERS_DIR, by what tells it from one of another origin with the same name."""
+
+    name: str
+    device: int
+    inode: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +109,40 @@ class PaperFiles:
             finally:
                 temporary.unlink(missing_ok=True)
 
-    def add_queued(self, content: Path, name: str, progress: IngestProgress) -> Outcome:
+    def add_queued(
+        self, content: Path, name: str, progress: IngestProgress, on_place: Callable[[Placed], None]
+    ) -> Outcome:
         """Give an uploaded file that waits elsewhere a place in PAPERS_DIR too, as save_upload does, and ingest it.
 
-        `content` stays as it is, whatever happens. Raises as ingest does; StoreBusy before anything is written.
+        The bytes of `content` stay as they are, whatever happens. on_place: called before there is a file at that
+        place, so that whoever is killed can take it back (take_back). Raises as ingest does; StoreBusy before anything
+        is written.
         """
         with self._writer_lock(_LOCK_TIMEOUT_S):
-            return self._ingest(self._copy_in(content, name), progress, None)
+            return self._ingest(self._copy_in(content, name, on_place), progress, None)
 
-    def _copy_in(self, content: Path, name: str) -> Upload:
+    def take_back(self, placed: Placed) -> None:
+        """Delete what add_queued had put into PAPERS_DIR when it was killed, unless its paper landed.
+
+        Raises StoreBusy while another process is writing, which may be adding the file.
+        """
+        path = self._folder / placed.name
+        if identity(path) == placed[1:]:
+            with self.writing():
+                self._discard(Upload(SourceFile(str(path), path.name, ""), is_new=True))
+
+    def _copy_in(self, content: Path, name: str, on_place: Callable[[Placed], None]) -> Upload:
         with no_space(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
+            os.utime(content)  # a link is as old as its file, and delete_stale_uploads deletes what is old
             try:
                 try:
                     temporary.hardlink_to(content)
                 except OSError:  # another disk, or one without hard links
                     shutil.copyfile(content, temporary)
                     sync(temporary)
-                return self._move_into_place(temporary, name)
+                return self._move_into_place(temporary, name, on_place)
             finally:
                 temporary.unlink(missing_ok=True)
 
@@ -243,10 +266,14 @@ class PaperFiles:
             self._hashes[key] = sha256_file(path)
         return self._hashes[key]
 
-    def _move_into_place(self, temporary: Path, name: str) -> Upload:
-        """Give a file this name or the next free one. Never overwrites; an identical file there is reused."""
-        digest = sha256_file(temporary)
+    def _move_into_place(
+        self, temporary: Path, name: str, on_place: Callable[[Placed], None] = lambda _: None
+    ) -> Upload:
+        """Give a file this name or the next free one. Never overwrites; an identical file there is reused. on_place:
+        see add_queued; called with each name that is tried."""
+        digest, found = sha256_file(temporary), temporary.stat()
         for path in _candidates(self._folder, name):
+            on_place(Placed(path.name, found.st_dev, found.st_ino))
             try:
                 _put(temporary, path)
             except FileExistsError:

@@ -56,7 +56,9 @@ class Service:
         limits = app.limits(1)
         self._app = app
         self.paper_files = PaperFiles(app)
-        self.uploads = UploadQueue(app.store_folder / "uploads", self.paper_files.add_queued, self.listed_paper)
+        self.uploads = UploadQueue(
+            app.store_folder / "uploads", self.paper_files.add_queued, self.paper_files.take_back, self.listed_paper
+        )
         self.fetcher = PaperFetcher(app, self.paper_files, online)
         self._retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
         self._conversations = app.conversations()

@@ -3,7 +3,8 @@
 A file in the queue outlives the page that sent it and the server that received it. In its folder, which is part of the
 store, each upload has two files: `ID.pdf` and, once that is whole and flushed, `ID.json`, which says what became of it.
 Only with its JSON file is it in the queue, and the JSON files are read anew whenever the folder has changed, so several
-servers over one store have one queue. One of them at a time works on it, the one that holds the lock of the folder.
+servers over one store have one queue. One of them at a time works on it, the one that holds the lock of the folder; any
+of them may cancel what it works on, which it finds in the record.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -24,19 +25,30 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
-from folio.errors import FolioError, NotKnown, PaperError, StoreBusy
-from folio.files import no_space, replace, sha256_file, sync_folder, unusable, write_private
+from folio.errors import (
+    ContextTooSmall,
+    DiskFull,
+    FolioError,
+    ModelFailed,
+    NotKnown,
+    PaperError,
+    StoreBusy,
+    StoreRefused,
+)
+from folio.files import disk_full, is_full, no_space, replace, sha256_file, sync_folder, unusable, write_private
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.paper_schema import PaperJson
 from folio.web.ingest_events import Stage, StageProgress
-from folio.web.paper_files import PDF_HEAD_BYTES, STALE_S, require_pdf, safe_name
+from folio.web.paper_files import PDF_HEAD_BYTES, STALE_S, Placed, require_pdf, safe_name
 from folio.web.sse import RequestCancelled
 from folio.web.upload_schema import UploadJson, UploadsJson, UploadState
 
 logger = logging.getLogger(__name__)
 
+# Of a record's file: when it was changed last, in ns, and its inode; each change makes a new file
+_Version = tuple[int, int]
 # An upload's file is given a place in PAPERS_DIR under this name, and ingested
-AddPaper = Callable[[Path, str, IngestProgress], Outcome]
+AddPaper = Callable[[Path, str, IngestProgress, Callable[[Placed], None]], Outcome]
 
 _ID = re.compile("[0-9]{19}-[0-9a-f]{8}")
 # Seconds that what was added stays in the queue after a client was told, so that all open pages learn of it ...
@@ -45,6 +57,12 @@ SHOWN_S = 30
 _FORGOTTEN_S = 24 * 3600
 # Seconds between looks for what another server has queued, and between tries while another process is writing
 _LOOK_S = 2.0
+# ... and between tries while something is missing that every file needs: each try reads the file again
+_AGAIN_S = 15.0
+# What says something of one file. All other errors, such as a model's server that is down or a full disk, would meet
+# every other file too: the queue waits.
+_OF_ONE_FILE = (PaperError, StoreRefused, ModelFailed, ContextTooSmall)
+_TO_DO = ("waiting", "cancelled")
 # A file on which the server ended so often is not tried again by itself.
 MAX_TRIES = 3
 _STOP_S = 5  # seconds for the worker to stop at shutdown: enough to finish embedding a batch of passages
@@ -55,8 +73,10 @@ class Record(BaseModel):
 
     file: str
     sha256: str
-    state: Literal["waiting", "added", "failed"] = "waiting"
+    # cancelled: it is being added, or was when a server was killed; who works on the queue then takes it out
+    state: Literal["waiting", "cancelled", "added", "failed"] = "waiting"
     tries: int = 0  # that were begun; those that ended without an outcome ended with the server
+    placed: Placed | None = None  # in PAPERS_DIR, by a try that has not ended
     status: Status | None = None
     paper: str | None = None
     title: str = ""
@@ -76,7 +96,6 @@ class _Current:
     done: int = 0
     of: int = 0
     is_begun: bool = False  # which the record then says
-    is_cancelled: bool = False
 
 
 class _Cancelled(Exception):
@@ -130,13 +149,21 @@ _BINARY = getattr(os, "O_BINARY", 0)
 class UploadQueue:
     """Thread-safe."""
 
-    def __init__(self, folder: Path, add: AddPaper, describe: Callable[[str], PaperJson]) -> None:
-        """folder: of the queue; made when it is needed. describe: the paper with an id, or raises NotKnown."""
+    def __init__(
+        self,
+        folder: Path,
+        add: AddPaper,
+        take_back: Callable[[Placed], None],
+        describe: Callable[[str], PaperJson],
+    ) -> None:
+        """folder: of the queue; made when it is needed. add, take_back: see PaperFiles.add_queued. describe: the paper
+        with an id, or raises NotKnown."""
         self.folder = folder
         self._add = add
+        self._take_back = take_back
         self._describe = describe
         self._lock = Lock()  # held while records are changed
-        self._records: dict[str, tuple[int, Record]] = {}  # id -> time of its file's last change in ns, record
+        self._records: dict[str, tuple[_Version, Record]] = {}
         self._current: _Current | None = None
         self._notice = ""
         self._shown: dict[str, float] = {}  # id of what was added -> when a client was first told
@@ -170,7 +197,7 @@ class UploadQueue:
             if not active:
                 records = self._without_shown(records)
             uploads = [self._json(id, record) for id, record in records.items()]
-            waits = any(record.state == "waiting" for record in records.values())
+            waits = any(record.state in _TO_DO for record in records.values())
             return UploadsJson(uploads=uploads, active=active, notice=self._notice if waits else "")
 
     @property
@@ -183,25 +210,25 @@ class UploadQueue:
         return self._changes, changed
 
     def cancel(self, id: str) -> None:
-        """Take an upload from the queue, whatever its state. The one that is being added is stopped at its next step,
-        and leaves nothing unless it is added before. Raises NotKnown."""
-        with self._lock:
-            if id not in self._load():
+        """Take an upload from the queue, whatever its state. One that is being added, by whichever server, is stopped
+        at its next step, and leaves nothing unless it is added before. Raises NotKnown."""
+        with self._changing():
+            if id not in (records := self._load()):
                 raise _unknown()
-            self._cancel(id)
+            self._cancel(id, records[id])
 
     def cancel_all(self, *, failed: bool) -> int:
         """Take all from the queue that wait or are being added, or all that failed. Returns how many."""
-        with self._lock:
+        with self._changing():
             wanted = "failed" if failed else "waiting"
-            ids = [id for id, record in self._load().items() if record.state == wanted]
-            for id in ids:
-                self._cancel(id)
-            return len(ids)
+            found = {id: record for id, record in self._load().items() if record.state == wanted}
+            for id, record in found.items():
+                self._cancel(id, record)
+            return len(found)
 
     def retry(self, id: str) -> UploadJson:
         """Queue one that failed again, at its old place. One that did not fail stays as it is. Raises NotKnown."""
-        with self._lock:
+        with self._changing():
             records = self._load()
             if id not in records:
                 raise _unknown()
@@ -213,7 +240,7 @@ class UploadQueue:
 
     def retry_all(self) -> int:
         """Queue all that failed again. Returns how many."""
-        with self._lock:
+        with self._changing():
             failed = {id: record for id, record in self._load().items() if record.state == "failed"}
             for id, record in failed.items():
                 self._save(id, _again(record))
@@ -233,86 +260,115 @@ class UploadQueue:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(_STOP_S)
-        with self._lock, suppress(FolioError, OSError):
-            if self._current is not None and self._current.is_begun:  # a long file is being read: that is no try
-                self._save(self._current.id, self._current.before)
+        with suppress(FolioError, OSError), self._changing():
+            current = self._current
+            if current is not None and current.is_begun and self._is_wanted(current.id):
+                begun = self._load()[current.id]  # a long file is being read: that is no try
+                self._save(current.id, begun.model_copy(update={"tries": current.before.tries}))
 
     def _work(self) -> None:
         with _FolderLock(self.folder / "worker.lock") as lock:
             while not self._stopping.is_set():
                 self._wake.clear()
                 try:
-                    goes_on = self._add_next(lock)
+                    wait_s = self._add_next(lock)
                 except (FolioError, OSError) as error:  # such as a full disk: the queue stays as it is
-                    goes_on = False
+                    wait_s = _LOOK_S
                     self._set_notice(error)
-                if not goes_on:
-                    self._wake.wait(_LOOK_S)
+                if wait_s:
+                    self._wake.wait(wait_s)
 
-    def _add_next(self, lock: _FolderLock) -> bool:
-        """Add the first file that waits. Returns whether to look for another one at once."""
+    def _add_next(self, lock: _FolderLock) -> float:
+        """Add the first file that waits. Returns the seconds until there may be something to do again."""
         with self._lock:
-            waiting = [(id, record) for id, record in self._load().items() if record.state == "waiting"]
-            if not waiting:
+            if not any(record.state in _TO_DO for record in self._load().values()):
                 self._delete_leftovers()
-            if not waiting or not lock.acquired():
-                return False
-            id, record = waiting[0]
+                return _LOOK_S
+        if not lock.acquired():
+            return _LOOK_S
+        with self._changing():
+            to_do = [(id, record) for id, record in self._load().items() if record.state in _TO_DO]
+            if not to_do:
+                return _LOOK_S
+            id, record = min(to_do, key=lambda each: each[1].state)  # those that were cancelled first
+        if record.placed:
+            self._take_back(record.placed)  # of a server that was killed
+        with self._changing():
+            if self._load().get(id) != record:
+                return 0
+            if record.state == "cancelled":
+                self._delete(id)
+                return 0
+            record = record.model_copy(update={"placed": None})
             if record.tries >= MAX_TRIES:
                 self._save(id, _failed(record, *_TOO_OFTEN))
-                return True
+                return 0
             self._current = current = _Current(id, record)
-        try:
-            after = self._added(current)
-        except (StoreBusy, RequestCancelled) as error:
-            after = record  # which does not count as a try
-            self._set_notice(error)
-        except _Cancelled:
-            after = None
-        except FolioError as error:
-            after = _failed(record, error.happened, error.remedy)
-        except OSError as error:
-            after = _failed(record, unusable(error).happened, unusable(error).remedy)
-        except BaseException as error:  # a panic in Rust is no Exception
-            logger.error("An upload could not be added.", exc_info=error)
-            after = _failed(record, *_INTERNAL)
-        with self._lock:
+        after, obstacle = self._tried(current)
+        with self._changing():
             self._current = None
-            if after is None or (after.state != "added" and current.is_cancelled):
+            if after is None or (after.state != "added" and not self._is_wanted(id)):
                 self._delete(id)
             elif after is not record or current.is_begun:
                 self._save(id, after)
                 if after.state == "added":
                     self._content(id).unlink(missing_ok=True)
-        if after is record:
-            return False
-        self._set_notice(None)
-        return True
+        self._set_notice(obstacle)
+        if after is not record:
+            return 0
+        return _LOOK_S if isinstance(obstacle, StoreBusy | RequestCancelled) else _AGAIN_S
+
+    def _tried(self, current: _Current) -> tuple[Record | None, BaseException | None]:
+        """Add a file. Returns the record as it is after that, None if it was cancelled; or as it was before, which is
+        no try, with what any other file would meet too."""
+        record = current.before
+        try:
+            return self._added(current), None
+        except _Cancelled:
+            return None, None
+        except _OF_ONE_FILE as error:
+            return _failed(record, error.happened, error.remedy), None
+        except (FolioError, RequestCancelled) as error:
+            return record, error
+        except OSError as error:
+            if is_full(error):
+                return record, disk_full(Path(error.filename or self.folder))
+            return _failed(record, unusable(error).happened, unusable(error).remedy), None
+        except BaseException as error:  # a panic in Rust is no Exception
+            logger.error("An upload could not be added.", exc_info=error)
+            return _failed(record, *_INTERNAL), None
 
     def _added(self, current: _Current) -> Record:
         """Add a file. Raises what PaperFiles.add_queued raises, _Cancelled, RequestCancelled."""
         record = current.before
 
         def report(stage: Stage, done: int, of: int) -> None:
-            if not current.is_begun:
-                with self._lock:
-                    self._save(current.id, record.model_copy(update={"tries": record.tries + 1}))
-                current.is_begun = True
             if stage == "embedding":
                 current.state, current.done, current.of = stage, done, of
             self._changes += 1
 
-        def check_cancelled() -> None:
-            if current.is_cancelled:
+        def begin(placed: Placed) -> None:
+            with self._changing():
+                require_wanted()
+                self._save(current.id, record.model_copy(update={"tries": record.tries + 1, "placed": placed}))
+            current.is_begun = True
+
+        def require_wanted() -> None:
+            if not self._is_wanted(current.id):
                 raise _Cancelled
+
+        def check_cancelled() -> None:
+            with self._lock:
+                require_wanted()
             if self._stopping.is_set():
                 raise RequestCancelled
 
         content = self._content(current.id)
+        check_cancelled()
         if not content.is_file() or sha256_file(content) != record.sha256:
             raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
         self._changes += 1
-        outcome = self._add(content, record.file, StageProgress(report, check_cancelled))
+        outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
         what: dict[str, Any] = {
             "state": "added",
             "status": outcome.status,
@@ -335,21 +391,29 @@ class UploadQueue:
             self._notice = notice
             self._changes += 1
 
-    # Records. The caller holds the lock.
+    # Records. The caller holds the lock, and to change some, that of all servers.
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the records: what is read inside is still so when it is changed. Other servers change them too."""
+        with self._lock, ExitStack() as held:
+            if self.folder.is_dir():
+                held.enter_context(FileLock(self.folder / "records.lock", mode=0o600))
+            yield
 
     def _load(self) -> dict[str, Record]:
         """All records, in the order of arrival. One that cannot be read is not there."""
-        found: dict[str, tuple[int, Record]] = {}
+        found: dict[str, tuple[_Version, Record]] = {}
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
                 id, suffix = os.path.splitext(entry.name)
                 if suffix != ".json" or not _ID.fullmatch(id):
                     continue
                 with suppress(OSError, ValidationError):
-                    changed = entry.stat().st_mtime_ns
+                    version = _version(entry.stat())
                     kept = self._records.get(id)
-                    if kept is None or kept[0] != changed:
-                        kept = changed, Record.model_validate_json(Path(entry.path).read_bytes())
+                    if kept is None or kept[0] != version:
+                        kept = version, Record.model_validate_json(Path(entry.path).read_bytes())
                     found[id] = kept
         self._records = dict(sorted(found.items()))
         return {id: record for id, (_, record) in self._records.items()}
@@ -359,15 +423,23 @@ class UploadQueue:
         path = self.folder / f"{id}.json"
         write_private(path, record.model_dump_json())
         sync_folder(self.folder)
-        self._records[id] = path.stat().st_mtime_ns, record
+        self._records[id] = _version(path.stat()), record
         self._shown.pop(id, None)
         self._changes += 1
 
-    def _cancel(self, id: str) -> None:
-        if self._current is not None and self._current.id == id:
-            self._current.is_cancelled = True
-            self._changes += 1
-        else:
+    def _is_wanted(self, id: str) -> bool:
+        """Whether nobody has cancelled one that was waiting."""
+        record = self._load().get(id)
+        return record is not None and record.state == "waiting"
+
+    def _cancel(self, id: str, record: Record) -> None:
+        is_current = self._current is not None and self._current.id == id
+        if is_current or (record.state == "waiting" and record.placed):  # another server may be adding it
+            with suppress(DiskFull):  # then it goes at once, which whoever adds it finds too
+                self._save(id, record.model_copy(update={"state": "cancelled"}))
+                self._wake.set()
+                return
+        if record.state != "cancelled":
             self._delete(id)
 
     def _delete(self, id: str) -> None:
@@ -379,7 +451,7 @@ class UploadQueue:
         return self.folder / f"{id}.pdf"
 
     def _is_active(self, records: dict[str, Record]) -> bool:
-        return self._current is not None or any(record.state == "waiting" for record in records.values())
+        return self._current is not None or any(record.state in _TO_DO for record in records.values())
 
     def _without_shown(self, records: dict[str, Record]) -> dict[str, Record]:
         """The records without those that clients have seen as added for long enough, which are deleted."""
@@ -394,7 +466,7 @@ class UploadQueue:
     def _delete_leftovers(self) -> None:
         """Delete what a killed server left: a part of a file, or a file that it had not queued yet; and what was added
         so long ago that nobody will ask."""
-        for id, (changed, record) in list(self._records.items()):
+        for id, ((changed, _), record) in list(self._records.items()):
             if record.state == "added" and time.time() - changed / 1e9 > _FORGOTTEN_S:
                 self._delete(id)
         for path in self.folder.glob("[0-9]*.*"):
@@ -406,16 +478,20 @@ class UploadQueue:
 
     def _json(self, id: str, record: Record) -> UploadJson:
         current = self._current if self._current is not None and self._current.id == id else None
-        state: UploadState = record.state
-        if current is not None:
-            state = "stopping" if current.is_cancelled else current.state
+        state: UploadState = current.state if current else "waiting"
+        if record.state != "waiting":
+            state = "stopping" if record.state == "cancelled" else record.state
         return UploadJson(
             id=id,
             state=state,
             done=current.done if current else 0,
             of=current.of if current else 0,
-            **record.model_dump(exclude={"sha256", "state", "tries"}),
+            **record.model_dump(exclude={"sha256", "state", "tries", "placed"}),
         )
+
+
+def _version(found: os.stat_result) -> _Version:
+    return found.st_mtime_ns, found.st_ino
 
 
 class _FolderLock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -17,13 +18,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio import workers
+from folio.errors import ModelMissing, OllamaError, StoreBusy, StoreMismatch
 from folio.store import indexes
 from folio.types import Vectors
 from folio.web import upload_queue
 from folio.web.api import make_web
-from folio.web.paper_files import STALE_S
+from folio.web.paper_files import STALE_S, PaperFiles, Placed
 from folio.web.request_guard import AccessRules
-from folio.web.upload_queue import MAX_TRIES, SHOWN_S
+from folio.web.upload_queue import MAX_TRIES, SHOWN_S, UploadQueue
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
@@ -58,6 +60,7 @@ def embedder() -> GatedEmbedder:
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: GatedEmbedder) -> HashingApp:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     monkeypatch.setattr(upload_queue, "_LOOK_S", 0.05)
+    monkeypatch.setattr(upload_queue, "_AGAIN_S", 0.05, raising=False)
     return hashing_app(tmp_path, embedder, LLM="builtin", MAX_FILE_MB=1)
 
 
@@ -277,7 +280,7 @@ def test_what_waits_is_for_its_user_alone(client: TestClient, app: HashingApp, t
     finally:
         os.umask(before)
     assert stat.S_IMODE(queue_folder(app).stat().st_mode) == 0o700
-    assert names(queue_folder(app)) == [f"{failed['id']}.json", f"{failed['id']}.pdf", "worker.lock"]
+    assert names(queue_folder(app)) == [f"{failed['id']}.json", f"{failed['id']}.pdf", "records.lock", "worker.lock"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in queue_folder(app).iterdir()} == {0o600}
 
 
@@ -356,12 +359,45 @@ def test_a_paper_that_landed_keeps_its_file_though_the_indexes_could_not_be_writ
     with monkeypatch.context() as patch:
         patch.setattr(HashingApp, "finish_ingest", full)
         send(client, pdf(tmp_path))
-        assert [each["state"] for each in rested(client)] == ["failed"]
-    assert papers(client) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
-    client.post("/uploads/retry")
+        until(lambda: "no space left" in client.get("/uploads").json()["notice"])
+        assert papers(client) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+        assert states(client) == [("otters.pdf", "waiting")]
     assert [(each["state"], each["status"]) for each in rested(client)] == [("added", "unchanged")]
     assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
     assert app.verify() == []
+
+
+@pytest.mark.parametrize(
+    "obstacle",
+    [
+        OllamaError("Ollama is not running.", "Start it."),
+        ModelMissing("Ollama does not have the model.", "Pull it."),
+        StoreMismatch("The index was made with another embedder.", "Set it."),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+    ids=["server", "model", "settings", "disk"],
+)
+def test_what_would_stop_every_file_fails_none(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: Exception
+) -> None:
+    asked: list[None] = []
+
+    def refuse(*_: object) -> None:
+        asked.append(None)
+        raise obstacle
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEmbedder, "embed_passages", refuse)
+        for name, content in (("otters.pdf", pdf(tmp_path)), ("glaciers.pdf", pdf(tmp_path, GLACIERS))):
+            send(client, content, name)
+        until(lambda: len(asked) > MAX_TRIES + 1)
+        state = client.get("/uploads").json()
+        assert state["notice"].startswith(getattr(obstacle, "happened", "There is no space left on the disk"))
+        assert state["active"]
+        assert "failed" not in dict(states(client)).values()
+    assert [each["state"] for each in rested(client)] == ["added", "added"]
+    assert client.get("/uploads").json()["notice"] == ""
+    assert names(app.settings.PAPERS_DIR) == ["glaciers.pdf", "otters.pdf"]
 
 
 # Cancelling
@@ -395,6 +431,24 @@ def test_what_is_being_added_is_stopped_and_leaves_nothing(
 
 
 # Other processes, and the end of the server
+
+
+def test_what_waited_for_long_is_not_taken_for_a_leftover_while_it_is_added(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = Path.hardlink_to
+
+    def link_and_clean_up(new: Path, old: Path) -> None:
+        link(new, old)
+        PaperFiles(app).delete_stale_uploads()  # as another server does when it starts
+
+    monkeypatch.setattr(Path, "hardlink_to", link_and_clean_up)
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path))
+        (content,) = queue_folder(app).glob("*.pdf")
+        os.utime(content, (time.time() - 2 * STALE_S,) * 2)
+    assert [(each["state"], each["error"]) for each in rested(client)] == [("added", "")]
+    assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
 
 
 def test_what_comes_while_another_process_writes_waits_for_it(
@@ -473,6 +527,42 @@ def test_two_servers_over_one_store_share_the_queue(
     assert len(embedder.passages) == len(set(embedder.passages))
 
 
+def test_another_server_cancels_what_this_one_is_adding(
+    start: Start, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    one, other = start(), start()
+    embedder.gate.clear()
+    send(one, pdf(tmp_path, GLACIERS * 3), "glaciers.pdf")
+    send(one, pdf(tmp_path))
+    assert embedder.waits.wait(60)
+    idle = other if "embedding" in dict(states(one)).values() else one
+    assert idle.delete(f"/uploads/{uploads(idle)[0]['id']}").status_code == 204
+    for client in (one, other):
+        assert states(client) == [("glaciers.pdf", "stopping"), ("otters.pdf", "waiting")]
+    embedder.gate.set()
+    assert [(each["file"], each["state"]) for each in rested(one)] == [("otters.pdf", "added")]
+    assert states(other) == [("otters.pdf", "added")]
+    assert papers(one) == names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    assert contents(app) == []
+    assert app.verify() == []
+
+
+def test_what_another_server_cancels_while_this_one_waits_does_not_come_back(
+    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = UploadQueue(queue_folder(app), None, None, None)  # type: ignore[arg-type]
+
+    def cancel_and_refuse(*_: object) -> None:
+        queue.cancel_all(failed=False)
+        raise StoreBusy("Another process is writing to this index.", "Wait.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEmbedder, "embed_passages", cancel_and_refuse)
+        send(client, pdf(tmp_path))
+        until(lambda: uploads(client) == [])
+    assert (rested(client), contents(app), papers(client)) == ([], [], [])
+
+
 def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: HashingApp, tmp_path: Path) -> None:
     with indexes.writing(app.store_folder):
         client = start()
@@ -487,6 +577,78 @@ def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: Ha
     assert (failed["state"], failed["error"]) == ("failed", "Folio ended 3 times while it was adding this file.")
     client.post(f"/uploads/{failed['id']}/retry")
     assert [each["state"] for each in rested(client)] == ["added"]
+
+
+@pytest.mark.parametrize("is_linked", [True, False], ids=["linked", "copied"])
+@pytest.mark.parametrize("then", ["cancelled", "failed", "too often", "added"])
+def test_what_a_killed_server_put_into_the_folder_of_papers_is_taken_back(
+    start: Start,
+    app: HashingApp,
+    embedder: GatedEmbedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_linked: bool,
+    then: str,
+) -> None:
+    if not is_linked:
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    before: list[str] = []
+
+    def die(*_: object) -> None:
+        (record,) = queue_folder(app).glob("*.json")
+        before.append(record.read_text())
+        raise RuntimeError
+
+    client = start()
+    with monkeypatch.context() as patch:
+        patch.setattr(PaperFiles, "_ingest", die)
+        send(client, pdf(tmp_path))
+        (upload,) = rested(client)
+        client.__exit__(None, None, None)
+    assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
+    kept = json.loads(before[0])
+    assert kept["tries"] == 1
+    record = queue_folder(app) / f"{upload['id']}.json"
+    record.write_text(json.dumps({**kept, "tries": MAX_TRIES if then == "too often" else 1}))
+    if then == "failed":
+        monkeypatch.setattr(HashingEmbedder, "embed_passages", None)
+    if then == "cancelled":
+        embedder.gate.clear()
+    client = start()
+    if then == "cancelled":
+        assert embedder.waits.wait(60)
+        client.delete("/uploads")
+        embedder.gate.set()
+    left = {"cancelled": [], "too often": ["failed"]}.get(then, [then])
+    assert [each["state"] for each in rested(client)] == left
+    assert names(app.settings.PAPERS_DIR) == (["otters.pdf"] if then == "added" else [])
+    if then == "added":  # a paper that landed keeps its file
+        file = app.settings.PAPERS_DIR / "otters.pdf"
+        PaperFiles(app).take_back(Placed(file.name, file.stat().st_dev, file.stat().st_ino))
+        assert file.exists()
+
+
+def test_what_waits_after_a_kill_and_is_cancelled_before_it_is_tried_again_leaves_nothing(
+    start: Start, app: HashingApp, tmp_path: Path
+) -> None:
+    with indexes.writing(app.store_folder):
+        client = start()
+        upload = send(client, pdf(tmp_path))
+        client.__exit__(None, None, None)
+        content, record = (queue_folder(app) / f"{upload['id']}{ending}" for ending in (".pdf", ".json"))
+        app.settings.PAPERS_DIR.mkdir()
+        (app.settings.PAPERS_DIR / "otters.pdf").hardlink_to(content)
+        place = ["otters.pdf", content.stat().st_dev, content.stat().st_ino]
+        record.write_text(json.dumps({**json.loads(record.read_text()), "tries": 1, "placed": place}))
+        client = start()
+        client.delete(f"/uploads/{upload['id']}")
+        assert states(client) == [("otters.pdf", "stopping")]
+    assert rested(client) == []
+    assert (names(app.settings.PAPERS_DIR), contents(app)) == ([], [])
 
 
 def test_leftovers_of_a_killed_server_are_deleted_and_a_damaged_record_is_passed_over(

@@ -304,3 +304,35 @@ def test_leaving_is_warned_of_only_while_files_are_sent(live: Live, opened: Open
     expect(bar(tab)).to_have_text("1 paper added")
     assert not warns(tab)
     expect(line(tab, "third.pdf")).to_contain_text("Added: The Third, 2 pages.")
+
+
+def test_a_connection_that_is_cut_while_the_server_responds_is_tried_again_after_pauses_and_not_for_ever(
+    live: Live, opened: Open, tmp_path: Path
+) -> None:
+    """As a proxy does that takes no large bodies."""
+    tab = opened(live.url)
+    tried: dict[str, list[float]] = {"once.pdf": [], "always.pdf": []}
+
+    def cut(route: Route) -> None:
+        name = route.request.url.rpartition("name=")[2]
+        tried[name].append(time.monotonic())
+        if name == "always.pdf" or len(tried[name]) == 1:
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    tab.page.route(re.compile(r"/uploads\?name="), cut)
+    once, always = (tmp_path / name for name in tried)
+    write_pdf(once, OTTERS, "Once")
+    write_pdf(always, GLACIERS[:2], "Always")
+    choose(tab, once, always)
+    expect(line(tab, "once.pdf")).to_contain_text("Added: Once, 2 pages.")
+    expect(line(tab, "always.pdf")).to_contain_text("The connection was cut 3 times while the file was sent")
+    assert [len(times) for times in tried.values()] == [2, 3]
+    first, second, third = tried["always.pdf"]
+    assert second - first >= 2
+    assert third - second >= 4
+    tab.page.unroute(re.compile(r"/uploads\?name="))
+    line(tab, "always.pdf").get_by_role("button", name=re.compile("Try again")).click()
+    expect(line(tab, "always.pdf")).to_contain_text("Added: Always, 2 pages.")
+    tab.expected("ERR_CONNECTION_RESET")

@@ -6,8 +6,9 @@ import { shared } from "./shared.js";
 
 const AT_ONCE = 2; // files that are sent at the same time
 const AGAIN_MS = 2000; // between tries while the server does not respond
+const MOST_CUTS = 3; // times that a file is sent to a server that responds and cuts the connection
 
-let outgoing = []; // files that the server does not have yet: {key, file, state, sent, error, controller}
+let outgoing = []; // files that the server does not have yet: {key, file, state, sent, cuts, error, controller}
 let queue = { uploads: [], active: false, notice: "" }; // as the server told it last
 const accepted = new Map(); // uploads that the server has kept, by id, until it tells of them
 const kept = new Map(); // uploads that were added, by id: they leave the server's queue before they leave the page
@@ -52,7 +53,7 @@ export function addFiles(files) {
   const most = shared.health?.max_file_mb;
   for (const file of files) {
     const key = `new-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-    const item = { key, file, state: "waiting", sent: 0, error: null };
+    const item = { key, file, state: "waiting", sent: 0, cuts: 0, error: null };
     outgoing.push(item);
     if (most && file.size > most * 1e6) {
       const remedy = "Raise the setting MAX_FILE_MB to add it.";
@@ -105,10 +106,26 @@ async function explain(file, thrown) {
   return api.toApiError(thrown);
 }
 
+/** A file whose connection was cut is sent again: when the server responds, or after a pause if it does, a few times. */
 function fail(item, error) {
   item.state = "failed";
   item.error = error;
-  if (error.status === 0) follow(); // it is sent again when the server responds
+  if (error.status !== 0) return;
+  item.cuts += 1;
+  follow();
+  setTimeout(() => {
+    if (isAway || !wasCut().includes(item)) return;
+    if (item.cuts < MOST_CUTS) sendAgain(item);
+    else giveUp(item);
+  }, AGAIN_MS * item.cuts);
+}
+
+function giveUp(item) {
+  const happened = `The connection was cut ${MOST_CUTS} times while the file was sent, though Folio responds.`;
+  const remedy = "A proxy may limit the size of a file. Raise its limit, or put the file into your papers folder.";
+  item.cuts = 0;
+  item.error = new api.ApiError(happened, remedy, 502);
+  onChange();
 }
 
 function forget(item) {
@@ -156,6 +173,7 @@ export async function follow() {
       if (api.isAbort(thrown)) continue;
       if (api.toApiError(thrown).status !== 0 || !(isActive() || wasCut().length)) break;
       changed = isAway = true;
+      for (const item of wasCut()) item.cuts = 0;
       onChange();
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
@@ -166,8 +184,9 @@ export async function follow() {
 /** A hidden page asks nothing: browsers have few connections to a server, for all pages together. */
 async function followOnce() {
   if (document.hidden) return;
+  const wasAway = isAway;
   const state = await look();
-  wasCut().forEach(sendAgain);
+  if (wasAway) wasCut().forEach(sendAgain);
   if (!state.active || document.hidden) return;
   watching = new AbortController();
   for await (const { data } of api.followUploads(watching.signal)) update(data);
