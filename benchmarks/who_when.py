@@ -8,7 +8,7 @@ written before the answers were looked at; half of each kind ("kept") was asked 
 names that must all be shown, or the years or venues of which one must be; `printed` is false where the paper states no
 year. *Good*: the first statement cites the paper and has the answer, or, where the paper does not state it, the answer
 says that it is not sure. *Partly*: a later statement does. *Wrong*: another year is given as the answer, or a first
-statement that is not called the closest passage cites another paper.
+statement that is not called the closest passage cites another paper. A remark counts as a first statement.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def grade(asked: dict[str, Any], answer: dict[str, Any]) -> str:
     if asked.get("printed") is False:
         is_said = "ot sure" in remark and (fold(asked["title"]) in fold(remark) or cites(asked, sentences[:1]))
         return "good" if is_said else "useless" if answer["refused"] or not states_year(asked, sentences) else "wrong"
-    if has_answer(asked, sentences[:1]):
+    enough = all if asked["kind"] == "who" else any
+    if has_answer(asked, sentences[:1]) or enough(fold(each) in fold(answer["remark"]) for each in asked["answer"]):
         return "good"
     if not sentences or sentences[0]["section"] == CLOSEST.heading:
         return "useless"
