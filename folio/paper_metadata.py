@@ -23,6 +23,23 @@ Origin = Literal[
     "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
     "arxiv", "openalex", "crossref", "semanticscholar", "bibliography", "zotero", "person",
 ]  # fmt: skip
+# In words
+ORIGIN_WORDS: dict[Origin, str] = {
+    "": "not known",
+    "page": "from its first pages",
+    "pdf metadata": "from the file's metadata",
+    "identifier": "from its identifier",
+    "file date": "from the file's date",
+    "cited works": "guessed from the works that it cites, so shown nowhere else",
+    "file name": "from the file's name",
+    "arxiv": "from arXiv",
+    "openalex": "from OpenAlex",
+    "crossref": "from Crossref",
+    "semanticscholar": "from Semantic Scholar",
+    "bibliography": "from your bibliography",
+    "zotero": "from Zotero",
+    "person": "edited",
+}
 # Who knows which version at arXiv a paper is, the best first
 _KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
 _ORIGINS: tuple[str, ...] = get_args(Origin)

@@ -15,14 +15,13 @@ from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer.question_type import QuestionKind, QuestionType, question_type
 from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
-from folio.answer_types import CLOSEST, Answer, Sentence, SourceNumbers, Style
+from folio.answer_types import CLOSEST, Answer, Evidence, Sentence, SourceNumbers, Style
 from folio.background import SharedResult, run_in_background
 from folio.errors import UsageError
 from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import Selection
-from folio.search.paper_names import papers_called, papers_meant
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
@@ -46,6 +45,7 @@ REMARKS: dict[QuestionKind, str] = {
 }
 # Passages of a paper that is asked about as a whole, at least, and of each thing that is compared
 WHOLE_PAPER_PASSAGES, OF_EACH_THING = 6, 2
+FRONT_PAGES = 2  # pages of a paper on which its authors, its year and its venue are looked for
 # Earlier turns whose evidence is a candidate for the next question.
 REMEMBERED_EVIDENCE = 3
 
@@ -204,14 +204,18 @@ class Chat:
         if library_questions.library_question(question) is None:
             return None
         papers = self._retriever.papers() if self._papers is None else self._papers
-        answer = library_questions.answer(question, papers, self._title_passage)
+        answer = library_questions.answer(question, papers, self._retriever.paper_names, self._front_of)
         if answer is None:
             return None
         numbers = SourceNumbers()
         return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
 
-    def _title_passage(self, paper: Paper) -> Hit | None:
-        return next(iter(self._retriever.passages(paper, 1)), None)
+    def _front_of(self, paper: Paper) -> Evidence | None:
+        """The first pages of a paper; None if it has no passage."""
+        hits = self._retriever.passages(paper, 1)
+        _, end = paper.pages.bounds(min(FRONT_PAGES, paper.page_count), paper.length)
+        text = self._retriever.text(paper.id, 0, end)
+        return Evidence(1, paper, 0, end, text, tuple(hits)) if hits and text else None
 
     def _reply(self, answer: Answer, confidence: float | None = None) -> Reply:
         """The reply with this answer, which becomes a turn of the conversation."""
@@ -293,7 +297,10 @@ class Chat:
             among = [paper for paper in self._retriever.papers() if not is_superseded(paper)]
         if not term and len(among) == 1:
             return among[0]
-        named = papers_called(term, among) if term else papers_meant(question, among)
+        names, ids = self._retriever.paper_names(), {paper.id for paper in among}
+        named = [
+            paper for paper in (names.called(term, by_use=False) if term else names.meant(question)) if paper.id in ids
+        ]
         return named[0] if len(named) == 1 else None
 
     def _search_in(

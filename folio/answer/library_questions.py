@@ -1,6 +1,7 @@
-"""Questions about the library itself: who wrote a paper, which papers are by someone, since a year, about something.
+"""Questions about the library itself: who wrote a paper, when and where it appeared, which papers are by someone, since
+a year, about something.
 
-They are answered from what is known about the papers, each with a quote from its title page. Pure but for the passages
+They are answered from what is known about the papers, each with a quote from its first pages. Pure but for the text
 that it is given.
 """
 
@@ -9,21 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
+from folio.answer.facts_question import Fact, FactsQuestion, facts_question, papers_asked_about
+from folio.answer.title_page import Span, authors_span, title_span, venue_span, year_span
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
+from folio.paper_metadata import ORIGIN_WORDS, Field
 from folio.search.paper_filter import by_author
-from folio.search.paper_names import papers_meant
-from folio.text import stripped, tokenize
-from folio.types import Hit, Paper
+from folio.search.paper_names import PaperNames
+from folio.shown_text import name_line
+from folio.text import tokenize
+from folio.types import Paper
 
-# The first passage of a paper
-TitlePassage = Callable[[Paper], Hit | None]
+# The first pages of a paper, with its first passage
+FrontOf = Callable[[Paper], Evidence | None]
 
 MOST_PAPERS = 10  # that are listed
-# Characters of a title page in which title and authors are looked for, and of a quote of them.
-_FRONT, _LONGEST = 2500, 600
+_LONGEST_TITLE = 100  # characters of one in a remark
 
 _COUNT = re.compile(
     r"\W*(?:how many|what number of) (?:papers?|pdfs?|documents?|articles?|files?)\b(?P<rest>.*)", re.I | re.S
@@ -32,17 +36,6 @@ _IN_ALL = re.compile(
     r"\s*(?:(?:are|is|do|have|can)\s+)?(?:there|you|we|i|here)?\s*(?:have|know|see|search|read)?\s*"
     r"(?:in all|in total|altogether|here|(?:in|are in) (?:the|my|your|this) (?:library|index|collection|folder))?\W*",
     re.I,
-)
-_WROTE = re.compile(
-    r"\W*(?:who (?:wrote|authored|published|are the (?:authors?|writers?) of|is the author of)|(?:the )?authors? of)\s+"
-    r"(?P<what>.+?)\W*$",
-    re.I | re.S,
-)
-_PUBLISHED = re.compile(
-    r"\W*(?:(?:when|(?:in )?(?:what|which) year) (?:was|were|did)\s+(?P<what>.+?)\s+"
-    r"(?:(?:first )?published|released|written|come out|appear)|(?:publication (?:date|year)|year of publication) of\s+"
-    r"(?P<of>.+?))\W*",
-    re.I | re.S,
 )
 _WHICH = re.compile(
     r"\W*(?:(?:which|what|list(?: all| the)?|show(?: me)?(?: all| the)?|are there(?: any)?) )?"
@@ -67,13 +60,13 @@ _YEARS = re.compile(
 class LibraryQuestion:
     """What a question wants to know of the library."""
 
-    kind: Literal["all", "wrote", "published", "by", "years", "about"]
-    words: str = ""  # the paper, the person or the subject
+    kind: Literal["all", "by", "years", "about"]
+    words: str = ""  # the person or the subject
     years: tuple[int, int] = (0, 9999)  # first and last
     is_count: bool = False  # it asks how many these are
 
 
-def library_question(question: str) -> LibraryQuestion | None:
+def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
     """The question about the library that this is; None if it is one about what the papers say."""
     plain = " ".join(question.split())
     if match := _COUNT.fullmatch(plain):
@@ -81,13 +74,9 @@ def library_question(question: str) -> LibraryQuestion | None:
             return LibraryQuestion("all", is_count=True)
         found = _restricted(re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1))
         return replace(found, is_count=True) if found else None
-    if match := _WROTE.fullmatch(plain):
-        return LibraryQuestion("wrote", match["what"])
-    if match := _PUBLISHED.fullmatch(plain):
-        return LibraryQuestion("published", match["what"] or match["of"])
-    if match := _WHICH.fullmatch(plain):
-        return _restricted(match["rest"])
-    return None
+    if (match := _WHICH.fullmatch(plain)) and (found := _restricted(match["rest"])):
+        return found
+    return facts_question(plain)
 
 
 def _restricted(rest: str) -> LibraryQuestion | None:
@@ -115,47 +104,80 @@ def _span(match: re.Match[str]) -> tuple[int, int]:
     return one, two
 
 
-def answer(question: str, papers: Sequence[Paper], title_passage: TitlePassage) -> Answer | None:
+def answer(question: str, papers: Sequence[Paper], names: Callable[[], PaperNames], front_of: FrontOf) -> Answer | None:
     """The answer from what is known about these papers; None if the papers have to be searched for it."""
     asked = library_question(question)
+    if isinstance(asked, FactsQuestion):
+        about = papers_asked_about(asked, papers, names())[:MOST_PAPERS]
+        return _facts(question, [(paper, fact) for paper in about for fact in asked.facts], front_of)
     if asked is None:
         return None
     found = list(papers) if asked.kind == "all" else _found(asked, papers)
     if asked.is_count and (found or asked.kind in ("all", "years")):
         return Answer(question, question, (), remark=_counted(asked, len(found)))
-    if not found:
+    fronts = [front for paper in found[:MOST_PAPERS] if (front := front_of(paper))]
+    spans = [(front, title_span(front.paper, front.text)) for front in fronts]
+    quoted = [_quoted(front, span, number) for number, (front, span) in enumerate(spans, 1) if span[0] < span[1]]
+    if not quoted:
         return None
+    more = len(found) - len(quoted)
+    notice = f"{more:,} more {'paper' if more == 1 else 'papers'} not shown." if more else ""
+    evidence, sentences = zip(*quoted, strict=True)
+    return Answer(question, question, sentences, evidence, notice=notice)
+
+
+def _facts(question: str, wanted: Sequence[tuple[Paper, Fact]], front_of: FrontOf) -> Answer | None:
+    """What is known of these facts, each quoted from the paper's first pages; what is not sure is said to be so."""
     evidence: list[Evidence] = []
     sentences: list[Sentence] = []
-    for paper in found[:MOST_PAPERS]:
-        hit = title_passage(paper)
-        if hit is None:
-            continue
-        piece = Evidence(len(evidence) + 1, paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,))
-        start, end = _LINES.get(asked.kind, title_line)(piece)
-        if start < end:
-            evidence.append(piece)
-            quote = citation(piece, start, end, 1.0)
-            said = " ".join(quote.quote.split())
-            year = said.find(str(paper.year)) if asked.kind == "published" else -1
-            sentences.append(Sentence(said, (quote,), short=(year, year + 4) if year >= 0 else None))
-    if not sentences:
-        return None
-    more = len(found) - len(sentences)
-    notice = f"{more:,} more {'paper' if more == 1 else 'papers'} not shown." if more else ""
-    return Answer(question, question, tuple(sentences), tuple(evidence), notice=notice)
+    remarks: list[str] = []
+    for paper, fact in wanted:
+        front = front_of(paper)
+        span = _SPANS[fact](paper, front.text) if front else None
+        if front is not None and span is not None:
+            part, sentence = _quoted(front, span, len(evidence) + 1, str(paper.year) if fact == "when" else "")
+            evidence.append(part)
+            sentences.append(sentence)
+        remarks.append(_remark(paper, fact, is_quoted=span is not None))
+    remark = " ".join(filter(None, remarks))
+    if sentences:
+        return Answer(question, question, tuple(sentences), tuple(evidence), notice=remark)
+    return Answer(question, question, (), remark=remark) if remark else None
+
+
+def _quoted(front: Evidence, span: Span, number: int, short: str = "") -> tuple[Evidence, Sentence]:
+    """A quote of a paper's first pages, and the passage that it is in. short: what in it is the short answer."""
+    start, end = front.start + span[0], front.start + span[1]
+    chunk = front.hits[0].chunk
+    first, last = (chunk.start, chunk.end) if chunk.start <= start and end <= chunk.end <= front.end else (start, end)
+    text = front.text[first - front.start : last - front.start]
+    part = Evidence(number, front.paper, first, last, text, front.hits)
+    quote = citation(part, start - first, end - first, 1.0)
+    said = " ".join(quote.quote.split())
+    at = said.find(short) if short else -1
+    return part, Sentence(said, (quote,), short=(at, at + len(short)) if at >= 0 else None)
+
+
+def _remark(paper: Paper, fact: Fact, *, is_quoted: bool) -> str:
+    """What has to be said of a fact besides its quote: that it is not sure, not known, or known from elsewhere."""
+    data, title = paper.metadata, f"“{name_line(paper.title or paper.file, _LONGEST_TITLE)}”"
+    fields: dict[Fact, Field[Any]] = {"who": data.authors, "when": data.year, "where": data.venue}
+    field = fields[fact]
+    name = _FIELD_NAMES[fact]
+    if is_quoted:
+        return "" if field.sure else f"Not sure of the {name} of {title}: see the page."
+    value = name_line("; ".join(paper.authors) if fact == "who" else str(field.value or ""))
+    if not value or (paper.year is None and fact == "when"):
+        return f"The {name} of {title} {'are' if fact == 'who' else 'is'} not known: its first pages do not say."
+    doubt = "" if field.sure else "Not sure: "
+    # A line at the edge of a page, from which it was read, may not be in the paper's text.
+    elsewhere = "" if field.origin == "page" else "; its first pages do not say"
+    return f"{doubt}{value} for {title} ({ORIGIN_WORDS[field.origin]}{elsewhere})."
 
 
 def _found(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
     """The papers that a question is about, sure matches alone."""
     words = frozenset(tokenize(asked.words))
-    if asked.kind in ("wrote", "published"):
-        named = list(papers_meant(asked.words, papers))
-        generic = frozenset(tokenize("paper article study work report this"))
-        wanted = words - generic
-        return named or [
-            paper for paper in papers if wanted and wanted <= frozenset(tokenize(f"{paper.title} {paper.file}"))
-        ]
     if asked.kind == "by":
         return list(filter(by_author(asked.words), papers))
     if asked.kind == "years":
@@ -178,49 +200,8 @@ def _subject(paper: Paper) -> frozenset[str]:
     return frozenset(tokenize(" ".join((paper.title, data.abstract.value, *data.tags.value))))
 
 
-def title_line(piece: Evidence) -> tuple[int, int]:
-    """The span of the paper's title on its first page; of the first line where it is not found."""
-    words = r"\W*".join(re.escape(word) for word in re.findall(r"\w+", piece.paper.title))
-    front = _front(piece)
-    if words and (match := re.search(rf"[\[(“\"]?{words}", front, re.I)):  # "[Re] Otters" begins with a bracket
-        return stripped(piece.text, *match.span())
-    line = front.lstrip().partition("\n")[0]
-    start = front.find(line)
-    return stripped(piece.text, start, start + min(len(line), _LONGEST))
-
-
-def authors_line(piece: Evidence) -> tuple[int, int]:
-    """The span of the lines on the first page that name the authors; of the title where they are not found."""
-    front = _front(piece).casefold()
-    places = []
-    for author in piece.paper.metadata.authors.value:
-        if match := re.search(rf"(?<!\w){re.escape(author.family.casefold())}(?!\w)", front):
-            places.append(match)
-    if not places:
-        return title_line(piece)
-    first = min(match.start() for match in places)
-    last = max(match.end() for match in places if match.end() - first <= _LONGEST)
-    start = front.rfind("\n", 0, first) + 1
-    end = front.find("\n", last)
-    end = len(front) if end < 0 else end
-    return stripped(piece.text, start, min(end, start + _LONGEST))
-
-
-def year_line(piece: Evidence) -> tuple[int, int]:
-    """The span of the first line that has the paper's year, at the beginning of it; nothing where there is none."""
-    front = piece.text[:_FRONT]
-    found = re.search(rf"(?<!\d){piece.paper.year}(?!\d)", front) if piece.paper.year else None
-    if found is None:
-        return 0, 0
-    start, end = front.rfind("\n", 0, found.start()) + 1, front.find("\n", found.end())
-    return stripped(piece.text, max(start, found.end() - _LONGEST), len(front) if end < 0 else end)
-
-
-def _front(piece: Evidence) -> str:
-    """The beginning of the title page, no further than the page."""
-    _, page_end = piece.paper.pages.bounds(piece.paper.pages.page_at(piece.start), piece.paper.length)
-    return piece.text[: min(_FRONT, page_end - piece.start)]
-
-
-# What is quoted of a title page
-_LINES = {"wrote": authors_line, "published": year_line}
+# What is quoted of the first pages, and what it is called
+_SPANS: dict[Fact, Callable[[Paper, str], Span | None]] = {
+    "who": authors_span, "when": year_span, "where": venue_span,
+}  # fmt: skip
+_FIELD_NAMES: dict[Fact, str] = {"who": "authors", "when": "year", "where": "journal or conference"}

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio.edits import value_text
 from folio.paper_lists import By, unsure_fields
-from folio.paper_metadata import FIELDS, Field, Origin, PersonName
+from folio.paper_metadata import FIELDS, ORIGIN_WORDS, Field, PersonName
 from folio.shown_text import name_line, one_line, page_words, short_line
 from folio.types import Paper, PaperHit
 
@@ -19,22 +19,6 @@ if TYPE_CHECKING:
 
 _UNSURE = "?"  # behind a value that is not sure
 _LONGEST_VALUE = 500  # characters of a field; JSON has all of them
-ORIGINS: dict[Origin, str] = {
-    "": "not known",
-    "page": "from its first pages",
-    "pdf metadata": "from the file's metadata",
-    "identifier": "from its identifier",
-    "file date": "from the file's date",
-    "cited works": "guessed from the works that it cites, so shown nowhere else",
-    "file name": "from the file's name",
-    "arxiv": "from arXiv",
-    "openalex": "from OpenAlex",
-    "crossref": "from Crossref",
-    "semanticscholar": "from Semantic Scholar",
-    "bibliography": "from your bibliography",
-    "zotero": "from Zotero",
-    "person": "edited",
-}
 
 
 def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings: bool) -> None:
@@ -149,7 +133,7 @@ def _value(field: Field[Any]) -> str:
 
 def _origin(field: Field[Any]) -> str:
     is_guess = field.sure or field.origin == "cited works"
-    return ORIGINS[field.origin] if is_guess else f"{ORIGINS[field.origin]}, not sure"
+    return ORIGIN_WORDS[field.origin] if is_guess else f"{ORIGIN_WORDS[field.origin]}, not sure"
 
 
 def _short_authors(people: Sequence[PersonName]) -> str:

@@ -59,12 +59,13 @@ def expand(
 
 def _papers(library: PaperStore, names: Sequence[str]) -> list[Paper]:
     """The papers of these names; all without any. Raises NotKnown."""
+    from folio.search.aliases import aliases_in
     from folio.search.paper_names import file_names, papers_named, unknown_paper
 
-    papers, files = library.papers(), file_names(library.files())
+    papers, files, known_by = library.papers(), file_names(library.files()), aliases_in(library)
     chosen: dict[str, Paper] = {}
     for name in names:
-        found = papers_named(name, papers, files)
+        found = papers_named(name, papers, files, known_by)
         if not found:
             raise unknown_paper(name, papers, files)
         chosen |= {paper.id: paper for paper in found}

@@ -83,6 +83,7 @@ def update(app: App, lookup: Lookup, names: Sequence[str], *, is_dry: bool, is_a
 
 def _subjects(app: App, names: Sequence[str]) -> tuple[list[Paper], list[Subject]]:
     """All papers of the index, and those of these names as services know them. Raises NotKnown, UsageError."""
+    from folio.search.aliases import aliases_in
     from folio.search.paper_names import file_names, the_paper
     from folio.sources.updates import subject
     from folio.store import works
@@ -90,8 +91,8 @@ def _subjects(app: App, names: Sequence[str]) -> tuple[list[Paper], list[Subject
     with closing(app.open_library()) as library, library.reading():
         app.require_same_settings(library)
         papers = library.papers()
-        files = file_names(library.files())
-        chosen = {paper.id: paper for paper in (the_paper(name, papers, files) for name in names)}
+        files, known_by = file_names(library.files()), aliases_in(library)
+        chosen = {paper.id: paper for paper in (the_paper(name, papers, files, known_by) for name in names)}
         wanted = list(chosen.values()) if names else papers
         return papers, [subject(paper, works.of_paper(library.database, paper.id)) for paper in wanted]
 

@@ -80,12 +80,14 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.paper_lists import count_by, sort_papers
     from folio.paper_schema import paper_json
     from folio.schema import counts_json
+    from folio.search.aliases import aliases_in
     from folio.store.citations import cited_papers
 
     wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
     with closing(app.open_library()) as library, library.reading():
         every, added = library.papers(), library.added()
-        fitting = wanted.matching(every, library.files(), partial(cited_papers, library.database))
+        cited = partial(cited_papers, library.database)
+        fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
     papers = sort_papers(fitting, arguments.sort)
     if arguments.by:
         counts = count_by(papers, arguments.by)
@@ -166,11 +168,11 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
 
 def _the_paper(library: PaperStore, name: str) -> Paper:
     """Raises UsageError unless the name means one paper."""
+    from folio.search.aliases import aliases_in
     from folio.search.paper_names import file_names, the_paper
 
     with library.reading():
-        names = file_names(library.files())
-        return the_paper(name, library.papers(), names, lambda paper: library.text(paper.id, 0, paper.length))
+        return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
 
 
 SUBCOMMANDS = {

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from folio.errors import NotKnown, UsageError
@@ -17,6 +18,7 @@ from folio.paper_groups import has_tag, is_in_collection, names_of
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import PersonName
 from folio.paper_versions import newest
+from folio.search.aliases import KnownBy, known_by_none
 from folio.search.candidate_filter import SectionFilter, in_years, kind_named
 from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
 from folio.sections import KINDS
@@ -137,24 +139,32 @@ class PaperFilter:
         )
 
     def matching(
-        self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers = _no_citations
+        self,
+        papers: Sequence[Paper],
+        files: Iterable[SourceFile],
+        cited: CitedPapers = _no_citations,
+        known_by: KnownBy = known_by_none,
     ) -> list[Paper]:
         """Those of all papers that fit, perhaps none. Raises NotKnown for a name nothing has.
 
-        files: of the papers. cited: see citations.cited_papers.
+        files: of the papers. cited: see citations.cited_papers. known_by: see aliases.py.
         """
-        conditions = self._conditions(papers, files, cited)
+        conditions = self._conditions(papers, files, cited, known_by)
         return [paper for paper in papers if all(condition.holds(paper) for condition in conditions)]
 
     def select(
-        self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers = _no_citations
+        self,
+        papers: Sequence[Paper],
+        files: Iterable[SourceFile],
+        cited: CitedPapers = _no_citations,
+        known_by: KnownBy = known_by_none,
     ) -> Selection:
         """Those of all papers, and the sections, that fit. Raises NotKnown if none does. Arguments as of `matching`.
 
         An older version of a paper is chosen by its name alone, not by a year or an author that both have.
         """
         chosen = list(papers)
-        for condition in self._conditions(papers, files, cited):
+        for condition in self._conditions(papers, files, cited, known_by):
             before, chosen = chosen, [paper for paper in chosen if condition.holds(paper)]
             if not chosen:
                 rest = "" if len(before) == len(papers) else ", of those that fit the rest"
@@ -166,18 +176,20 @@ class PaperFilter:
             chosen = newest(chosen)
         return Selection(chosen if is_restricted else None, SectionFilter(self.sections) if self.sections else None)
 
-    def _conditions(self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers) -> list[_Condition]:
+    def _conditions(
+        self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers, known_by: KnownBy
+    ) -> list[_Condition]:
         """What a paper must meet. Raises NotKnown for a name that none of these papers has."""
         found = []
-        named = file_names(files)
+        named = partial(_named, papers=papers, files=file_names(files), known_by=known_by)
         if self.ids:
             found.append(_Condition("the choice of papers", lambda paper: paper.id in self.ids))
         if self.papers:
-            found.append(_condition_of_names(self.papers, papers, named))
+            found.append(_condition_of_names(self.papers, named))
         if self.years:
             found.append(_Condition("the year", lambda paper: any(y.holds(paper.year) for y in self.years), _years_of))
         if self.cited_by:
-            found.append(_condition_of_citations(self.cited_by, papers, named, cited))
+            found.append(_condition_of_citations(self.cited_by, named, cited))
         found += [_condition(field, papers) for field in self._named_fields() if field.wanted]
         if self.warnings is not None:
             found.append(_Condition("the warnings", lambda paper: bool(paper.problems) == self.warnings))
@@ -234,25 +246,26 @@ def _values(field: str, given: Iterable[str], *, need_word: bool = True) -> tupl
     return values
 
 
-def _condition_of_names(names: Sequence[str], papers: Sequence[Paper], files: dict[str, list[str]]) -> _Condition:
-    ids = set()
-    for name in names:
-        found = papers_named(name, papers, files)
-        if not found:
-            raise unknown_paper(name, papers, files)
-        ids |= {paper.id for paper in found}
+def _named(name: str, papers: Sequence[Paper], files: dict[str, list[str]], known_by: KnownBy) -> list[Paper]:
+    """The papers of a name. Raises NotKnown if there is none."""
+    found = papers_named(name, papers, files, known_by)
+    if not found:
+        raise unknown_paper(name, papers, files)
+    return found
+
+
+def _condition_of_names(names: Sequence[str], named: Callable[[str], list[Paper]]) -> _Condition:
+    ids = {paper.id for name in names for paper in named(name)}
     return _Condition("the name", lambda paper: paper.id in ids)
 
 
 def _condition_of_citations(
-    names: Sequence[str], papers: Sequence[Paper], files: dict[str, list[str]], cited: CitedPapers
+    names: Sequence[str], named: Callable[[str], list[Paper]], cited: CitedPapers
 ) -> _Condition:
     """That one of these papers cites it. Raises NotKnown for an unknown paper, or one with unknown references."""
     fitting: set[str] = set()
     for name in names:
-        found = papers_named(name, papers, files)
-        if not found:
-            raise unknown_paper(name, papers, files)
+        found = named(name)
         known = [each for paper in found if (each := cited(paper.id)) is not None]
         if not known:
             command = f"python fetch.py --expand cites {shlex.quote(found[0].file)}"

@@ -1,4 +1,5 @@
-"""Which papers a text names: by title, by the short name before its colon, by its acronym, by file name or arXiv id.
+"""Which papers a text names: by title, by the short name before its colon, by its acronym, by file name or arXiv id,
+and by the name that everybody uses (aliases.py).
 
 Names are whole words: BERT is not RoBERTa, nor Sentence-BERT. Pure.
 """
@@ -7,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from folio.errors import NotKnown, UsageError
 from folio.files import without_ending
 from folio.paper_metadata import without_version
+from folio.search.aliases import KnownBy, known_by_none
 from folio.shown_text import name_line
 from folio.text import STOP_WORDS, plain_words
 from folio.types import Paper, SourceFile
@@ -38,46 +40,60 @@ _SHOWN = 80  # characters of a name in an error
 # Similar names that an error shows, and how near they are at least to what was written (difflib's ratio)
 _SIMILAR, _NEAR = 3, 0.4
 
-# A paper is known by a name that it uses at least so often, and so many times as often as any other paper. More papers
-# than this are not read for it.
-_LEAST_USES, _TIMES_OTHERS, _MOST_READ = 10, 5, 5_000
-
 Named = tuple[str, int]  # a name without spaces and signs, and its rank: 0 is the surest
 
 
-def papers_meant(question: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
-    """The papers that a question names, in the order in which it names them; () if it names none.
+class PaperNames:
+    """The names of some papers."""
 
-    A longer name goes before a shorter one inside it ("Sentence-BERT" names no paper called BERT), and a paper whose
-    own name it is before one whose acronym or title merely has it.
-    """
-    names = _by_name(papers)
-    words = [_plain(match.group()) for match in _WORD.finditer(question)][:MOST_QUESTION_WORDS]
-    found: list[tuple[int, list[Paper]]] = []
-    taken: set[int] = set()
-    for length in range(min(MOST_WORDS, len(words)), 0, -1):
-        for start in range(len(words) - length + 1):
-            place = range(start, start + length)
-            if taken.isdisjoint(place) and (meant := _meant(words[start : start + length], names)):
-                taken.update(place)
-                found.append((start, meant))
-    in_order = (paper for _, meant in sorted(found, key=lambda each: each[0]) for paper in meant)
-    return tuple({paper.id: paper for paper in in_order}.values())
+    def __init__(self, papers: Sequence[Paper], known_by: KnownBy = known_by_none) -> None:
+        """known_by: for a word that is no name of these, such as Raft; see aliases.py."""
+        self._names = _by_name(papers)
+        self._ids = frozenset(paper.id for paper in papers)
+        self._known_by = known_by
+
+    def meant(self, question: str, *, by_use: bool = True) -> tuple[Paper, ...]:
+        """The papers that a question names, in the order in which it names them; () if it names none.
+
+        A longer name goes before a shorter one inside it ("Sentence-BERT" names no paper called BERT), and a paper
+        whose own name it is before one whose acronym or title merely has it, or that is known by it. by_use: whether
+        one that is merely known by it counts.
+        """
+        words = [_plain(match.group()) for match in _WORD.finditer(question)][:MOST_QUESTION_WORDS]
+        found: list[tuple[int, list[Paper]]] = []
+        taken: set[int] = set()
+        for length in range(min(MOST_WORDS, len(words)), 0, -1):
+            for start in range(len(words) - length + 1):
+                place = range(start, start + length)
+                if taken.isdisjoint(place) and (meant := self._meant(words[start : start + length], by_use)):
+                    taken.update(place)
+                    found.append((start, meant))
+        in_order = (paper for _, meant in sorted(found, key=lambda each: each[0]) for paper in meant)
+        return tuple({paper.id: paper for paper in in_order}.values())
+
+    def called(self, name: str, *, by_use: bool = True) -> tuple[Paper, ...]:
+        """The papers that have this whole name, of the surest rank only; () if there is none. by_use: see `meant`."""
+        words = [match.group() for match in _WORD.finditer(name)]
+        return tuple(self._meant(words, by_use)) if words else ()
+
+    def _meant(self, words: Sequence[str], by_use: bool) -> list[Paper]:
+        """The papers that these words name together, of the surest rank only."""
+        found = _meant(words, self._names)
+        if found or not by_use or len(words) > 1 or _is_common(words[0]):
+            return found
+        known = self._known_by(words[0])
+        return [known] if known is not None and known.id in self._ids else []
 
 
-def papers_called(name: str, papers: Sequence[Paper]) -> tuple[Paper, ...]:
-    """The papers that have this whole name, of the surest rank only; () if there is none."""
-    words = [match.group() for match in _WORD.finditer(name)]
-    return tuple(_meant(words, _by_name(papers))) if words else ()
-
-
-def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> list[Paper]:
+def papers_named(
+    name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]], known_by: KnownBy = known_by_none
+) -> list[Paper]:
     """The papers that someone means by a name: those that are called exactly this, if there are any.
 
     That is a citation's or a bibliography's key, a file, a title or an arXiv number. Otherwise those whose id begins
     so; those of this short name, as in a question; those whose title and files have all of its words, of which the last
-    may be only the beginning of one. Case, accents and punctuation do not matter. files: paper id -> file names, see
-    `file_names`.
+    may be only the beginning of one; the one that is known by it. Case, accents and punctuation do not matter. files:
+    paper id -> file names, see `file_names`.
     """
     wanted, words = plain_words(name), _parts(name)
     if not words:
@@ -85,49 +101,21 @@ def papers_named(name: str, papers: Sequence[Paper], files: Mapping[str, Sequenc
     exact = [paper for paper in papers if wanted in map(plain_words, _exact_names(paper, files.get(paper.id, ())))]
     if not exact and _ID.fullmatch(name):
         exact = [paper for paper in papers if paper.id.startswith(name.lower())]
-    if exact or (exact := list(papers_called(name, papers))):
+    if exact or (exact := list(PaperNames(papers).called(name))):
         return exact
-    return [
+    found = [
         paper
         for paper in papers
         if _has_words(_parts(" ".join([paper.title, paper.arxiv, paper.file, *files.get(paper.id, ())])), words)
     ]
-
-
-def paper_known_by(name: str, papers: Sequence[Paper], text_of: Callable[[Paper], str]) -> Paper | None:
-    """The paper that uses a name far more often than any other, such as Raft; None if there is none.
-
-    Only what is written with a capital is a name: "attention" is none, however often a paper has it.
-    """
-    words = [match.group() for match in _WORD.finditer(name)]
-    if len(words) != 1 or len(words[0]) < 3 or _is_common(words[0]) or not 0 < len(papers) <= _MOST_READ:
-        return None
-    pattern = re.compile(rf"(?<![\w-]){re.escape(words[0])}(?![\w-])", re.I)
-    uses = sorted(((_uses(pattern, text_of(paper)), place) for place, paper in enumerate(papers)), reverse=True)
-    (most, first), (others, _) = (*uses, (0, 0))[:2]
-    return papers[first] if most >= max(_LEAST_USES, _TIMES_OTHERS * others) else None
-
-
-def _uses(pattern: re.Pattern[str], text: str) -> int:
-    """How often a text has a word as a name; 0 if it mostly writes it without a capital."""
-    found = [match.group()[0].isupper() for match in pattern.finditer(text)]
-    return sum(found) if 10 * sum(found) >= 9 * len(found) else 0
+    return found or list(PaperNames(papers, known_by).called(name))
 
 
 def the_paper(
-    name: str,
-    papers: Sequence[Paper],
-    files: Mapping[str, Sequence[str]],
-    text_of: Callable[[Paper], str] = lambda _: "",
+    name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]], known_by: KnownBy = known_by_none
 ) -> Paper:
-    """The one paper that a name means, see `papers_named`, or else `paper_known_by`.
-
-    text_of: the text of a paper, read only for a name that no title and no file has. Raises UsageError for several
-    papers, NotKnown for none.
-    """
-    found = papers_named(name, papers, files)
-    if not found and (known := paper_known_by(name, papers, text_of)):
-        return known
+    """The one paper that a name means, see `papers_named`. Raises UsageError for several papers, NotKnown for none."""
+    found = papers_named(name, papers, files, known_by)
     if not found:
         raise unknown_paper(name, papers, files)
     if len(found) == 1:

@@ -13,6 +13,7 @@ from typing import overload
 
 from folio.errors import NotKnown
 from folio.paper_versions import newest
+from folio.search.aliases import aliases_in
 from folio.search.candidate_filter import SectionFilter, in_years
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
 from folio.store.citations import cited_papers
@@ -53,7 +54,8 @@ def select(library: PaperStore, wanted: PaperFilter) -> Selection:
     found = _by_fields(wanted, filters) or _narrowed(library, wanted, filters) if filters is not None else None
     if found is not None:
         return found
-    return wanted.select(library.papers(), library.files(), partial(cited_papers, library.database))
+    cited = partial(cited_papers, library.database)
+    return wanted.select(library.papers(), library.files(), cited, aliases_in(library))
 
 
 def _by_fields(wanted: PaperFilter, filters: PaperFilters) -> Selection | None:

@@ -13,12 +13,14 @@ import numpy as np
 from folio.errors import IndexDamaged
 from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker
 from folio.search import acronyms
+from folio.search.aliases import indexed_aliases, papers_with
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, words_search
 from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import FusionSettings, fuse_in
 from folio.search.identifiers import identifiers_first
 from folio.search.mmr import mmr
 from folio.search.paper_filter import PaperFilter, Selection
+from folio.search.paper_names import PaperNames
 from folio.search.paper_ranking import (
     MOST_BY_WORDS,
     PASSAGES,
@@ -31,7 +33,7 @@ from folio.search.paper_ranking import (
 from folio.search.paper_selection import PapersOfYears, select
 from folio.search.query_variants import query_variants
 from folio.search.readings import fuse_readings
-from folio.search.reranking import reranked
+from folio.search.reranking import favoured, reranked
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.search.stopwatch import Stopwatch
@@ -80,6 +82,7 @@ class Retriever:
         self._open_indexes = open_indexes
         self._indexes: SearchIndexes | None = None
         self._papers: PaperIndex | None = None
+        self._names: tuple[tuple[Stamp, int], PaperNames] | None = None
         self.embedder = embedder
         self._reranker = reranker
         self._fusion = fusion
@@ -162,6 +165,8 @@ class Retriever:
         if reranker is not None and hits:
             hits = reranked(reranker, question, hits, weights)
             clock.lap("rerank")
+            named = self.paper_names().meant(question) if papers is None else ()
+            hits = favoured(hits, frozenset(paper.id for paper in named)) if named else hits
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         if self._fusion.exact_first and rerank:
             hits = identifiers_first(question, hits)
@@ -400,6 +405,19 @@ class Retriever:
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         return self._library.papers()
+
+    def paper_names(self) -> PaperNames:
+        """The names of all papers in this state of the library. Raises StoreDamaged."""
+        with self._library.reading() as stamp:
+            self._open_at(stamp)
+            state = self._library.papers_stamp()
+            if self._names is None or self._names[0] != state:
+                aliases = indexed_aliases(self._library, self._papers_with)
+                self._names = state, PaperNames(self._library.papers(), aliases)
+            return self._names[1]
+
+    def _papers_with(self, word: str) -> Sequence[Paper]:
+        return self._on_indexes(lambda indexes: papers_with(word, self._library, indexes.lexical))
 
     def unread_files(self) -> list[str]:
         """The names of the files that could not be read. Raises StoreDamaged."""

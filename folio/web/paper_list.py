@@ -8,6 +8,7 @@ from functools import partial
 from folio.app import App
 from folio.errors import StoreMissing
 from folio.paper_schema import ListedPaperJson, found_paper_json, paper_json, papers_notice
+from folio.search.aliases import aliases_in
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import PaperFilter
 from folio.search.retriever_pool import RetrieverPool
@@ -66,7 +67,8 @@ def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPa
 
 def fitting_papers(library: PaperStore, wanted: PaperFilter) -> list[Paper]:
     """The papers that are wanted, in the order of the library. Raises NotKnown for a name that none of them has."""
-    return wanted.matching(library.papers(), library.files(), partial(cited_papers, library.database))
+    cited = partial(cited_papers, library.database)
+    return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))
 
 
 def _wanted(query: PaperQuery) -> PaperFilter:

@@ -8,7 +8,7 @@ import pytest
 
 from folio.errors import NotKnown, UsageError
 from folio.paper_metadata import Field, Metadata, simple_metadata
-from folio.search.paper_names import paper_known_by, papers_meant, papers_named, the_paper
+from folio.search.paper_names import PaperNames, papers_named, the_paper
 from folio.types import PageMap, Paper
 from tests.helpers.factories import hit_on
 
@@ -66,18 +66,18 @@ SHELF = [
     ],
 )
 def test_papers_meant(question: str, files: list[str]) -> None:
-    assert [paper.file for paper in papers_meant(question, SHELF)] == files
+    assert [paper.file for paper in PaperNames(SHELF).meant(question)] == files
 
 
 def test_an_acronym_is_written_as_one() -> None:
     sad = [paper("x1.pdf", "Search Across Databases"), paper("x2.pdf", "Systematic Audit of Data")]
-    assert papers_meant("Why is it sad?", sad) == ()
-    assert papers_meant("Why is SAD used?", sad) == tuple(sad)
+    assert PaperNames(sad).meant("Why is it sad?") == ()
+    assert PaperNames(sad).meant("Why is SAD used?") == tuple(sad)
 
 
 def test_a_long_question_is_bounded() -> None:
-    assert papers_meant("word " * 5_000 + "RoBERTa", SHELF) == ()
-    assert [paper.file for paper in papers_meant("word " * 300 + "RoBERTa", SHELF)] == ["roberta.pdf"]
+    assert PaperNames(SHELF).meant("word " * 5_000 + "RoBERTa") == ()
+    assert [paper.file for paper in PaperNames(SHELF).meant("word " * 300 + "RoBERTa")] == ["roberta.pdf"]
 
 
 # Names that someone gives
@@ -147,46 +147,27 @@ def test_a_name_must_mean_one_paper() -> None:
         the_paper("twins", many, {})
 
 
-ON_RAFT = "Raft is a consensus algorithm. In Raft, a leader is elected. " * 8
-TEXTS = {
-    "raft-2014.pdf": f"Otters float in a raft. {ON_RAFT} It pays attention to attention, " + "and attention. " * 20,
-    "main.pdf": "Attention helps. " * 3 + "This is unlike Raft. We count on a raft of tricks.",
-    "pr.pdf": "PageRank ranks. " * 12 + "Gossip spreads. " * 12,
-    "gpt3.pdf": "Gossip spreads. " * 11 + "Few Shots. " * 9,
-}
+RAFT_PAPER = paper("main.pdf", "On Otters")
 
 
-def text_of(paper: Paper) -> str:
-    return TEXTS.get(paper.file, "")
+def known_as_raft(word: str) -> Paper | None:
+    return RAFT_PAPER if word.casefold() == "raft" else None
 
 
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("raft", "raft-2014.pdf"),
-        ("RAFT", "raft-2014.pdf"),
-        ("pagerank", "pr.pdf"),
-        ("attention", None),  # used often, but as a word
-        ("gossip", None),  # of two papers
-        ("shots", None),  # too rare
-        ("raf", None),  # part of a word
-        ("Raft leader", None),
-        ("the", None),
-        ("", None),
-    ],
-)
-def test_a_paper_is_known_by_the_name_that_it_alone_uses(name: str, file: str | None) -> None:
-    found = paper_known_by(name, SHELF, text_of)
-    assert (found.file if found else None) == file
-    assert paper_known_by(name, [], text_of) is None
+def test_a_paper_is_known_by_a_name_that_no_title_has() -> None:
+    names = PaperNames([RAFT_PAPER, *SHELF[:4]], known_as_raft)
+    assert [each.file for each in names.meant("How do Raft and GFS differ?")] == ["main.pdf", "systems/gfs.pdf"]
+    assert names.called("raft") == (RAFT_PAPER,)
+    assert names.meant("Who invented Raft?", by_use=False) == ()
+    assert PaperNames(SHELF[:4], known_as_raft).meant("What is Raft?") == ()  # not one of these papers
 
 
 def test_titles_and_files_go_before_the_names_in_the_text() -> None:
     shelf = [paper("main.pdf", "Rafts of Otters"), paper("raft-2014.pdf", "In Search of Consensus")]
-    assert the_paper("raft-2014", shelf, {}, text_of).file == "raft-2014.pdf"
-    assert the_paper("otters", shelf, {}, text_of).file == "main.pdf"
+    assert the_paper("raft-2014", shelf, {}, known_as_raft).file == "raft-2014.pdf"
+    assert the_paper("otters", shelf, {}, known_as_raft).file == "main.pdf"
     with pytest.raises(UsageError, match="fits 2 papers"):
-        the_paper("r", [*shelf, paper("r2.pdf", "Rivers")][1:], {}, text_of)
+        the_paper("r", [*shelf, paper("r2.pdf", "Rivers")][1:], {}, known_as_raft)
     with pytest.raises(NotKnown, match="No paper in the index is called “raft”"):
-        the_paper("raft", [paper("main.pdf", "On Otters")], {}, text_of)
-    assert the_paper("raft", [paper("main.pdf", "On Otters")], {}, lambda _: ON_RAFT).file == "main.pdf"
+        the_paper("raft", [RAFT_PAPER], {})
+    assert the_paper("raft", [RAFT_PAPER], {}, known_as_raft) == RAFT_PAPER

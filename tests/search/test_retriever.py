@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import pytest
 
 from folio import workers
 from folio.errors import UsageError
+from folio.paper_metadata import simple_metadata
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import FusionSettings
 from folio.search.paper_filter import PaperFilter
-from folio.search.reranking import reranked
+from folio.search.reranking import favoured, reranked
 from folio.search.retriever import Retriever
 from folio.types import Hit, Paper
-from tests.helpers.factories import write_pdf
+from tests.helpers.factories import hits_on, write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.paths import SAMPLE
 
@@ -380,3 +382,24 @@ def test_what_repeats_a_better_passage_comes_later(app: HashingApp, make: Make) 
     assert make(candidates=20, mmr_lambda=1.0).search(ICE, 3).ranked.keys() == plain.ranked.keys()
     unranked = make(candidates=20, mmr_lambda=0.5).search(ICE, 3, rerank=False)
     assert unranked.hits == make(candidates=20).search(ICE, 3, rerank=False).hits
+
+
+def test_passages_of_a_paper_that_the_question_names_are_favoured() -> None:
+    moon, bees = (hits_on("Text.", file=file)[0] for file in ("moon.pdf", "bees.pdf"))
+    hits = [replace(moon, score=0.75), replace(bees, score=0.7), replace(moon, score=0.4)]
+    assert favoured(hits, frozenset([bees.paper.id])) == [hits[1], hits[0], hits[2]]
+    assert favoured(hits, frozenset([moon.paper.id])) == hits
+    far = [replace(moon, score=0.9), replace(bees, score=0.7)]
+    assert favoured(far, frozenset([bees.paper.id])) == far
+
+
+def test_the_names_of_papers_are_made_again_when_the_library_changes(app: HashingApp, make: Make) -> None:
+    retriever = make(candidates=9)
+    names = retriever.paper_names()
+    assert retriever.paper_names() is names
+    (warden,) = names.meant("what is in warden.pdf?")
+    assert names.meant("who wrote Gauges at Dawn?") == ()
+    with closing(app.open_library()) as library:
+        library.set_metadata(warden.id, "person", simple_metadata("Gauges at Dawn", origin="person"))
+    app.finish_ingest()
+    assert [paper.id for paper in retriever.paper_names().meant("who wrote Gauges at Dawn?")] == [warden.id]
