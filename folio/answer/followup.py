@@ -56,8 +56,8 @@ def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
 
     meant: the question with its references filled in. history: the questions before it. The readings are `meant`, the
     question as typed, and this behind the subject of the last question that stood alone, and behind the last question.
-    The first is `meant`, or the one with the subject if nothing was filled in. A question that names its own subject may
-    have left the one before: it is read as typed and behind the last question alone.
+    The first is `meant`, or the one with the subject if nothing was filled in. A question that names its own subject
+    may have left the one before: it is read as typed and behind the last question alone.
     """
     if not history:
         return [meant]
