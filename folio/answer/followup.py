@@ -123,7 +123,7 @@ _BACK = re.compile(
 _EMPTY_IT = re.compile(r"\bit(?:'s)?\s+(?:(?:is|be|was)\s+)?(?:\w+\s+){0,2}(?:to|that|if|when)\b", re.I)
 # What divides clauses
 _CLAUSE = re.compile(r"[,;:]|\w\s+(?:if|when|while|that|because|and|or)\b", re.I)
-# A reference in a later clause than so many content words, or behind a name, is to one of them.
+# A reference in a later clause than so many content words is to one of them.
 _BEFORE_REFERENCE = 1
 # Words in a noun phrase; a longer one is no phrase but what the rules of `subject` could not take apart.
 _LONGEST_PHRASE = 4
@@ -185,7 +185,7 @@ def _reference(question: str) -> re.Match[str] | None:
     """The first word that refers to something before the question."""
     for match in _BACK.finditer(question):
         before = question[: match.start()]
-        is_within = len(_content(before)) > _BEFORE_REFERENCE and (_CLAUSE.search(before) or _names(before))
+        is_within = len(_content(before)) > _BEFORE_REFERENCE and _CLAUSE.search(before)
         if is_within or _EMPTY_IT.match(question, match.start()):
             continue
         return match
@@ -218,6 +218,7 @@ def _since_anchor(asked: Sequence[str]) -> Sequence[str]:
     return asked[alone[-1] if alone else 0 :]
 
 
+_POSSESSIVES = frozenset({"its", "their", "theirs"})
 _PLURALS = frozenset({"they", "them", "these", "those"})
 
 
@@ -228,7 +229,8 @@ def _fill_in(question: str, about: Sequence[str]) -> str:
     match = _reference(rest)
     word = match.group().lower() if match else ""
     if match and (len(about) == 1 or word in _PLURALS):
-        whole = f"{rest[: match.start()]}{subjects}{rest[match.end() :]}"
+        of = ("’" if subjects.endswith("s") else "’s") if word in _POSSESSIVES else ""
+        whole = f"{rest[: match.start()]}{subjects}{of}{rest[match.end() :]}"
         return whole[:1].upper() + whole[1:]
     return _behind(rest, subjects)
 
