@@ -7,6 +7,7 @@ close to "architectures" whatever their endings; what is searched and shown is a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ _PLAIN = re.compile(r"[^\W\d_]+")
 
 SHORTEST = 5  # letters of a word that is matched: close to a shorter one is almost anything
 LONGEST = 40
-# Letters from which two of them may differ
+# Letters from which two errors may be in a word that cannot be spelt right
 TWO_ERRORS = 8
 # Letters from which one may be another one
 SUBSTITUTIONS = 7
@@ -58,20 +59,22 @@ def respelled(
 
     is_known: whether the index has this token. is_word: whether this is an English word, though no paper has it: then
     it is spelt right, and "salinity" must not become "salient". vocabulary: called only if a word is unknown. surface:
-    of a stem and the typed word, the word of the index to put there; "" for none. Never changed: quoted phrases,
-    acronyms, words with digits or joiners, short ones, and capitalised ones in mid-sentence unless they are one letter
-    off a frequent word.
+    of a stem and the typed word, the word of the index to put there, as it is written; "" for none. Never changed:
+    quoted phrases, acronyms, words with digits or joiners, short ones, and capitalised ones in mid-sentence unless they
+    are one letter off a frequent word.
     """
     parts: list[str] = []  # what is between the changed words, and the words in their place
     first = end = 0
     for start, stop, least in _candidates(question):
-        word = question[start:stop]
+        word = question[start:stop].casefold()
         stems = tokenize(word)
-        if len(stems) != 1 or is_known(stems[0]) or len(parts) >= 2 * MOST_WORDS:
+        if len(stems) != 1 or len(parts) >= 2 * MOST_WORDS or is_word(word):
             continue
-        if is_word(word.casefold()):
-            continue
-        meant = _meant(word.casefold(), closest(word.casefold(), stems[0], vocabulary(), least), surface)
+        if is_known(stems[0]):
+            meant = _name(word, surface(stems[0], word))
+        else:
+            allowed = _allowed(word, vocabulary())
+            meant = _meant(word, closest(word, stems[0], vocabulary(), least, allowed), surface, allowed)
         if not meant:
             continue
         first = first if parts else start
@@ -102,21 +105,26 @@ def _candidates(question: str) -> Iterator[tuple[int, int, int]]:
         yield start, start + len(bare), LEAST_FOR_A_NAME if is_name else LEAST_PASSAGES
 
 
-def _allowed(letters: int) -> int:
-    """How many typing errors a word of so many letters may have."""
-    return 2 if letters >= TWO_ERRORS else 1
+def _allowed(typed: str, vocabulary: Vocabulary) -> int:
+    """How many typing errors an unknown word may have.
+
+    Two only in a long one with three letters in a row that no word of the index has: a word that is spelt right, such
+    as "ligation", has none, and is often two letters off another ("location").
+    """
+    start = f"^{typed}"
+    threes = {start[at : at + 3] for at in range(len(start) - 2)} if len(typed) >= TWO_ERRORS else set()
+    return 1 if all(any(three in f"^{word}" for word in vocabulary) for three in threes) else 2
 
 
-def closest(typed: str, stem: str, vocabulary: Vocabulary, least: int) -> list[str]:
+def closest(typed: str, stem: str, vocabulary: Vocabulary, least: int, allowed: int) -> list[str]:
     """The words of the vocabulary that may be meant by an unknown one, as stems, the closest and most frequent first.
 
     The distance is that of optimal string alignment: a letter left out, added, changed, or two exchanged, count as one
-    each. The first letter must stay, which typing errors seldom change.
+    each, and `allowed` of them are. The first letter must stay, which typing errors seldom change.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    allowed = _allowed(len(typed))
     by_length: dict[int, list[str]] = {}
     for word, count in vocabulary.items():
         if count >= least and word[0] == typed[0]:
@@ -134,15 +142,21 @@ def closest(typed: str, stem: str, vocabulary: Vocabulary, least: int) -> list[s
     return sorted(found, key=lambda word: (found[word], -vocabulary[word], word))[:MOST_LOOKED_UP]
 
 
-def _meant(typed: str, stems: Sequence[str], surface: Callable[[str, str], str]) -> str:
+def _meant(typed: str, stems: Sequence[str], surface: Callable[[str, str], str], allowed: int) -> str:
     """Of the words with these stems the closest to what was typed, the first of several; "" if none is close enough."""
     from rapidfuzz.distance import OSA
 
-    words = [word for stem in stems if (word := surface(stem, typed)) and _is_close(typed, word)]
-    return min(words, key=lambda word: (OSA.distance(word, typed), -len(word)), default="")
+    words = [word for stem in stems if (word := surface(stem, typed)) and _is_close(typed, word.casefold(), allowed)]
+    return min(words, key=lambda word: (OSA.distance(word.casefold(), typed), -len(word)), default="")
 
 
-def _is_close(typed: str, word: str) -> bool:
+def _name(typed: str, word: str) -> str:
+    """The word of the index if it is a name that a word with its stem misspells: "herbivor" for Herbivore; else ""."""
+    is_name = word[:1].isupper() and word.casefold().rstrip("s") != typed.rstrip("s")
+    return word if is_name and _is_close(typed, word.casefold(), 1) else ""
+
+
+def _is_close(typed: str, word: str, allowed: int) -> bool:
     """Whether one may be the other with typing errors.
 
     In a short word no letter may be another one: "phage" is no misspelt "phase", though "trsut" is a misspelt "trust".
@@ -151,14 +165,19 @@ def _is_close(typed: str, word: str) -> bool:
 
     if len(typed) < SUBSTITUTIONS and len(typed) == len(word) and sorted(typed) != sorted(word):
         return False
-    return 0 < OSA.distance(word, typed) <= _allowed(len(typed))
+    return 0 < OSA.distance(word, typed) <= allowed
 
 
 def surface_of(stem: str, typed: str, texts: Sequence[str]) -> str:
-    """The word with this stem in these texts that is most like what was typed; "" if there is none."""
+    """The word with this stem in these texts that is most like what was typed, as it is mostly written; "" if there is
+    none. A name's stem is its first token: RoBERTa has those of its parts behind it."""
     from rapidfuzz.distance import OSA
 
-    words = {match.group() for text in texts for match in _PLAIN.finditer(text)}
-    same = {word.casefold() for word in words if tokenize(word) == [stem]}
+    written = Counter(match.group() for text in texts for match in _PLAIN.finditer(text))
+    same = {word: count for word, count in written.items() if tokenize(word)[:1] == [stem]}
     # Of two as close, the longer one: letters are left out more often than put in.
-    return min(same, key=lambda word: (OSA.distance(word, typed), -len(word), word), default="")
+    best = min(
+        {word.casefold() for word in same}, key=lambda word: (OSA.distance(word, typed), -len(word), word), default=""
+    )
+    forms = [word for word in same if word.casefold() == best]
+    return max(forms, key=lambda word: (same[word], word.islower(), word), default="")

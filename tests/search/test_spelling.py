@@ -21,6 +21,7 @@ TEXT = (
     "The Google File System stores chunks. Google runs the file system. A consensus algorithm elects a leader, and"
     " simulations of the architecture measure its performance. Simulations were measured. Transformers translate."
     " Vaswani trained transformers. Raft is a consensus algorithm by Ongaro; simulators trust the architecture."
+    " RoBERTa is a transformer, Herbivore hides its users. They consider a collection of a million slides in order."
 )
 TIMES = {"vaswani": 9, "googl": 20}  # in how many passages; other words are in three
 VOCABULARY = {token: TIMES.get(token, 3) for token in tokenize(TEXT) if token.isalpha() and len(token) > 3}
@@ -40,13 +41,16 @@ def put_right(question: str) -> Respelling:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("gogle file systm", "google file system"),
-        ("Gogle file systm?", "google file system?"),
+        ("gogle file systm", "Google file system"),
+        ("Gogle file systm?", "Google file system?"),
         ("how is perfomance measurd?", "how is performance measured?"),
         ("What are simulatios of the architecure?", "What are simulations of the architecture?"),  # by their stems
         ("can I trsut it", "can I trust it"),
         ("concensus algoritm", "consensus algorithm"),
-        ("What did Vaswanni train?", "What did vaswani train?"),  # a frequent word
+        ("What did Vaswanni train?", "What did Vaswani train?"),  # a frequent word
+        # Names with capitals inside; a name that has the stem of what was typed
+        ("how is robrta trained", "how is RoBERTa trained"),
+        ("what is herbivor", "what is Herbivore"),
     ],
 )
 def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
@@ -58,6 +62,8 @@ def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
     [
         "What is the Google file system?",
         "What is a trusty leader?",  # an English word that no paper has
+        "Collider bias",  # two letters off "consider", and its letters stand so in other words
+        "two Herbivores",
         "Who is Ongara?",  # a name, close to a word that is not frequent
         "What is RAFTS or GOGLE?",  # acronyms
         "What is RoBERTa or GoogLe?",
@@ -80,8 +86,8 @@ def test_what_is_left_alone(question: str) -> None:
 
 def test_the_note_has_the_words_around(tmp_path: Path) -> None:
     found = put_right("Say what is the gogle file systm please")
-    assert (found.typed, found.meant) == ("gogle file systm", "google file system")
-    assert found.note == "Searched for “google file system” instead of “gogle file systm”."
+    assert (found.typed, found.meant) == ("gogle file systm", "Google file system")
+    assert found.note == "Searched for “Google file system” instead of “gogle file systm”."
 
 
 def test_a_vocabulary_is_asked_for_only_if_a_word_is_unknown() -> None:
@@ -93,7 +99,7 @@ def test_a_vocabulary_is_asked_for_only_if_a_word_is_unknown() -> None:
 
 
 def test_many_unknown_words_are_bounded() -> None:
-    assert put_right(" ".join(["gogle"] * 50)).question == " ".join(["google"] * 8 + ["gogle"] * 42)
+    assert put_right(" ".join(["gogle"] * 50)).question == " ".join(["Google"] * 8 + ["gogle"] * 42)
 
 
 @pytest.mark.parametrize("engine", ["tantivy", "rank_bm25"])
