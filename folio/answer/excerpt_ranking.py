@@ -29,8 +29,9 @@ from folio.types import Vectors
 
 # Words of an excerpt: the paragraph that answers is shown if it has so many, or is cut down or added to.
 LEAST_WORDS, MOST_WORDS = 40, 120
-# Other places that are named behind it, at most, and the share of the first one's chance that each needs.
-MOST_POINTERS, POINTER_SHARE = 2, 0.2
+# Other places that are shown behind it in about LEAST_WORDS, at most, and the share of the first one's chance that each
+# needs.
+MOST_POINTERS, POINTER_SHARE = 2, 0.08
 # Excerpts of a report's analysis and the words of all of them, at most, and the share that each needs.
 MOST_DETAILS, DETAIL_WORDS, DETAIL_SHARE = 8, 400, 0.0005
 # How far apart two scores are of which one sentence is e times as likely to answer as the other.
@@ -273,6 +274,20 @@ def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
     """The other places that may answer, the likeliest first: they neither overlap nor repeat the best one."""
     best = scored[0]
     return apart([one for one in scored if one.share >= POINTER_SHARE * best.share], [best])[:MOST_POINTERS]
+
+
+def brief(excerpt: Excerpt) -> Excerpt:
+    """Its part that answers, with the next ones, or those before, until it has LEAST_WORDS."""
+    first = last = excerpt.core
+    words = excerpt.block.words
+    while excerpt.block.kind == "prose" and sum(words[first : last + 1]) < LEAST_WORDS:
+        if last < excerpt.last:
+            last += 1
+        elif first > excerpt.first:
+            first -= 1
+        else:
+            break
+    return replace(excerpt, first=first, last=last)
 
 
 def alone(excerpt: Excerpt) -> Excerpt:

@@ -15,6 +15,7 @@ from folio.answer.excerpt_ranking import (
     Excerpt,
     alone,
     apart,
+    brief,
     pointers,
     scored_excerpts,
 )
@@ -146,7 +147,7 @@ def _best(
     if style == "plain":
         yield excerpt_sentence(best, question, sentences, heading, leads=True)
         for excerpt in others:
-            yield excerpt_sentence(alone(excerpt), question, sentences, ALSO)
+            yield excerpt_sentence(brief(excerpt), question, sentences, ALSO)
         return
     for excerpt in answering:
         yield excerpt_sentence(excerpt, question, sentences, SUMMARY, leads=excerpt is best)
