@@ -6,8 +6,8 @@ An experiment whose result so far is in LOG.md: nothing of it runs in Folio. It 
 about an hour and a half on two cores. data/ has covidqa/, evidence/, qa/, qasper/ and textqrels/scifact/; the library
 is an index of data/papers and data/mixed together. Training data and their licences: reader_questions.jsonl (5,466
 questions that a language model wrote for Folio, on passages of every second of these papers and of COVID-QA, of trial
-reports and of SciFact's abstracts), SQuAD 2.0's development half (CC BY-SA 4.0), PolicyQA (MIT), SelQA and Evidence Inference's
-training half (Apache 2.0, MIT), and of QASPER (CC BY-SA 4.0) and COVID-QA (Apache 2.0) every second paper.
+reports and of SciFact's abstracts), SQuAD 2.0's development half (CC BY-SA 4.0), PolicyQA (MIT), SelQA (Apache 2.0),
+Evidence Inference's training half (MIT), and of QASPER (CC BY-SA 4.0) and COVID-QA (Apache 2.0) every second paper.
 
 Loss: softmax over a question's passages, cross-entropy of each passage and of each sentence, and softmax over the
 sentences of a passage that answers. The word embeddings and the lowest two layers stay as they are.
