@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from folio.app import EDIT_WAIT_S, App
 from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing
-from folio.files import REMOVED, identity, no_device, no_space, replace, sha256_file, shortened, sync
+from folio.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
@@ -107,7 +107,7 @@ class PaperFiles:
                     os.fsync(written.fileno())
                 return self._move_into_place(temporary, safe_name(name))
             finally:
-                temporary.unlink(missing_ok=True)
+                discard(temporary)
 
     def add_queued(
         self, content: Path, name: str, progress: IngestProgress, on_place: Callable[[Placed], None]
@@ -144,7 +144,7 @@ class PaperFiles:
                     sync(temporary)
                 return self._move_into_place(temporary, name, on_place)
             finally:
-                temporary.unlink(missing_ok=True)
+                discard(temporary)
 
     def delete_stale_uploads(self) -> None:
         """Delete the partial uploads in PAPERS_DIR that a killed process left behind."""

@@ -35,7 +35,18 @@ from folio.errors import (
     StoreBusy,
     StoreRefused,
 )
-from folio.files import disk_full, is_full, no_space, replace, sha256_file, sync_folder, unusable, write_private
+from folio.files import (
+    discard,
+    disk_full,
+    is_full,
+    no_space,
+    remove,
+    replace,
+    sha256_file,
+    sync_folder,
+    unusable,
+    write_private,
+)
 from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.paper_schema import PaperJson
 from folio.web.ingest_events import Stage, StageProgress
@@ -312,7 +323,7 @@ class UploadQueue:
             elif after is not record or current.is_begun:
                 self._save(id, after)
                 if after.state == "added":
-                    self._content(id).unlink(missing_ok=True)
+                    discard(self._content(id))
         self._set_notice(obstacle)
         if after is not record:
             return 0
@@ -443,8 +454,8 @@ class UploadQueue:
             self._delete(id)
 
     def _delete(self, id: str) -> None:
-        (self.folder / f"{id}.json").unlink(missing_ok=True)
-        self._content(id).unlink(missing_ok=True)
+        remove(self.folder / f"{id}.json")
+        discard(self._content(id))  # what is left of it is deleted with the leftovers
         self._changes += 1
 
     def _content(self, id: str) -> Path:
