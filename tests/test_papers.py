@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import ingest
 import query
+from folio.answer_types import shown_citation
 from folio.store.library import Library
 from folio.types import Paper
 from scripts.make_schema import SCHEMA
@@ -135,8 +136,7 @@ def _stands_where_it_says(citation: Any, paper: Paper, library: Library, evidenc
     assert (source["number"], source["paper"]) == (citation["evidence"], citation["paper"])
     assert citation["quote"] in source["text"]
     assert (citation["file"], citation["title"]) == (paper.file, paper.title)
-    place = f", p. {citation['page']}" if paper.label else f" p.{citation['page']}"
-    assert citation["shown"] == f"[{paper.label or paper.cited_as}{place}]"
+    assert citation["shown"] == shown_citation(paper, citation["page"])
 
 
 def _page_count(path: Path) -> int:

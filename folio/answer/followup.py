@@ -207,9 +207,12 @@ def _last_names(asked: Sequence[str]) -> list[str]:
 
 
 def _name_of(paper: Paper) -> str:
-    """What a paper names in its title before a colon: "Mikrokosmos: a ..."; "" for a title without such a name."""
+    """What a paper names in its title before a colon: "Mikrokosmos: a ..."; "" for a title without such a name.
+
+    More than two words are rather a title: "How Folio Answers: ...".
+    """
     lead, colon, _ = paper.title.partition(": ")
-    return lead if colon and len(lead.split()) <= _LONGEST_PHRASE else ""
+    return lead if colon and len(lead.split()) <= 2 else ""
 
 
 def _since_anchor(asked: Sequence[str]) -> Sequence[str]:

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
@@ -75,9 +76,10 @@ def read_file(folder: Path, name: str, expected: str) -> bytes:
     return content
 
 
-def load_tokenizer() -> Tokenizer:
-    """The tokenizer of all-MiniLM-L6-v2. Raises as `read_file` does."""
-    return _tokenizer(read_file(FOLDER, TOKENIZER, SHA256[TOKENIZER]))
+@cache
+def load_tokenizer(folder: Path = FOLDER) -> Tokenizer:
+    """The tokenizer of all-MiniLM-L6-v2, without the model. Raises as `read_file` does."""
+    return _tokenizer(read_file(folder, TOKENIZER, SHA256[TOKENIZER]))
 
 
 def _tokenizer(content: bytes) -> Tokenizer:
@@ -108,11 +110,11 @@ class _Model:
     @classmethod
     def load(cls, folder: Path = FOLDER, threads: int = 0) -> _Model:
         """Raises ModelMissing, ModelError."""
-        files = {name: read_file(folder, name, digest) for name, digest in SHA256.items()}
+        files = {name: read_file(folder, name, digest) for name, digest in SHA256.items() if name != TOKENIZER}
         words = np.load(folder / WORDS, mmap_mode="r")  # a question needs a few of its rows
         positions = np.load(BytesIO(files[POSITIONS]))
         types = np.zeros((1, DIMENSION), np.float32)  # theirs is in the positions
-        return cls(_tokenizer(files[TOKENIZER]), OnnxEncoder(files[GRAPH], words, positions, types, threads))
+        return cls(load_tokenizer(folder), OnnxEncoder(files[GRAPH], words, positions, types, threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class BuiltinEmbedder:
 
     def is_word(self, word: str) -> bool:
         """See protocols.TokenEmbedder. Its 30,000 word pieces have the common English words whole."""
-        return self._model().tokenizer.token_to_id(word) is not None
+        return load_tokenizer(self._folder).token_to_id(word) is not None
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """See protocols.TokenEmbedder. States have shape (tokens, 384). Raises as embed_passages does."""

@@ -238,12 +238,14 @@ class Retriever:
         """
         knows: Callable[[str], bool] = getattr(self.embedder, "is_word", self._is_english)
         words = [word for word in plain_words(query) if tokenize(word)]
-        if not words or any(map(knows, words)):
+        if not words:
             return True
         with self._library.reading() as stamp:
             self._open_at(stamp)
             tokens = tokenize(query)
-            return self._on_indexes(lambda found: any(found.lexical.passages_with(token) for token in tokens))
+            if self._on_indexes(lambda found: any(found.lexical.passages_with(token) for token in tokens)):
+                return True
+        return any(map(knows, words))  # may load a model
 
     def _is_english(self, word: str) -> bool:
         return not word.isascii() or self._is_word(word)

@@ -187,9 +187,10 @@ def where(boxes: Iterable[Rect], marked: Yellow) -> Yellow:
 
 def assert_quote_is_marked(tab: Tab, page: int) -> None:
     quote = tab.find("#viewer-quote").inner_text()
-    assert quote.startswith("A crash, a kill signal or a power failure costs")
+    assert quote.startswith("A paper lands in the library in one transaction")  # the paragraph's beginning
+    assert "A crash, a kill signal or a power failure costs" in quote
     (asked,) = (url for url in tab.asked if ".png" in url)
-    assert f"/pages/{page}.png?quote=A+crash" in asked
+    assert f"/pages/{page}.png?quote=A+paper+lands" in asked
     assert tab.find("#picture").get_attribute("alt") == (
         "Page 3 of How Folio Answers: Page-True Evidence from a Folder of Papers, the quote marked in yellow"
     )
@@ -318,7 +319,7 @@ def test_a_citation_is_copied_as_text_and_as_bibtex(tab: Tab) -> None:
     tab.page.get_by_role("button", name="Copy citation").click()
     expect(tab.find("#toast")).to_have_text("Citation copied.")
     copied = tab.page.evaluate(clipboard)
-    assert copied.startswith("“A crash, a kill signal or a power failure costs at most the paper in flight")
+    assert copied.startswith("“A paper lands in the library in one transaction, whole or not at all.")
     assert copied.endswith("How Folio Answers: Page-True Evidence from a Folder of Papers. folio-sample.pdf, p. 3.")
     tab.page.get_by_role("button", name="Copy BibTeX").click()
     expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")

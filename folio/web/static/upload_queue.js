@@ -106,7 +106,7 @@ async function explain(file, thrown) {
   return api.toApiError(thrown);
 }
 
-/** A file whose connection was cut is sent again: when the server responds, or after a pause if it does, a few times. */
+/** A file whose connection was cut is sent again: once the server responds; while it does, a few times. */
 function fail(item, error) {
   item.state = "failed";
   item.error = error;
