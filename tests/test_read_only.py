@@ -55,7 +55,7 @@ def test_commands_answer_and_write_nothing(
         chatted = desk.query(typed=f"{LENGTH}\nAnd how thick is its ice?\n/good\n/sources\n")
         assert chatted.code == 0
         assert chatted.err == (
-            f"{WITHOUT_MODEL}\n{NOT_LOGGED}Understood as: How thick is Aletsch’s ice?\n"
+            f"{WITHOUT_MODEL}\n{NOT_LOGGED}Understood as: How thick is the Aletsch glacier’s ice?\n"
             "The question is not in the log.\n"
         )
         assert desk.query("--stats", "--json").object["papers"] == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from statistics import mean
 
@@ -22,7 +22,7 @@ from folio.answer.excerpt_ranking import (
 from folio.answer.excerpts import Span
 from folio.answer.question_type import ASKING, QuestionType, question_type
 from folio.answer.short_answer import short_answer
-from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Quote, Section, Sentence, Style
+from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.errors import with_commands
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
@@ -53,14 +53,13 @@ class ExtractiveAnswerer:
         self._embedder = embedder
         self._term_weights = term_weights
         self._senses: Sequence[str] = ()  # of a follow-up that is answered next; the first as it was understood
-        self._shown: Sequence[Quote] = ()  # quotes that were shown and that the next answer is to go beyond
         self.evidence_tokens = evidence_tokens
 
     def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """See protocols.Answerer."""
-        (senses, self._senses), (shown, self._shown) = (self._senses, ()), (self._shown, ())
-        of_parts = self._best_of_parts(question, evidence) if style == "plain" and not shown else []
-        scored = [excerpt for excerpt in self._score(question, evidence) if not _is_in(excerpt, shown)]
+        senses, self._senses = self._senses, ()
+        of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
+        scored = self._score(question, evidence)
         if self.confidence is not None and len(senses) > 1 and question == senses[0]:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
@@ -97,8 +96,6 @@ class ExtractiveAnswerer:
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
         meant = followup.standalone(question, history)
-        again = [turn for turn in history if turn.standalone_question == meant and followup.asks_for_more(question)]
-        self._shown = [quote for turn in again for quote in turn.citations]
         self._senses = followup.senses(question, meant, [turn.question for turn in history])
         return meant
 
@@ -121,13 +118,6 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question, pieces, weights), weights
-
-
-def _is_in(excerpt: Excerpt, quotes: Iterable[Quote]) -> bool:
-    """Whether the sentence of an excerpt that answers stands in one of these quotes."""
-    evidence, core = excerpt.block.evidence, excerpt.block.parts[excerpt.core]
-    start, end = evidence.start + core.start, evidence.start + core.end
-    return any(one.paper.id == evidence.paper.id and one.start < end and start < one.end for one in quotes)
 
 
 def _best(

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from folio.answer.definitions import asked_term
+from folio.answer.noun_phrases import NounPhrase, answered, noun_phrases
+from folio.answer.question_type import asks_for_number
 from folio.answer_types import Answer
-from folio.text import STOP_WORDS, sentence_spans, tokenize
-from folio.types import Paper
+from folio.text import STOP_WORDS, tokenize
 
 
 class NotUnderstoodError(Exception):
@@ -21,33 +22,28 @@ class NotUnderstoodError(Exception):
 def standalone(question: str, history: Sequence[Answer]) -> str:
     """A follow-up with its references filled in, as a sentence; a question without any is returned as it is.
 
-    "Explain the second one" means the second item, or else statement, of the last answer; "tell me more" is the last
-    question again, "Why?" is it with another question word, and "And for GPT-2?" is it about another thing. Any other
-    follow-up is given the subject of the conversation: in place of "it" or "they", or behind it: "Thick, for Aletsch?"
-    Nothing more is carried over, because the rest of the earlier question would find its old answer again. Raises
-    NotUnderstoodError.
+    "Explain the second one" means the second item, or else sentence, of the last answer. "And for GPT-2?" is the last
+    question about another thing. Any other follow-up is given the subject of the conversation: in place of "it" or
+    "they", or behind it: "Why, for Mikrokosmos?" Nothing more is carried over, because the rest of the earlier
+    question would find its old answer again. Raises NotUnderstoodError.
     """
     if not history:
         return question
-    last = history[-1]
-    if resolved := _resolve_ordinal(question, last):
+    if resolved := _resolve_ordinal(question, history[-1]):
         return resolved
     if is_unclear(question):
         shown = " ".join(question.split())
         raise NotUnderstoodError(f"It is not clear what “{shown}” asks. Please ask it as a whole question.")
-    if asks_for_more(question):
-        return last.standalone_question
-    if other := _asked_otherwise(question, last.standalone_question) or _swap_name(question, last.standalone_question):
-        return other
-    return filled_in(question, [turn.question for turn in history], last)
+    if swapped := _swap_name(question, history[-1].standalone_question):
+        return swapped
+    if phrases := _phrases(history[-1]) if is_followup(question) else []:
+        return _refer(question, phrases)
+    return filled_in(question, [turn.question for turn in history])
 
 
-def filled_in(question: str, before: Sequence[str], last: Answer | None = None) -> str:
-    """A question with its reference to the questions before it filled in: "How large is it?" As it is without one.
-
-    last: the answer to the last of them, if they were answered.
-    """
-    about = _topic(before, last) if before and is_followup(question) else []
+def filled_in(question: str, before: Sequence[str]) -> str:
+    """A question with its reference to the questions before it filled in: "How large is it?" As it is without one."""
+    about = _topic(before) if before and is_followup(question) else []
     return _fill_in(question, about) if about else question
 
 
@@ -55,17 +51,19 @@ def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
     """The readings of a question to search with; the first says the most, and is what a reranker should read.
 
     meant: the question with its references filled in. history: the questions before it. The readings are `meant`, the
-    question as typed, and this behind the subject of the last question that stood alone, and behind the last question.
-    The first is `meant`, or the one with the subject if nothing was filled in. A question that names its own subject
-    may have left the one before: it is read as typed and behind the last question alone.
+    question as typed, and behind each of these: the subject of the last question that stood alone, the last question,
+    the last two. The first is `meant`, or the one with the subject if nothing was filled in. A question that names its
+    own subject may have left the one before: it is read as typed and behind the last question, so that an earlier
+    subject never outweighs its own.
     """
     if not history:
         return [meant]
+    behind = [" ".join([*history[-count:], question]) for count in (1, 2)]
     if names_its_subject(question):
-        return list(dict.fromkeys([meant, f"{history[-1]} {question}"]))
-    about = f"{subject(_since_anchor(history)[0]).replace(',', '')} {question}".strip()
+        return list(dict.fromkeys([meant, behind[0]]))
+    about = f"{subject(_anchor(history)).replace(',', '')} {question}".strip()
     first = [about, meant] if meant == question else [meant, about]
-    return list(dict.fromkeys([*first, question, f"{history[-1]} {question}"]))
+    return list(dict.fromkeys([*first, question, *behind]))
 
 
 def senses(question: str, meant: str, history: Sequence[str]) -> list[str]:
@@ -78,7 +76,12 @@ def senses(question: str, meant: str, history: Sequence[str]) -> list[str]:
     return [meant, question, readings(question, meant, history)[0]]
 
 
-_QUESTION_WORD = re.compile(r"^\W*(?:how|what|which|who|whom|whose|where|when|why)\b\s*", re.I)
+# How a question begins: an "and", a preposition, a question word.
+_LEAD = re.compile(
+    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:(?:in|on|at|for|from|to|with|by|of|under|into|through|about)\s+)?"
+    r"(?:how(?:\s+(?:many|much|long|often|far|well|large|big|old|fast))?|what|which|who|whom|whose|where|when|why)\b\s*",
+    re.I,
+)
 _AND = re.compile(r"^\W*(?:and|but|or|so|then|also)\b\W*", re.I)
 # A name: words with a capital or a digit ("CFD Python", "SP 800-207"), and the function words between them.
 _NAME_WORD = r"[\w.+/-]*[A-Z\d][\w.+/-]*"
@@ -101,9 +104,9 @@ def subject(question: str) -> str:
     >>> subject("Which criterion is used for trees in the parsimony method?")
     'trees, parsimony method'
     """
-    whole = question.strip().rstrip("?!. ")
-    asked = _QUESTION_WORD.sub("", whole)
-    if asked == whole and asked.partition(" ")[0][1:].islower():
+    asked = _LEAD.sub("", question.strip().rstrip("?!. "))
+    first, _, _ = asked.partition(" ")
+    if asked == question.strip().rstrip("?!. ") and first[1:].islower():
         asked = asked[:1].lower() + asked[1:]  # the first word of a sentence is no name
     names = list(dict.fromkeys(_NAME.findall(asked)))
     if any(sum(map(str.isalpha, name)) > 1 for name in names):  # "R" alone or a year does not identify a subject
@@ -114,16 +117,27 @@ def subject(question: str) -> str:
 
 # What refers to something said before. "It" in "is it safer to buy" and "that" in "the loss that falls" do not.
 _BACK = re.compile(
-    r"\b(?:it|its|itself|they|them|theirs?)\b"
+    r"\b(?:it|its|itself|they|them|theirs?|he|she|his|hers?|him)\b"
     r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,]|$"
     r"|(?:is|are|was|were|do|does|did|can|could|will|would|has|have|mean|work|happen|affect|apply|in|for|on|too|further"
     r"|more|again)\b))",
     re.I,
 )
 _EMPTY_IT = re.compile(r"\bit(?:'s)?\s+(?:(?:is|be|was)\s+)?(?:\w+\s+){0,2}(?:to|that|if|when)\b", re.I)
-# What divides clauses
-_CLAUSE = re.compile(r"[,;:]|\w\s+(?:if|when|while|that|because|and|or)\b", re.I)
-# A reference in a later clause than so many content words is to one of them.
+_THAT_CLAUSE = re.compile(
+    r"\b(?!(?:is|are|was|were|do|does|did|can|could|will|would|and|but|so|if|when|why|how|what|like|of|about|explain)\b)"
+    r"\w+\s+$",
+    re.I,
+)
+# "How many square kilometres does", "How many samples were drawn for": what is asked of the thing that follows
+_ASKED_OF = re.compile(
+    r"^\W*(?:(?:and|but|or|so|then|also)\b\W*)?(?:\w+\s+)?(?:how|what|which|who|whose|when|where|why)\b"
+    r"(?:(?!\b(?:if|when|while|that|because)\b)[^,;:])*"
+    r"\b(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should"
+    r"|for|of|on|in|with|by|to|from|at|about|into|using)\s+$",
+    re.I,
+)
+# A reference after more content words than this is to one of them, unless these say what is asked of it.
 _BEFORE_REFERENCE = 1
 # Words in a noun phrase; a longer one is no phrase but what the rules of `subject` could not take apart.
 _LONGEST_PHRASE = 4
@@ -138,12 +152,22 @@ def is_followup(question: str) -> bool:
     """
     if _ordinal_reference(question) is not None or _reference(question) is not None:
         return True
-    return len(_content(question)) < _FEW_WORDS and not _names(question)
+    is_fragment = bool(_AND.match(question)) and not _ASKS.search(question)  # "And on Google's alternative?"
+    return len(_content(question)) < _FEW_WORDS and (is_fragment or not _names(question))
 
 
 def names_its_subject(question: str) -> bool:
-    """Whether a question has a name in it ("BERT", "the Aletsch glacier") and needs no earlier one."""
-    return bool(_names(question)) and not is_followup(question)
+    """Whether a question has a name in it ("BERT", "the Aletsch glacier") and nothing that hints at an earlier one."""
+    return bool(_names(question)) and not is_followup(question) and not _HINT.search(question)
+
+
+# What hints at an earlier question without standing for a thing in it
+_HINT = re.compile(
+    r"\b(?:such(?! as\b)|same|else|others?|both|former|latter|(?:this|that|these|those) \w+"
+    r"|(?:the|which|another) ones?)\b"
+    r"|^\W*(?:and|but|or|so|then|also|how so|what about|how about)\b",
+    re.I,
+)
 
 
 _FRAGMENT = re.compile(r"^\W*(?:no|not|nor|neither|never|except)\b(?!.*\b(?:mean|meant)\b)", re.I)
@@ -185,44 +209,77 @@ def _reference(question: str) -> re.Match[str] | None:
     """The first word that refers to something before the question."""
     for match in _BACK.finditer(question):
         before = question[: match.start()]
-        is_within = len(_content(before)) > _BEFORE_REFERENCE and _CLAUSE.search(before)
+        is_within = len(_content(before)) > _BEFORE_REFERENCE and not _ASKED_OF.match(before)
         if is_within or _EMPTY_IT.match(question, match.start()):
+            continue
+        if match.group().lower() == "that" and _THAT_CLAUSE.search(before):
             continue
         return match
     return None
 
 
-def _topic(asked: Sequence[str], last: Answer | None = None) -> list[str]:
-    """What a conversation is about: the names since the last question that stands alone, else what that one wants
-    defined, else the name of the paper that was shown, else the names before, else the subject of that question."""
-    since = _since_anchor(asked)
-    shown = _name_of(last.citations[0].paper) if last and last.citations else ""
-    found = _last_names(since) or list(filter(None, [asked_term(since[0]) or shown])) or _last_names(asked)
-    return found or [part for part in subject(since[0]).split(", ") if 0 < len(part.split()) <= _LONGEST_PHRASE]
+def _topic(asked: Sequence[str]) -> list[str]:
+    """What a conversation is about: the names in the last question that has any, else the subject of the last question
+    that stands alone."""
+    named = next((names for question in reversed(asked) if (names := _names(question))), None)
+    if named:
+        return named
+    return [phrase for phrase in subject(_anchor(asked)).split(", ") if 0 < len(phrase.split()) <= _LONGEST_PHRASE]
 
 
-def _last_names(asked: Sequence[str]) -> list[str]:
-    """The names in the last of these questions that has any."""
-    return next((names for question in reversed(asked) if (names := _names(question))), [])
+def _anchor(asked: Sequence[str]) -> str:
+    """The last question that stands alone, or the last."""
+    return next((question for question in reversed(asked) if not is_followup(question)), asked[-1])
 
 
-def _name_of(paper: Paper) -> str:
-    """What a paper names in its title before a colon: "Mikrokosmos: a ..."; "" for a title without such a name.
-
-    More than two words are rather a title: "How Folio Answers: ...".
-    """
-    lead, colon, _ = paper.title.partition(": ")
-    return lead if colon and len(lead.split()) <= 2 else ""
-
-
-def _since_anchor(asked: Sequence[str]) -> Sequence[str]:
-    """The questions from the last one on that stands alone; the first did, to whoever asked it."""
-    alone = [place for place, question in enumerate(asked) if not is_followup(question)]
-    return asked[alone[-1] if alone else 0 :]
-
-
-_POSSESSIVES = frozenset({"its", "their", "theirs"})
+_POSSESSIVES = frozenset({"its", "their", "theirs", "his", "her", "hers"})
 _PLURALS = frozenset({"they", "them", "these", "those"})
+_PERSONS = frozenset({"he", "she", "him", "his", "her", "hers"})
+_MORE = re.compile(
+    r"^(?:please\s+)?(?:tell me|say|explain|give me|i want|show me)\b.*\b(?:more|details?|further)$", re.I
+)
+
+
+def _phrases(last: Answer) -> list[NounPhrase]:
+    """What the last question was about, as noun phrases; what it asked for as the answer calls it.
+
+    A number that it asked for is nothing that one asks about again: "its ice" is not a length's.
+    """
+    asked = last.standalone_question
+    if not last.evidence:
+        return []
+    phrases = noun_phrases(asked, [piece.text for piece in last.evidence])
+    phrases += [NounPhrase(name) for name in _names(asked) if not any(name in phrase.text for phrase in phrases)]
+    if asks_for_number(asked):
+        return [replace(phrase, is_asked_for=False) for phrase in phrases]
+    said = last.sentences[0].text if last.sentences else ""
+    return [
+        replace(phrase, text=found) if phrase.is_asked_for and (found := answered(phrase, said, asked)) else phrase
+        for phrase in phrases
+    ]
+
+
+def _refer(question: str, phrases: Sequence[NounPhrase]) -> str:
+    """A question with the phrase that its reference stands for in its place, and what that is of behind it.
+
+    Of several phrases it is the one that was asked for, or the first with a name, or the first: the subject of a
+    sentence comes before its objects. What it is of is the first one with a name, or the last.
+    """
+    rest = _AND.sub("", question.strip()) or question.strip()
+    match = _reference(rest)
+    word = match.group().lower() if match else ""
+    is_plural = word in _PLURALS or word.startswith("their")
+    fitting = [phrase for phrase in phrases if not match or phrase.is_plural == is_plural]
+    named = [phrase for phrase in phrases if _names(f"- {phrase.text}")]
+    of = (named or phrases)[0 if named else -1]
+    if match and (word in _PERSONS or not fitting):
+        return _fill_in(question, [of.as_subject]) if of in named else _behind(rest, of.as_subject)
+    meant = min(fitting, key=lambda phrase: (not phrase.is_asked_for, phrase not in named))
+    both = list(dict.fromkeys([meant.as_subject, of.as_subject]))
+    if not match:
+        return _behind(rest, " and ".join(both))
+    filled = _fill_in(question, both[:1])
+    return filled if meant in named or len(both) == 1 else _behind(filled, both[1])
 
 
 def _fill_in(question: str, about: Sequence[str]) -> str:
@@ -232,8 +289,9 @@ def _fill_in(question: str, about: Sequence[str]) -> str:
     match = _reference(rest)
     word = match.group().lower() if match else ""
     if match and (len(about) == 1 or word in _PLURALS):
-        of = ("’" if subjects.endswith("s") else "’s") if word in _POSSESSIVES else ""
-        whole = f"{rest[: match.start()]}{subjects}{of}{rest[match.end() :]}"
+        is_possessive = word in _POSSESSIVES and (word != "her" or re.match(r"\s+\w", rest[match.end() :]))
+        filled = f"{subjects}{_possessive(subjects) if is_possessive else ''}"
+        whole = f"{rest[: match.start()]}{filled}{rest[match.end() :]}"
         return whole[:1].upper() + whole[1:]
     return _behind(rest, subjects)
 
@@ -241,7 +299,12 @@ def _fill_in(question: str, about: Sequence[str]) -> str:
 def _behind(question: str, subjects: str) -> str:
     """A question with what it is about behind it."""
     body, end = re.fullmatch(r"(.*?)\s*([?.!]*)", question, re.S).groups()  # type: ignore[union-attr]
-    return f"{body[:1].upper()}{body[1:]}, for {subjects}{end}"
+    body = body[:1].upper() + body[1:]
+    return f"{body} about {subjects}{end}" if _MORE.match(body) else f"{body}, for {subjects}{end}"
+
+
+def _possessive(name: str) -> str:
+    return "’" if name.endswith("s") and not name.endswith("ss") else "’s"
 
 
 _ELLIPSIS = re.compile(
@@ -252,39 +315,12 @@ _ELLIPSIS = re.compile(
 
 
 def _swap_name(question: str, last: str) -> str:
-    """The last question with its first name replaced by the one that the follow-up gives: "And for GPT-2?"; else ""."""
+    """The last question with its only name replaced by the one that the follow-up gives: "And for GPT-2?"; else ""."""
     match = _ELLIPSIS.match(question)
     if not match or match.start("name") == 0 or _NAME.fullmatch(match["name"]) is None:
         return ""
     names = _names(last)
-    return last.replace(names[0], match["name"]) if names and match["name"] not in names else ""
-
-
-_BARE = re.compile(r"(?:how(?: \w+)?|what|which|who|whom|whose|where|when|why)", re.I)
-
-
-def _asked_otherwise(question: str, last: str) -> str:
-    """The last question with the question word that the follow-up consists of: "Why?", "How often?"; else ""."""
-    bare = " ".join(_AND.sub("", question.strip()).rstrip("?!. ").split())
-    if not _BARE.fullmatch(bare):
-        return ""
-    rest = _QUESTION_WORD.sub("", last.strip()).rstrip("?!. ")
-    if " " in bare and last.casefold().startswith("how "):
-        rest = rest.partition(" ")[2]  # "How long is it?" and "How thick?"
-    return f"{bare[:1].upper()}{bare[1:]} {rest}?"
-
-
-# What asks for more of the last answer, and names nothing
-_MORE = frozenset(
-    "continue detail details elaborate example examples expand explain further give go keep more please say show tell"
-    " want".split()
-)
-
-
-def asks_for_more(question: str) -> bool:
-    """Whether a question asks for more of the last answer, as "tell me more" and "explain that further" do."""
-    words = _content(question)
-    return bool(words) and words <= _MORE and not _QUESTION_WORD.match(question)
+    return last.replace(names[0], match["name"]) if len(names) == 1 and names[0] != match["name"] else ""
 
 
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
@@ -296,15 +332,13 @@ _WHICH = re.compile(
 )
 # What introduces a list in a sentence, and what separates its items.
 _LISTED = re.compile(
-    r"(?::|\b(?:include[sd]?|including|such as|namely|(?:consists?|made(?: up)?|composed) of|comprises?))\s+"
+    r"(?::|\b(?:include[sd]?|including|such as|namely|are|were|(?:consists?|made(?: up)?|composed) of|comprises?))\s+"
     r"(?!.*:\s)",
     re.S,
 )
 _SEPARATOR = re.compile(
     r"[,;]\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+|\s*[•▪‣]\s*|\s*\(?\b(?:[ivx]{1,4}|\d{1,2}|[a-h])\)\s+"
 )
-_BULLET = re.compile(r"\s*(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
-_REFERENCES = re.compile(r"\s*\[[\d,; –-]+\]")
 _LONGEST_ITEM = 12  # words
 
 
@@ -331,33 +365,20 @@ def _resolve_ordinal(question: str, last: Answer) -> str:
         return ""
     item = items[place - 1]
     rest = question[match.end() :]
-    # A whole statement fits after a word such as "explain", but not in the middle of a question.
+    # A whole sentence fits after a word such as "explain", but not in the middle of a question.
     if listed:
-        return f"{question[: match.start()]}{item}{rest}"
-    return f"{question[: match.start()]}“{item}”{rest.rstrip(' .')}" if not tokenize(rest) else f"{question} “{item}”"
+        return f"{question[: match.start()]}{item.rstrip(' .')}{rest}"
+    if len(item.split()) <= _LONGEST_ITEM and not tokenize(rest):
+        return f"{question[: match.start()]}“{item}”{rest.rstrip(' .')}"
+    return f"{question} That is: “{item}”"
 
 
 def _items(answer: Answer) -> tuple[list[str], bool]:
-    """The items of the first list in an answer, else what its statements say first; and whether they are list items."""
+    """The items that a one-sentence answer lists, else the answer's sentences; and whether they are list items."""
     texts = [sentence.text for sentence in answer.sentences]
-    for text in texts:
-        sentences = [text[start:end] for start, end in sentence_spans(text)]
-        bullets = [_BULLET.sub("", sentence).rstrip(" .,;") for sentence in sentences if _BULLET.match(sentence)]
-        if len(bullets) > 1:
-            return bullets, True
-        for sentence in sentences:
-            if items := _listed(sentence):
-                return items, True
-    return [text[slice(*sentence_spans(text)[0])] for text in texts], False
-
-
-def _listed(sentence: str) -> list[str]:
-    """The items that a sentence lists, without the numbers of their references; [] if it lists none."""
-    listed = _LISTED.search(sentence)
-    items = (
-        [_REFERENCES.sub("", item).strip(" .\n") for item in _SEPARATOR.split(sentence[listed.end() :])]
-        if listed
-        else []
-    )
-    items = [item for item in items if item]
-    return items if len(items) > 1 and all(len(item.split()) <= _LONGEST_ITEM for item in items) else []
+    if len(texts) == 1 and (listed := _LISTED.search(texts[0])):
+        items = [item.strip(" .\n") for item in _SEPARATOR.split(texts[0][listed.end() :])]
+        items = [item for item in items if item]
+        if len(items) > 1 and all(len(item.split()) <= _LONGEST_ITEM for item in items):
+            return items, True
+    return texts, False

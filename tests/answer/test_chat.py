@@ -96,7 +96,7 @@ def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
     chat = start()
     chat.ask(LENGTH)
     reply = chat.ask("And what thickness has its ice at the Konkordiaplatz?")
-    typed, meant = reply.answer.question, "What thickness has Aletsch’s ice at the Konkordiaplatz?"
+    typed, meant = reply.answer.question, "What thickness has the Aletsch glacier’s ice at the Konkordiaplatz?"
     assert searched(chat) == [LENGTH, meant, f"Aletsch {typed}", typed, f"{LENGTH} {typed}"]
     assert reply.answer.standalone_question == meant
     assert reply.answer.question == "And what thickness has its ice at the Konkordiaplatz?"

@@ -166,17 +166,6 @@ def test_a_followup_is_refused_by_what_it_may_mean_and_not_by_one_reading_of_it(
         assert answerer.confidence == pytest.approx(sure(question))
 
 
-def test_more_of_an_answer_goes_beyond_what_was_shown() -> None:
-    question, evidence = "What do sea otters eat?", papers()
-    answerer = extractive()
-    first = Answer(question, question, tuple(answerer.sentences(question, evidence)), tuple(evidence))
-    assert answerer.standalone("Tell me more", [first]) == question
-    more = list(answerer.sentences(question, evidence))
-    assert more
-    assert not {quote.quote for quote in first.citations} & {one.quote for said in more for one in said.citations}
-    assert texts(list(answerer.sentences(question, evidence))) == texts(first.sentences)  # asked again as it was
-
-
 def test_a_number_that_no_sentence_gives_is_refused() -> None:
     words, evidence = "otters of the bay float in rafts at night", "Otters of the bay float in rafts at night. "
     assert asked(f"Do {words}?", evidence_on(evidence))

@@ -61,7 +61,7 @@ def test_set_is_asked_and_reported(asked: tuple[CliRunner, Path], tmp_path: Path
     assert run.settings["CHUNK_SIZE"] == "1500"
     assert not {"PAPERS_DIR", "VECTORSTORE_DIR"} & set(run.settings)
     known = {name: figure.value for name, figure in figures(run.asked, "reranked").items()}
-    assert known["mrr"] == known["page.mrr"] == known["citation_accuracy"] == known["quote_fidelity"] == 1
+    assert known["mrr"] == known["page.mrr"] == known["first_citation"] == known["quote_fidelity"] == 1
     assert known["refusal_recall"] == 1
     assert run.faults == ()
     assert run.notes == ()

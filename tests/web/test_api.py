@@ -226,7 +226,7 @@ def test_a_follow_up_uses_its_own_conversation(client: TestClient) -> None:
     first, other = said(client, LENGTH), said(client, "How do sea otters sleep?")
     assert first["conversation"] != other["conversation"]
     follow_up = said(client, THICK, conversation=first["conversation"])
-    assert follow_up["standalone_question"] == "What thickness has Aletsch’s ice at the Konkordiaplatz?"
+    assert follow_up["standalone_question"] == "What thickness has the Aletsch glacier’s ice at the Konkordiaplatz?"
     assert follow_up["turn"] == 2
     assert "thickness of 800 metres" in follow_up["answer"]
     assert said(client, THICK)["standalone_question"] == THICK
