@@ -261,7 +261,8 @@ class Chat:
         last = self._turns[-1]
         words = set(tokenize(self._spelt)).difference(tokenize(last.question))
         again = not words and set(tokenize(self._spelt)) == set(tokenize(last.question))
-        shown = any(sentence.text == before.text for before in last.sentences)
+        # The same paragraph with other words marked answers something else.
+        shown = any((sentence.text, sentence.marks) == (before.text, before.marks) for before in last.sentences)
         return shown and not again and words.isdisjoint(tokenize(sentence.text))
 
     def _by_kind(self, question: str) -> SearchResult:

@@ -261,7 +261,7 @@ def test_a_paper_without_a_title_is_headed_by_its_file() -> None:
     tails = "in June|by train|for milk|with sheep|on foot|at night|over bridges|under snow|past huts|near rocks".split(
         "|"
     )
-    text = " ".join(
+    text = "\n\n".join(
         f"The ice of the glacier is seen from {place} {tail}. Guests of {place} arrive {tail}, and stay {number} days."
         for number, (place, tail) in enumerate(zip(places, tails, strict=False), 11)
     )

@@ -97,7 +97,7 @@ def test_no_answers_and_limit(asked: tuple[CliRunner, Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("thresholds", "code", "said"),
     [
-        (["recall@5=0.9", "citation_accuracy=1", "answerable_refused<=0"], 0, ""),
+        (["recall@5=0.9", "first_citation=1", "answerable_refused<=0"], 0, ""),
         (["recall@5=1", "answerable_refused=0.5"], 1, "answerable_refused is 0.0000 and should be at least 0.5"),
         (["page.mrr<=0.25"], 1, "page.mrr is 1.0000 and should be at most 0.25 (off by 0.7500)."),
     ],

@@ -165,7 +165,12 @@ def test_fifty_concurrent_clients_get_their_own_answers(tmp_path: Path, monkeypa
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
     asked = {
         "ice": (LENGTH, "And how thick is its ice at the Konkordiaplatz?", "alps/glaciers.pdf", "800 metres"),
-        "fur": ("How dense is the fur of a sea otter?", "And what does it eat?", "otters.pdf", "a quarter of its own"),
+        "fur": (
+            "How dense is the fur of a sea otter?",
+            "And what is its diet made of?",
+            "otters.pdf",
+            "urchins, clams",
+        ),
     }
 
     def talk(url: str, number: int) -> tuple[str, str]:
