@@ -90,7 +90,7 @@ class PaperWorker:
     def _paper(self, file: SourceFile, content: bytes) -> NewPaper:
         """A file's paper. Pages of a scan are read one by one, each under the limits of a file. Raises PaperError."""
         folder = self._job.store and self._job.store / FOLDER
-        scanning = pipeline.Scanning(ScannedPages(folder), _NoProgress())
+        scanning = pipeline.Scanning(ScannedPages(folder), _NoProgress(), self._job.reading, self._job.limits)
         for part in chain([pipeline.Part(file)], scanning):
             result: NewPaper | pipeline.Unscanned | Scan | PaperError
             try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Generator, Iterable, Iterator, 
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,7 +29,7 @@ from folio.ingest.progress import IngestProgress, Outcome, Status
 from folio.ingest.scanned_pages import ScannedPages
 from folio.pdf import ocr, reader
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
-from folio.pdf.no_text import ENCODED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
+from folio.pdf.no_text import ENCODED, LIMITED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
 from folio.pdf.ocr import NotScannedYet, Scan
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
@@ -114,7 +114,7 @@ def ingest(
         known = {file.path: file.sha256 for file in library.files()}
         others = _Others(library, frozenset(known.values()))
         tried_with = partial(_tried_with, reading=reading, limits=limits)
-        plan = _plan(library, left, known, retry, _unfinished(scans, reading), tried_with)
+        plan = _plan(library, left, known, retry, _unfinished(scans, reading, limits), tried_with)
         yield from plan.outcomes
         yield from _link(library, plan.moved, now)  # before new papers take over their old paths
         with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
@@ -122,7 +122,7 @@ def ingest(
             # Closed here: a garbage collector that closes it as the program ends waits for threads that are gone.
             with closing(read(others.claimed(plan.new.values()), queue.pending_futures)) as results:
                 for outcome in _bring_in(library, plan, known, _add_papers(queue, results), others, now, tried_with):
-                    _forget_scans(scans, outcome)
+                    _forget_scans(scans, outcome, _conditions(reading, limits))
                     yield outcome
         if not others.files:
             break
@@ -234,10 +234,15 @@ def _not_again(failure: Failure, file: SourceFile, tried_with: Callable[[str], s
 
 
 def _tried_with(sha256: str, reading: Reading, limits: Limits) -> str:
-    """A file with everything but its content that decides whether it runs into a limit: other settings, another engine
-    or version may read it."""
+    """A file with the conditions that it was read under."""
+    return f"{sha256}{_WITH}{_conditions(reading, limits)}"
+
+
+def _conditions(reading: Reading, limits: Limits) -> str:
+    """A digest of everything but a file's content that decides whether it, or a page of it, runs into a limit: other
+    settings, another engine or version may read it."""
     how = (folio.__version__, reading_fingerprint(reading), reading.ocr and _engine(), replace(limits, jobs=1))
-    return f"{sha256}{_WITH}{hashlib.blake2b(repr(how).encode(), digest_size=8).hexdigest()}"
+    return hashlib.blake2b(repr(how).encode(), digest_size=8).hexdigest()
 
 
 def prune(library: PaperStore, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[Outcome]:
@@ -431,7 +436,7 @@ def _read_papers(
     scans: ScannedPages,
 ) -> Generator[Read, None, None]:
     """Files with a text layer first; then the pages of scans, each under the limits of a file."""
-    scanning = Scanning(scans, progress)
+    scanning = Scanning(scans, progress, reading, limits)
     for parts in (map(Part, files), scanning):
         results = workers.run_guarded(
             partial(read_part, reading=reading, max_file_mb=limits.max_file_mb, seconds=limits.model_s),
@@ -453,8 +458,9 @@ def _read_papers(
 class Scanning:
     """The parts of scans that are still to be read: an iterator that may have more after each result."""
 
-    def __init__(self, scans: ScannedPages, progress: IngestProgress) -> None:
+    def __init__(self, scans: ScannedPages, progress: IngestProgress, reading: Reading, limits: Limits) -> None:
         self._scans, self._progress = scans, progress
+        self._reading, self._limits = reading, limits
         self._read: dict[SourceFile, dict[int, Scan]] = {}
         self._left: dict[SourceFile, int] = {}  # pages of each file that have not come back
         self._pages: deque[Part] = deque()
@@ -486,18 +492,22 @@ class Scanning:
     def _begin(self, file: SourceFile, pages: Sequence[int], known: Mapping[int, Scan]) -> None:
         """Read these pages of a file, but those that an earlier run has read."""
         self._scans.begin(file.sha256, _engine())
-        self._read[file] = {**self._scans.read(file.sha256, _engine()), **known}
+        self._read[file] = {**self._scans.read(file.sha256, _engine(), self._conditions), **known}
         missing = [page for page in pages if page not in self._read[file]]
         self._left[file] = len(missing)
         self._pages += [Part(file, page) for page in missing]
         self._report(file)
 
     def _take_page(self, file: SourceFile, page: int, scan: Scan) -> None:
-        if not scan.failed:
-            self._scans.keep(file.sha256, _engine(), page, scan)
+        if not scan.failed or scan.stopped_by == "limit":
+            self._scans.keep(file.sha256, _engine(), page, scan, self._conditions)
         self._read[file][page] = scan
         self._left[file] -= 1
         self._report(file)
+
+    @cached_property
+    def _conditions(self) -> str:
+        return _conditions(self._reading, self._limits)
 
     def _report(self, file: SourceFile) -> None:
         done = len(self._read[file])
@@ -511,7 +521,9 @@ def _as_scan(result: Scan | PaperError) -> Scan:
     if isinstance(result, Scan):
         return result
     why = result.happened.replace("the file", "the page").rstrip(".")
-    return Scan([], f"did not finish ({why[0].lower()}{why[1:]})", isinstance(result, PaperLimit))
+    is_limit = isinstance(result, PaperLimit) and not isinstance(result, PaperBusy)
+    stopped_by: Any = "limit" if is_limit else "computer" if isinstance(result, PaperBusy) else ""
+    return Scan([], f"did not finish ({why[0].lower()}{why[1:]})", stopped_by)
 
 
 def _engine() -> str:
@@ -520,15 +532,21 @@ def _engine() -> str:
     return found.identity if found else ""
 
 
-def _unfinished(scans: ScannedPages, reading: Reading) -> frozenset[str]:
+def _unfinished(scans: ScannedPages, reading: Reading, limits: Limits) -> frozenset[str]:
     """The files with pages that OCR has not finished, and may be able to finish now."""
-    return scans.unfinished(_engine()) if reading.ocr and not scans.is_empty else frozenset()
+    if not reading.ocr or scans.is_empty or not _engine():
+        return frozenset()
+    return scans.unfinished(_conditions(reading, limits))
 
 
-def _forget_scans(scans: ScannedPages, outcome: Outcome) -> None:
-    """Delete the pages of a paper that is in the library whole."""
-    is_in = outcome.status in ("added", "replaced", "duplicate")
-    if is_in and not scans.is_empty and not any(UNFINISHED in note for note in outcome.notes):
+def _forget_scans(scans: ScannedPages, outcome: Outcome, conditions: str) -> None:
+    """Delete the pages of a paper that is in the library whole; of another one, note when it is to be read again."""
+    if outcome.status not in ("added", "replaced"):
+        return
+    is_unfinished, is_limited = (any(why in note for note in outcome.notes) for why in (UNFINISHED, LIMITED))
+    if is_unfinished or is_limited:
+        scans.note_unfinished(outcome.file.sha256, "" if is_unfinished else conditions)
+    elif not scans.is_empty:
         scans.forget(outcome.file.sha256)
 
 

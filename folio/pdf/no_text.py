@@ -16,9 +16,12 @@ ENCODED = "the text is encoded so that no program can read it"
 TOO_MANY = f"and {limits.OCR_PAGES:,} pages of the file were read by OCR already"
 # After what stopped OCR on a page: the next ingest tries again, without being asked to.
 UNFINISHED = "; tried again by the next ingest"
+# The same where it would be stopped again.
+LIMITED = "; tried again with other limits or another OCR engine"
 # A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
 _STRAY_CHARACTERS = 16
 _DAMAGED = "Open it in a PDF reader and save or print it to a new PDF, or download the file again."
+_LIMITS = "PARSE_TIMEOUT_S or PARSE_MEMORY_MB"
 _AGAIN = "then run `python ingest.py` with its path"
 
 
@@ -36,7 +39,8 @@ class Obstacles:
     hidden: str = ""  # the first message about hidden text
     no_engine: bool = False  # OCR was needed, and is not installed
     no_time: bool = False  # for the layout model
-    unfinished: int = 0  # pages that OCR did not finish
+    unfinished: bool = False  # there are pages that OCR did not finish, and may finish in the same way
+    limited: bool = False  # there are pages that OCR finishes with other limits alone
     too_many: bool = False  # more pages than are read by OCR
     unchecked: bool = False  # not all pages were searched for hidden text
 
@@ -48,6 +52,8 @@ class Obstacles:
             yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, {_AGAIN}"
         if self.unfinished:
             yield "to read the pages that OCR did not finish, run `python ingest.py` again, or raise PARSE_TIMEOUT_S"
+        elif self.limited:
+            yield f"to read the pages that OCR did not finish, raise {_LIMITS}, and run `python ingest.py` again"
         if self.too_many:
             yield f"to read all of its pages, split the file: OCR reads {limits.OCR_PAGES:,} pages of one"
         if self.no_time:
@@ -86,6 +92,9 @@ class Obstacles:
         if self.unfinished:
             remedy = f"Run `python ingest.py` again when less is running, raise PARSE_TIMEOUT_S, or run {command}."
             return PaperBusy(f"{happened}, and OCR did not finish.", remedy)
+        if self.limited:
+            remedy = f"Raise {_LIMITS}, and run `python ingest.py` again; or run {command}."
+            return PaperLimit(f"{happened}, and OCR did not finish.", remedy)
         remedy = f"Try another OCR engine, for example {command}, and put the result in the folder; or leave it out."
         return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
 

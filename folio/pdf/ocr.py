@@ -14,7 +14,7 @@ from functools import cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -58,7 +58,8 @@ class Scan(NamedTuple):
 
     blocks: Blocks
     failed: str = ""  # what the engine did instead: "failed: out of ink"
-    is_unfinished: bool = False  # it ran into a limit, or crashed: the next ingest tries again
+    # by a limit, or a crash, which would stop it again; or by the computer, as when it had too much to do
+    stopped_by: Literal["", "limit", "computer"] = ""
 
 
 class NotScannedYet(Exception):

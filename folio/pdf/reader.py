@@ -21,6 +21,7 @@ from folio.pdf.metadata import PageText, read_front_matter
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
 from folio.pdf.no_text import (
     ENCODED,
+    LIMITED,
     NO_TIME,
     NOT_CHECKED,
     NOT_READ,
@@ -43,6 +44,8 @@ CHANGED = ("The file changed while it was being read.", "Run the command again."
 # A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+# By what stopped OCR on a page (ocr.Scan)
+_WHEN_AGAIN = {"": "", "limit": LIMITED, "computer": UNFINISHED}
 # Seconds that a page counts as for the layout model, on one core
 _LAYOUT_PAGE_S = 0.5
 
@@ -276,8 +279,9 @@ class _Reader:
             self.not_scanned.append(index)
             return text, ""
         if scan.failed:
-            self.obstacles.unfinished += scan.is_unfinished
-            return text, f"{reason}, and {engine.name} {scan.failed}{UNFINISHED if scan.is_unfinished else ''}"
+            self.obstacles.unfinished |= scan.stopped_by == "computer"
+            self.obstacles.limited |= scan.stopped_by == "limit"
+            return text, f"{reason}, and {engine.name} {scan.failed}{_WHEN_AGAIN[scan.stopped_by]}"
         read = page_text(scan.blocks)
         if not ocr.is_text(read):
             nothing = f"no text (image only, in which {engine.name} finds none)"

@@ -3,7 +3,8 @@
     python -m tests.helpers.slow_ocr [OPTIONS OF ingest.py]
 
 The engine hangs on the pages that the file OCR_HANGS lists, by their indexes. Those that it finishes it writes down,
-one a line, in the file OCR_LOG. What it reads on a page depends on the page alone.
+one a line, in the file OCR_LOG; also those of OCR_TOO_LARGE ("1,4"), which need more memory than a page may take. What
+it reads on a page depends on the page alone.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def _read(page: Any) -> ocr.Blocks:
         time.sleep(0.05)
     with open(os.environ["OCR_LOG"], "a", encoding="utf-8") as log:
         log.write(f"{page.number}\n")
+    if str(page.number) in os.environ.get("OCR_TOO_LARGE", "").split(","):
+        raise MemoryError
     return [[Box(60.0, 80.0, 500.0, 92.0, page_words(page.number))]]
 
 

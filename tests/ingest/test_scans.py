@@ -120,22 +120,69 @@ def test_a_page_that_ocr_does_not_finish_is_tried_again_by_the_next_ingest_and_c
     assert not waders.scans.exists()  # so no later ingest reads it again
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("too_large", [[1], [0, 1, 2]], ids=["one page", "all pages"])
+def test_a_page_that_ran_into_a_limit_is_tried_again_only_when_something_else_has_changed(
+    desk: CliRunner, too_large: list[int]
+) -> None:
+    waders = Desk(desk, 3)
+    waders.hang([])
+
+    def ingest(**settings: str) -> str:
+        with waders.start(**settings) as running:
+            out, said = running.communicate(timeout=60)
+        return " ".join((out + said).split())
+
+    large = {"OCR_TOO_LARGE": ",".join(map(str, too_large))}
+    first = ingest(**large)
+    assert "OCR did not finish" in first
+    assert "PARSE_TIMEOUT_S or PARSE_MEMORY_MB, and run `python ingest.py` again" in first
+    assert waders.read == [0, 1, 2]
+    for _ in range(2):
+        ingest(**large)
+    assert waders.read == [0, 1, 2]
+    ingest(**large, PARSE_MEMORY_MB="1100")
+    assert waders.read == sorted([0, 1, 2, *too_large])
+    ingest(PARSE_MEMORY_MB="1200")
+    assert waders.read == sorted([0, 1, 2, *too_large, *too_large])
+    [paper] = waders.runner.record()
+    assert paper["problems"] == ["pp. 1-3: read by OCR (Slow)"]
+    assert not waders.scans.exists()
+
+
 def test_a_kept_page_is_read_as_it_was_written(tmp_path: Path) -> None:
     pages = ScannedPages(tmp_path / "scans")
     pages.begin("ab" * 32, "Engine 1")
-    pages.keep("ab" * 32, "Engine 1", 4, PAGE)
-    assert pages.read("ab" * 32, "Engine 1") == {4: PAGE}
-    assert pages.read("ab" * 32, "Engine 2") == {}  # another language, another version
-    assert pages.read("cd" * 32, "Engine 1") == {}
-    assert pages.unfinished("Engine 1") == {"ab" * 32}
-    assert pages.unfinished("Engine 2") == frozenset()
+    pages.keep("ab" * 32, "Engine 1", 4, PAGE, "as now")
+    limited = Scan([], "did not finish (it took too long)", "limit")
+    pages.keep("ab" * 32, "Engine 1", 5, limited, "as now")
+    assert pages.read("ab" * 32, "Engine 1", "as now") == {4: PAGE, 5: limited}
+    assert pages.read("ab" * 32, "Engine 1", "with more time") == {4: PAGE}
+    assert pages.read("ab" * 32, "Engine 2", "as now") == {}  # another language, another version
+    assert pages.read("cd" * 32, "Engine 1", "as now") == {}
+
+
+def test_a_paper_without_some_pages_is_unfinished_until_nothing_could_end_otherwise(tmp_path: Path) -> None:
+    pages = ScannedPages(tmp_path / "scans")
+    pages.begin("ab" * 32, "Engine")
+    assert pages.unfinished("as now") == {"ab" * 32}
+    pages.note_unfinished("ab" * 32, "as now")
+    assert not pages.unfinished("as now")
+    assert pages.unfinished("with more time") == {"ab" * 32}
+    pages.note_unfinished("ab" * 32, "")
+    assert pages.unfinished("as now") == {"ab" * 32}
+    pages.note_unfinished("cd" * 32, "as now")  # whose pages other computers have read
+    assert pages.unfinished("with more time") == {"ab" * 32, "cd" * 32}
+    pages.forget("cd" * 32)
+    pages.forget("ab" * 32)
+    assert not (tmp_path / "scans").exists()
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "no JSON", "other JSON", "moved"])
 def test_a_damaged_page_is_as_if_it_had_not_been_read(tmp_path: Path, damage: str) -> None:
     pages = ScannedPages(tmp_path / "scans")
-    pages.keep("ab" * 32, "Engine", 0, PAGE)
-    pages.keep("ab" * 32, "Engine", 1, PAGE)
+    pages.keep("ab" * 32, "Engine", 0, PAGE, "")
+    pages.keep("ab" * 32, "Engine", 1, PAGE, "")
     path = sorted(tmp_path.rglob("*.json"))[1]
     written = path.read_bytes()
     path.write_bytes(
@@ -147,7 +194,7 @@ def test_a_damaged_page_is_as_if_it_had_not_been_read(tmp_path: Path, damage: st
             "moved": written.replace(b'"page": 1', b'"page": 7'),
         }[damage]
     )
-    assert pages.read("ab" * 32, "Engine") == {0: PAGE}
+    assert pages.read("ab" * 32, "Engine", "") == {0: PAGE}
 
 
 def test_pages_are_deleted_with_their_paper_and_when_nobody_goes_on(
@@ -156,13 +203,13 @@ def test_pages_are_deleted_with_their_paper_and_when_nobody_goes_on(
     pages = ScannedPages(tmp_path / "scans")
     for paper in ("ab" * 32, "cd" * 32):
         pages.begin(paper, "Engine")
-        pages.keep(paper, "Engine", 0, PAGE)
+        pages.keep(paper, "Engine", 0, PAGE, "")
     pages.forget("ab" * 32)
     assert [path.name for path in (tmp_path / "scans").iterdir()] == ["cd" * 32]
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 70 * 24 * 3600)
     pages.begin("ef" * 32, "Engine")
-    assert pages.unfinished("Engine") == {"ef" * 32}
+    assert pages.unfinished("as now") == {"ef" * 32}
     pages.forget("ef" * 32)
     assert not (tmp_path / "scans").exists()
 
@@ -171,7 +218,7 @@ def test_what_cannot_be_kept_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "scans").write_text("a file")
     pages = ScannedPages(tmp_path / "scans")
     pages.begin("ab" * 32, "Engine")
-    pages.keep("ab" * 32, "Engine", 0, PAGE)
+    pages.keep("ab" * 32, "Engine", 0, PAGE, "")
     pages.forget("ab" * 32)
-    assert (pages.read("ab" * 32, "Engine"), pages.unfinished("Engine")) == ({}, frozenset())
+    assert (pages.read("ab" * 32, "Engine", ""), pages.unfinished("as now")) == ({}, frozenset())
     assert (tmp_path / "scans").read_text() == "a file"

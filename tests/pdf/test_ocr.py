@@ -192,7 +192,7 @@ def test_pages_that_are_to_be_read_are_named_all_at_once_and_in_vain_none_is_rea
 
 def test_pages_that_ocr_did_not_finish_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Written({}))
-    stopped = ocr.Scan([], "did not finish (it hung)", is_unfinished=True)
+    stopped = ocr.Scan([], "did not finish (it hung)", "computer")
     read = ocr.Scan(Written({2: MARSHES}).read(pymupdf.open(mixed(tmp_path / "a.pdf"))[2]))
     parsed = read_pdf(tmp_path / "a.pdf", ocr=True, scans={1: stopped, 2: read})
     assert [page.text for page in parsed.pages] == [TYPED, "", "\n".join(MARSHES)]
@@ -205,6 +205,25 @@ def test_pages_that_ocr_did_not_finish_are_named(tmp_path: Path, monkeypatch: py
     with pytest.raises(PaperBusy, match="no text layer, and OCR did not finish") as raised:
         read_pdf(scanned(tmp_path / "b.pdf"), ocr=True, scans={0: stopped})
     assert "raise PARSE_TIMEOUT_S" in raised.value.remedy
+
+
+def test_pages_that_ran_into_a_limit_of_ocr_say_what_to_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Written({}))
+    limited, stopped = ocr.Scan([], "did not finish (of late)", "limit"), ocr.Scan([], "did not finish", "computer")
+    problem = "no text (image only), and Stand-in did not finish (of late); tried again with other limits or another"
+    path = mixed(tmp_path / "a.pdf")
+    parsed = read_pdf(path, ocr=True, scans={1: limited, 2: limited})
+    assert [page.problem for page in parsed.pages] == ["", f"{problem} OCR engine", f"{problem} OCR engine"]
+    assert parsed.problems == (
+        "to read the pages that OCR did not finish, raise PARSE_TIMEOUT_S or PARSE_MEMORY_MB, and run"
+        " `python ingest.py` again",
+    )
+    (both,) = read_pdf(path, ocr=True, scans={1: limited, 2: stopped}).problems
+    assert both.endswith("run `python ingest.py` again, or raise PARSE_TIMEOUT_S")
+    with pytest.raises(PaperLimit, match="no text layer, and OCR did not finish") as raised:
+        read_pdf(scanned(tmp_path / "b.pdf"), ocr=True, scans={0: limited})
+    assert not isinstance(raised.value, PaperBusy)
+    assert raised.value.remedy.startswith("Raise PARSE_TIMEOUT_S or PARSE_MEMORY_MB, and run")
 
 
 def test_pages_beyond_the_most_that_ocr_reads_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
