@@ -82,6 +82,8 @@ def _is_of_folio() -> bool:
 
 def _require_free(path: Any, inside: bool = False) -> None:
     """Raise what Windows raises if the file, or with `inside` one in the folder, is open."""
+    if not os.path.lexists(path):
+        return
     place = os.path.realpath(os.fspath(path))
     for name, number in open_files().items():
         if name == place or (inside and name.startswith(f"{place}{os.sep}")):

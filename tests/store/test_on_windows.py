@@ -38,8 +38,12 @@ SUITE = (
     "tests/web/test_paper_files.py",
 )
 # Without those that try the same in very many places, on a disk of their own, wait for a lock, or look at answers
-QUICK = "not (flipped or never_gets or damaged_version or small_disk or any_history or writer_lock or removed_while)"
-QUICK += " and not (can_be_continued or batch_continues)"
+QUICK = (
+    "not (flipped or never_gets or damaged_version or saved_independently or takes_over or leads_to_a_rebuild"
+    " or small_disk or any_history or writer_lock or removed_while or middle_of or busy_library or transaction"
+    " or can_be_continued or batch_continues or answer_that_was_cut or for_a_second or kill_during or readers_may_open"
+    " or threads_that or two_processes or saved_from)"
+)
 # docs/windows.md says why
 LEFT_OUT = (
     # They say that an old file goes at once, though a reader has it mapped.
