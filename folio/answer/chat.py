@@ -193,7 +193,7 @@ class Chat:
 
     def _unread(self, answer: Answer) -> str:
         """Which files that could not be read may have what was not found; "" if only chosen papers are asked."""
-        is_found = any(sentence.section.heading != CLOSEST.heading for sentence in answer.sentences)
+        is_found = bool(answer.sentences) and answer.sentences[0].section.heading != CLOSEST.heading
         if is_found or not self._found.ranked or self._papers is not None:
             return ""
         names = self._retriever.unread_files()
