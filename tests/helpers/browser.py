@@ -6,7 +6,7 @@ import base64
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -203,6 +203,25 @@ class Tab:
             ]
         self.page.emulate_media(color_scheme="light")
         return said
+
+
+@contextmanager
+def tabs(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """A function that opens a tab of a server's page, given its address, a size and, to go there, a view's fragment.
+
+    Unexpected problems in a tab fail the test at its end.
+    """
+    opened: list[Tab] = []
+
+    def open_tab(url: str, size: tuple[int, int], place: str | None = None) -> Tab:
+        opened.append(Tab(browser, url, size))
+        if place is not None:
+            opened[-1].open(place)
+        return opened[-1]
+
+    yield open_tab
+    for tab in opened:
+        tab.close()
 
 
 def drop(tab: Tab, file: Path) -> None:

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, expect
 from folio.app import App
 from folio.paper_metadata import Field, Metadata
 from folio.pdf.render import Rect, quote_boxes
-from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, chromium, drop, yellow
+from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, chromium, drop, tabs, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.ollama_server import OllamaStandIn
@@ -92,16 +92,9 @@ Open = Callable[..., Tab]
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """A function that opens the page of a server. Unexpected problems in a tab fail the test at its end."""
-    tabs: list[Tab] = []
-
-    def open_tab(server: Live, size: tuple[int, int] = WIDE) -> Tab:
-        tabs.append(Tab(browser, server.url, size))
-        return tabs[-1]
-
-    yield open_tab
-    for tab in tabs:
-        tab.close()
+    """A function that opens the page of a server."""
+    with tabs(browser) as open_tab:
+        yield lambda server, size=WIDE: open_tab(server.url, size)
 
 
 @pytest.fixture

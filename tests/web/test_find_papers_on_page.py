@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium, sizes
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium, sizes, tabs
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
 from tests.helpers.live_server import Live, until
 from tests.helpers.source_records import openalex_list, openalex_work
@@ -32,18 +32,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """A function that opens the page of a server. Unexpected problems in a tab fail the test at its end."""
-    tabs: list[Tab] = []
-
-    def open_tab(live: Live, size: tuple[int, int], place: str) -> Tab:
-        tab = Tab(browser, live.url, size)
-        tab.open(place)
-        tabs.append(tab)
-        return tab
-
-    yield open_tab
-    for tab in tabs:
-        tab.close()
+    """A function that opens a view of the page of a server."""
+    with tabs(browser) as open_tab:
+        yield lambda live, size, place: open_tab(live.url, size, place)
 
 
 def offered(server: SourceServer, number: int, title: str, author: str = "Ada Byte", **more: Any) -> dict[str, Any]:

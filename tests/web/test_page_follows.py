@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
 from folio.app import App
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium, yellow
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium, tabs, yellow
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, ingest
 from tests.helpers.pdfs import Spot, save
@@ -72,16 +72,8 @@ Open = Callable[..., Tab]
 
 @pytest.fixture
 def opened(browser: Browser, live: Live) -> Iterator[Open]:
-    tabs: list[Tab] = []
-
-    def open_tab(size: tuple[int, int] = WIDE, place: str = "#ask") -> Tab:
-        tabs.append(Tab(browser, live.url, size))
-        tabs[-1].open(place)
-        return tabs[-1]
-
-    yield open_tab
-    for tab in tabs:
-        tab.close()
+    with tabs(browser) as open_tab:
+        yield lambda size=WIDE, place="#ask": open_tab(live.url, size, place)
 
 
 def paper(tab: Tab, name: str) -> Locator:

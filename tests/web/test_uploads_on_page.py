@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from folio.app import App
 from folio.store import indexes
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium, drop
+from tests.helpers.browser import PHONE, WIDE, Tab, chromium, drop, tabs
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, until
@@ -47,16 +47,8 @@ Open = Callable[..., Tab]
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    tabs: list[Tab] = []
-
-    def open_tab(url: str, size: tuple[int, int] = WIDE) -> Tab:
-        tabs.append(Tab(browser, url.rstrip("/"), size))
-        tabs[-1].open("#library")
-        return tabs[-1]
-
-    yield open_tab
-    for tab in tabs:
-        tab.close()
+    with tabs(browser) as open_tab:
+        yield lambda url, size=WIDE: open_tab(url.rstrip("/"), size, "#library")
 
 
 def three(folder: Path) -> list[Path]:
