@@ -222,8 +222,10 @@ def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
 def _of_block(block: Block, shares: Sequence[float], scores: Sequence[float], passage: float) -> Iterator[Excerpt]:
     """An excerpt around each part that may answer, if none in it answers better."""
     for core, score in enumerate(scores):
+        if score == -math.inf:
+            continue
         first, last = _around(block, core)
-        if score > -math.inf and score == max(scores[first : last + 1]):
+        if score == max(scores[first : last + 1]):
             yield Excerpt(block, first, last, core, sum(shares[first : last + 1]), passage)
 
 
@@ -244,9 +246,11 @@ def _around(block: Block, core: int) -> Span:
         last = core
         while last < paragraph[-1] and sum(words[first : last + 2]) <= MOST_WORDS:
             last += 1
-    while sum(words[first : last + 1]) < LEAST_WORDS and last + 1 < len(words):
-        if sum(words[first : last + 2]) > MOST_WORDS:
-            break
+    while (
+        last + 1 < len(words)
+        and sum(words[first : last + 1]) < LEAST_WORDS
+        and sum(words[first : last + 2]) <= MOST_WORDS
+    ):
         last += 1
     earliest = max(0, first - MOST_BEFORE)
     while block.parts[first].leans and first > earliest:

@@ -79,13 +79,9 @@ def read_file(folder: Path, name: str, expected: str) -> bytes:
 @cache
 def load_tokenizer(folder: Path = FOLDER) -> Tokenizer:
     """The tokenizer of all-MiniLM-L6-v2, without the model. Raises as `read_file` does."""
-    return _tokenizer(read_file(folder, TOKENIZER, SHA256[TOKENIZER]))
-
-
-def _tokenizer(content: bytes) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(content.decode())
+    tokenizer = Tokenizer.from_str(read_file(folder, TOKENIZER, SHA256[TOKENIZER]).decode())
     # The file truncates at 128 tokens and pads; Folio splits long texts into windows instead.
     tokenizer.no_truncation()
     tokenizer.no_padding()
