@@ -39,6 +39,7 @@ from folio.evaluate.tables import Table, print_tables
 from folio.store import indexes
 
 NEWCOMERS = Path(__file__).with_name("newcomers.jsonl")
+EVERY = 10**9  # questions
 METRICS = {
     "recall@1": "R@1", "recall@5": "R@5", "mrr": "MRR", "page.recall@5": "page R@5", "gold_shown": "gold shown",
     "first_citation": "first page", "any_citation": "any page", "answerable_refused": "refused wrongly",
@@ -68,7 +69,7 @@ SETS = (
 )
 
 
-def ask(app: App, chosen: Set, data: Path, most: int | None) -> Run | None:
+def ask(app: App, chosen: Set, data: Path, most: int) -> Run | None:
     """The run of a set; None where its files are missing."""
     path = data / chosen.questions
     folders = [data / folder for folder in chosen.papers]
@@ -76,7 +77,7 @@ def ask(app: App, chosen: Set, data: Path, most: int | None) -> Run | None:
         say(f"{chosen.name}: left out, as {path} or its papers are missing.")
         return None
     asked = _qasper(path) if chosen.name == "qasper" else dataset.load(path)
-    asked = replace(asked, questions=tuple(spread(asked.questions, min(most or 10**9, chosen.most or 10**9))))
+    asked = replace(asked, questions=tuple(spread(asked.questions, most)))
     papers = _joined(app, folders) if len(folders) > 1 else next(iter(folders), None)
     return evaluate.ask(app, asked, papers=papers, answers=chosen.answers and chosen.name != "qasper")
 
@@ -107,13 +108,13 @@ def _qasper(path: Path) -> EvalSet:
     return EvalSet("qasper-dev", path, tuple(questions), tuple(documents))
 
 
-def marked_f1(app: App, path: Path, most: int | None) -> Figure:
+def marked_f1(app: App, path: Path, most: int) -> Figure:
     """By question, how well the words shown agree with those that people marked in the paper's paragraphs: F1."""
     asked = _qasper(path)
     scores = []
     with progress_bar() as progress, stores.open_text_store(app, asked, progress) as store:
         papers = {file.name: file.sha256 for file in store.library.files()}
-        for question in spread(asked.questions, min(most or 10**9, 120)):
+        for question in spread(asked.questions, most):
             paper = store.library.papers_by_id([papers[question.gold[0].paper]])
             chat = Chat(store.retriever, app.models.answerer(store.retriever), top_k=app.top_k, papers=paper)
             scores.append(_f1(chat.ask(question.text).answer, question.gold))
@@ -175,11 +176,12 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             continue
         if each.name == "newcomers" and arguments.newcomers:
             each = replace(each, questions=arguments.newcomers.resolve())
-        run = ask(app, each, arguments.data, arguments.limit)
+        most = min(arguments.limit or each.most or EVERY, each.most or EVERY)
+        run = ask(app, each, arguments.data, most)
         if run is not None:
             runner.save(folder / f"{each.name}.json", run)
             if each.name == "qasper":
-                scores = marked_f1(app, arguments.data / each.questions, arguments.limit).numerator
+                scores = marked_f1(app, arguments.data / each.questions, most).numerator
                 (folder / "marked.json").write_text(json.dumps(scores.tolist()), encoding="utf-8")
     print_tables(output(), [table(_saved(folder), _saved(arguments.before))])
     return 0
