@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
 from folio.app import App
 from folio.store import indexes
+from folio.web.upload_queue import Record, UploadQueue
+from folio.web.upload_schema import UploadJson
 from tests.helpers.browser import PHONE, WIDE, Tab, chromium, drop, tabs
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
-from tests.helpers.live_server import Live, builtin_app, until
+from tests.helpers.live_server import LIMIT_S, Live, builtin_app, until
 from tests.helpers.serve_process import Served
 
 pytestmark = pytest.mark.slow
@@ -51,10 +54,10 @@ def opened(browser: Browser) -> Iterator[Open]:
         yield lambda url, size=WIDE: open_tab(url.rstrip("/"), size, "#library")
 
 
-def three(folder: Path) -> list[Path]:
-    """Files of two papers that take some seconds, and a short one."""
+def three(folder: Path, pages: int = 5) -> list[Path]:
+    """Files of two papers with so many pages, and a short one."""
     made = folder / "chosen"
-    long = [f"Page {number}. {' '.join(GLACIERS * 2)}" for number in range(5)]
+    long = [f"Page {number}. {' '.join(GLACIERS * 2)}" for number in range(pages)]
     return [
         write_pdf(made / "first.pdf", long, "The First"),
         write_pdf(made / "second.pdf", long[::-1], "The Second"),
@@ -121,6 +124,28 @@ def test_a_second_tab_shows_the_same_and_waits_for_another_process(
     for page in (tab.page, other):
         expect(page.locator("#adding-text")).to_have_text("3 papers added")
         expect(page.locator("#papers > li")).to_have_count(3)
+
+
+def test_a_file_that_the_queue_shows_before_the_reply_comes_has_one_line(
+    live: Live, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Event()
+    enqueue = UploadQueue.enqueue
+
+    def reply_late(queue: UploadQueue, id: str, record: Record) -> UploadJson:
+        reply = enqueue(queue, id, record)
+        assert record.file != "first.pdf" or shown.wait(LIMIT_S)
+        return reply
+
+    monkeypatch.setattr(UploadQueue, "enqueue", reply_late)
+    tab = opened(live.url)
+    first, _, last = three(tmp_path)
+    choose(tab, first)
+    choose(tab, last)
+    expect(line(tab, "first.pdf")).to_have_count(2)
+    shown.set()
+    expect(bar(tab)).to_have_text("2 papers added")
+    expect(tab.find(".upload")).to_have_count(2)
 
 
 SHOW = """(hidden) => {
@@ -203,8 +228,8 @@ def test_the_queue_survives_a_restart_of_the_server(opened: Open, desk: CliRunne
     with Served(desk, EMBED_BATCH="2") as served:
         port = str(served.port)
         tab = opened(served.url)
-        choose(tab, *three(desk.folder))
-        expect(line(tab, "first.pdf")).to_contain_text("Embedding")  # two are sent at once: another may be before it
+        choose(tab, *three(desk.folder, pages=200))  # seconds of embedding
+        expect(tab.find("#uploads")).to_contain_text("Embedding")  # either: their passages are embedded once
         served.kill()
         expect(tab.find("#adding-notice")).to_contain_text("Folio is not responding.")
         choose(tab, write_pdf(desk.folder / "fourth.pdf", OTTERS[:1], "The Fourth"))

@@ -52,8 +52,9 @@ function rename(before, after) {
   seen.add(after);
   if (counted.delete(before)) counted.add(after);
   const row = rows.get(before);
-  if (row && !rows.has(after)) rows.set(after, row);
   rows.delete(before);
+  if (rows.has(after)) row?.line.remove(); // the server told of it before it replied
+  else if (row) rows.set(after, row);
 }
 
 // A line for each file
