@@ -127,6 +127,11 @@ class Tab:
         expect(turn.locator(".actions")).to_be_visible()
         return turn
 
+    def reload(self) -> None:
+        """Reload once no panel is open or closing: a step back that is under way would abort it."""
+        self.page.wait_for_function("!history.state?.panels")
+        self.page.reload()
+
     def focused(self) -> Locator:
         return self.find("*:focus")
 

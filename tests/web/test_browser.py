@@ -276,7 +276,7 @@ def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> No
     good = tab.find(".turn").last.get_by_role("button", name="Good answer")
     good.click()
     expect(good).to_have_attribute("aria-pressed", "true")
-    tab.page.reload()
+    tab.reload()
     expect(tab.find(".turn")).to_have_count(2)
     expect(good).to_have_attribute("aria-pressed", "true")
     expect(tab.find(".turn h2").first).to_have_text(RERANKS)
@@ -300,7 +300,7 @@ def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> No
     expect(kept).to_have_count(0)
     expect(tab.page.get_by_role("heading", name="What do you want to know?")).to_be_visible()
     tab.page.goto(address)
-    tab.page.reload()
+    tab.reload()
     expect(tab.page.get_by_role("alert")).to_contain_text("There is no such conversation")
     tab.expected("status of 404")
 

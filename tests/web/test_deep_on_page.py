@@ -104,7 +104,7 @@ def switch_on(tab: Tab) -> None:
 
 def test_a_deep_search_is_a_timeline_that_opens_and_is_kept(tab: Tab) -> None:
     switch_on(tab)
-    tab.page.reload()
+    tab.reload()
     expect(tab.page.get_by_role("switch", name="Deep search")).to_be_checked()  # remembered
     turn = tab.ask(QUESTION)
     assert_timeline(tab)
@@ -116,7 +116,7 @@ def test_a_deep_search_is_a_timeline_that_opens_and_is_kept(tab: Tab) -> None:
     tab.page.keyboard.press("Escape")
     expect(passage).to_be_focused()
 
-    tab.page.reload()
+    tab.reload()
     expect(tab.find(".turn .actions")).to_be_visible()
     assert_timeline(tab)
     assert tab.page.evaluate("window.ran") is None

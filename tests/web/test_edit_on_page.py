@@ -174,7 +174,7 @@ def test_collections_and_tags_are_offered_where_papers_have_any(tab: Tab, tmp_pa
     )
     library.change_metadata(paper, "zotero", lambda before: zotero)
     library.close()
-    tab.page.reload()
+    tab.reload()
     tab.open("#library")
     expect(collections.locator("option")).to_have_text(["All collections", "Animals", "Animals/Sea"])
     expect(otters(tab).locator(".groups")).to_have_text(["Collections: Animals/Sea", "Tags: <b>furs; hairs</b> · ★"])

@@ -78,7 +78,7 @@ def test_an_answer_from_a_retracted_paper_says_so(tab: Tab) -> None:
     copied = tab.page.evaluate("navigator.clipboard.readText()").splitlines()
     assert copied[0] == WARNING
     assert f"   {SAID}" in copied
-    tab.page.reload()  # the saved answer
+    tab.reload()  # the saved answer
     expect(tab.find(".turn .warnings p")).to_have_text([WARNING])
     expect(tab.find(".turn .sentences .chip strong").first).to_have_text("RETRACTED")
 

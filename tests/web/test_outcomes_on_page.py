@@ -143,7 +143,7 @@ def test_a_saved_answer_is_shown_as_it_was(tab: Tab, monkeypatch: pytest.MonkeyP
     script_answers(monkeypatch, every_outcome)
     turn = tab.ask(QUESTION)
     streamed = turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()
-    tab.page.reload()
+    tab.reload()
     expect(turn.locator(".actions")).to_be_visible()
     assert (turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()) == streamed
     expect(turn.locator(".left-out summary")).to_have_text("2 statements left out")

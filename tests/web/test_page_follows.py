@@ -158,7 +158,7 @@ def test_a_filter_belongs_to_its_conversation_and_a_refusal_names_it(opened: Ope
     expect(tab.ask(LENGTH).locator(".sentences")).to_contain_text("23 kilometres")
     tab.find(f"#conversations a[href$='{kept}']").click()
     expect(tab.find("#chosen .tag-name")).to_have_text(["On Sea Otters"])
-    tab.page.reload()
+    tab.reload()
     expect(tab.find("#chosen .tag-name")).to_have_text(["On Sea Otters"])
     expect(tab.find(".turn .asked-only").last).to_have_text("Asked only: “On Sea Otters”")
     tab.find(".turn").first.get_by_role("button", name="Ask all papers").click()
@@ -173,7 +173,7 @@ def test_a_remark_is_shown_at_once_and_when_it_is_opened_again(opened: Open, mes
     said = turn.locator(".remark")
     expect(said).to_have_text(re.compile("^(Hello|You are welcome|The library has 4 papers)"))
     expect(tab.find("#said")).to_have_text(said.inner_text())
-    tab.page.reload()
+    tab.reload()
     expect(said).to_be_visible()
 
 
@@ -352,7 +352,7 @@ def test_what_is_said_of_models_keys_and_commands(opened: Open) -> None:
         route.fulfill(json=found)
 
     tab.page.route("**/papers", with_commands)
-    tab.page.reload()
+    tab.reload()
     tab.open("#library")
     expect(tab.find("#failures code")).to_have_text(["damaged", "python ingest.py"])
     expect(tab.find(".odd code")).to_have_text(["folio doctor"])
@@ -378,7 +378,7 @@ def test_papers_added_elsewhere_appear(browser: Browser, tmp_path: Path) -> None
     with Live(app) as live:
         tab = Tab(browser, live.url)
         tab.page.clock.install()
-        tab.page.reload()
+        tab.reload()
         expect(tab.page.get_by_role("heading", name="Add your papers first")).to_be_visible()
         write_pdf(tmp_path / "papers" / "otters.pdf", OTTERS, "On Sea Otters")
         assert ingest(app) == ["added"]  # as in the terminal

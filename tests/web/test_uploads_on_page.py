@@ -91,7 +91,7 @@ def test_files_survive_a_reload_of_the_tab(live: Live, opened: Open, tmp_path: P
     choose(tab, *three(tmp_path))
     time.sleep(0.7)
     until(lambda: not warns(tab))  # on a slow computer they may not have been sent yet
-    tab.page.reload()
+    tab.reload()
     expect(bar(tab)).to_have_text("3 papers added")
     expect(tab.find(".upload")).to_have_count(3)
     said = sorted(tab.find(".upload .stage").all_inner_texts())
@@ -216,7 +216,7 @@ def test_a_browser_without_folders_still_takes_files(live: Live, opened: Open, t
         delete DataTransferItem.prototype.webkitGetAsEntry;
         delete window.BroadcastChannel;"""
     )
-    tab.page.reload()
+    tab.reload()
     expect(tab.find("#library-count")).to_contain_text("No papers yet")
     expect(tab.find("#choose-folder")).to_be_hidden()
     drop(tab, write_pdf(tmp_path / "one.pdf", GLACIERS[:2], "The One"))
@@ -228,7 +228,7 @@ def test_the_queue_survives_a_restart_of_the_server(opened: Open, desk: CliRunne
     with Served(desk, EMBED_BATCH="2") as served:
         port = str(served.port)
         tab = opened(served.url)
-        choose(tab, *three(desk.folder, pages=200))  # seconds of embedding
+        choose(tab, *three(desk.folder, pages=100))  # seconds of embedding
         expect(tab.find("#uploads")).to_contain_text("Embedding")  # either: their passages are embedded once
         served.kill()
         expect(tab.find("#adding-notice")).to_contain_text("Folio is not responding.")
@@ -267,7 +267,7 @@ def test_what_failed_says_why_and_is_tried_again(app: App, live: Live, opened: O
     choose(tab, bad, page, good)
     expect(bar(tab)).to_contain_text("1 of 3 papers added, 2 failed: ")
     tab.expected("422")
-    tab.page.reload()  # the page that is no PDF never got to the server
+    tab.reload()  # the page that is no PDF never got to the server
     expect(bar(tab)).to_contain_text("1 of 2 papers added, 1 failed: ")
     failed = line(tab, "torn.pdf")
     expect(failed).to_contain_text("Try again to add torn.pdf")
