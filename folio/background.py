@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock, Thread
+from threading import Lock, RLock, Thread
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+# Held while LangChain or LangGraph is imported: two threads that import parts of them in different orders would wait
+# for each other, and Python then lets one go on with half a module.
+IMPORTING = RLock()
 
 
 class SharedResult(Generic[T]):

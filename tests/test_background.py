@@ -85,3 +85,23 @@ def test_a_warning_that_requests_ignores_ends_no_import_in_a_thread() -> None:
     sys.modules.pop("urllib3.contrib.socks", None)
     with pytest.raises(ImportError, match="socks"):
         importlib.import_module("urllib3.contrib.socks")
+
+
+def test_one_thread_at_a_time_imports_langchain() -> None:
+    """In a process of its own, which has none of it yet."""
+    program = """
+from threading import Thread
+from time import sleep
+from folio.agent import graph
+from folio.answer import chat
+from folio.background import IMPORTING
+from folio.ingest import chunking
+uses = [chat._chain_module.get, lambda: graph.compiled(None), lambda: chunking._splitter(100, 0)]
+with IMPORTING:
+    threads = [Thread(target=use) for use in uses]
+    for thread in threads:
+        thread.start()
+    sleep(1)
+    assert all(thread.is_alive() for thread in threads)
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=120)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from folio.agent import nodes
 from folio.agent.state import DeepState, Tools
+from folio.background import IMPORTING
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -19,7 +20,8 @@ STEPS_OF_ROUND = 6
 
 def compiled(tools: Tools | None, first: str = "plan") -> CompiledStateGraph[DeepState, None, DeepState, DeepState]:
     """The graph over these tools, from its step `first` on; without tools, to be drawn."""
-    from langgraph.graph import END, START, StateGraph
+    with IMPORTING:
+        from langgraph.graph import END, START, StateGraph
 
     graph, given = StateGraph(DeepState), cast(Tools, tools)
     for node in STEPS:

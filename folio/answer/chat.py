@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from folio.answer import followup, library_questions
@@ -16,7 +16,7 @@ from folio.answer.question_type import QuestionKind, QuestionType, question_type
 from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import CLOSEST, Answer, Evidence, Sentence, SourceNumbers, Style
-from folio.background import SharedResult, run_in_background
+from folio.background import IMPORTING, SharedResult, run_in_background
 from folio.errors import UsageError
 from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
@@ -60,7 +60,12 @@ class Reply:
     confidence: float | None = None  # of the answerer, 0 to 1; None for one that gives none, and without a search
 
 
-_chain_module = SharedResult(partial(import_module, "folio.answer.chain"))
+def _import_chain() -> ModuleType:
+    with IMPORTING:
+        return import_module("folio.answer.chain")
+
+
+_chain_module = SharedResult(_import_chain)
 
 
 def _ignore(_: object) -> None:

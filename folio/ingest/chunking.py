@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from folio.background import IMPORTING
 from folio.sections import PaperSection
 from folio.store.fingerprint import Reading
 from folio.text import sentence_spans, stripped
@@ -45,7 +46,8 @@ SEPARATORS = ("\n\n", "\n", f"[{chr(_STOP)}-{chr(_STOP + _STOPS - 1)}] ", " ", "
 
 @lru_cache(maxsize=4)
 def _splitter(size: int, overlap: int) -> RecursiveCharacterTextSplitter:
-    from langchain_text_splitters import RecursiveCharacterTextSplitter
+    with IMPORTING:
+        from langchain_text_splitters import RecursiveCharacterTextSplitter
 
     return RecursiveCharacterTextSplitter(
         chunk_size=size,
