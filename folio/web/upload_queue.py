@@ -103,7 +103,7 @@ class _Current:
 
     id: str
     before: Record
-    state: UploadState = "reading"
+    state: UploadState = "waiting"  # until the library can be written
     done: int = 0
     of: int = 0
     is_begun: bool = False  # which the record then says
@@ -362,7 +362,7 @@ class UploadQueue:
             with self._changing():
                 require_wanted()
                 self._save(current.id, record.model_copy(update={"tries": record.tries + 1, "placed": placed}))
-            current.is_begun = True
+            current.is_begun, current.state = True, "reading"
 
         def require_wanted() -> None:
             if not self._is_wanted(current.id):
@@ -378,7 +378,6 @@ class UploadQueue:
         check_cancelled()
         if not content.is_file() or sha256_file(content) != record.sha256:
             raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
-        self._changes += 1
         outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
         what: dict[str, Any] = {
             "state": "added",

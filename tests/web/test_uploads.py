@@ -404,6 +404,15 @@ def test_what_would_stop_every_file_fails_none(
 # Cancelling
 
 
+def test_a_file_is_not_being_read_while_another_process_writes(
+    client: TestClient, app: HashingApp, tmp_path: Path
+) -> None:
+    with indexes.writing(app.store_folder):
+        send(client, pdf(tmp_path), "one.pdf")
+        for _ in range(200):  # of many tries, each of which looks for the lock
+            assert states(client) == [("one.pdf", "waiting")]
+
+
 def test_what_waits_is_cancelled_alone_or_with_all_others(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
     with indexes.writing(app.store_folder):
         first, *_ = [send(client, pdf(tmp_path), f"{number}.pdf") for number in range(4)]
