@@ -21,8 +21,8 @@ from folio.models.ollama import is_local
 from folio.offline import go_offline
 from folio.paper_versions import version_keys
 from folio.protocols import Embedder
-from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.paper_filter import PaperFilter
+from folio.search.reader_reranker import ReaderReranker
 from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.closing import closed_on_error
@@ -360,8 +360,10 @@ class App(AppSettings):
     ) -> Retriever:
         """A retriever with the current settings, over a library made with this embedder."""
         reranker = self.models.reranker()
-        if embedder is self.models.meaning or isinstance(reranker, BuiltinReranker):
+        if embedder is self.models.meaning or isinstance(reranker, ReaderReranker):
             self.models.meaning.load_in_background()  # while the indexes are opened and BM25 looks
+        if isinstance(reranker, ReaderReranker):
+            self.models.reader.load_in_background()
         is_word, writer = self.models.meaning.is_word, self.models.query_writer
         return Retriever(library, open_indexes, embedder, reranker, self.models.fusion, is_word, writer)
 

@@ -18,9 +18,10 @@ from folio.models.model_files import find_model
 from folio.models.nli_cross_encoder import NliVerifier
 from folio.models.ollama import Capability, OllamaServer, is_local, server_url
 from folio.models.onnx_cache import GRAPHS
-from folio.protocols import Answerer, Embedder, QueryWriter, Reranker, TokenEmbedder, Verifier
+from folio.protocols import Answerer, Embedder, PassageReader, QueryWriter, Reranker, TokenEmbedder, Verifier
 from folio.search.builtin_reranker import BuiltinReranker
 from folio.search.fusion import FusionSettings
+from folio.search.reader_reranker import ReaderReranker
 from folio.search.retriever import Retriever
 from folio.store.daily_notice import is_first_today
 from folio.types import Notice
@@ -206,6 +207,13 @@ class ModelChoice:
 
         return BuiltinEmbedder()
 
+    @cached_property
+    def reader(self) -> PassageReader:
+        """The built-in reader of questions and passages."""
+        from folio.models.reader import Reader
+
+        return Reader()
+
     @property
     def builtin_required(self) -> bool:
         """Whether the settings ask for the built-in model by name."""
@@ -243,7 +251,7 @@ class ModelChoice:
             raise _no_files(name, "RERANKER=builtin")
         if choice == "auto":
             self._stand_ins["the reranker"] = f"run `{fetch_command(name)}`"
-        return BuiltinReranker(self.meaning)
+        return ReaderReranker(BuiltinReranker(self.meaning), self.reader)
 
     @cached_property
     def query_writer(self) -> QueryWriter | None:
@@ -274,7 +282,7 @@ class ModelChoice:
         tokens = settings.CONTEXT_TOKENS
         choice = settings.LLM if model is None else "builtin" if model == "builtin" else "ollama"
         model = settings.LLM_MODEL if model is None else model
-        extractive = ExtractiveAnswerer(self.meaning, retriever.term_weights, evidence_tokens=tokens)
+        extractive = ExtractiveAnswerer(self.meaning, self.reader, retriever.term_weights, evidence_tokens=tokens)
         if choice == "auto":
             missing = self.missing_from_ollama(model, "completion")
             choice = "builtin" if missing else "ollama"

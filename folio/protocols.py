@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
-from folio.types import ANYWHERE, Hit, PassageFields, Tokens, Vectors, require
+from folio.types import ANYWHERE, Hit, Passage, PassageFields, Reading, Tokens, Vectors, require
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -115,6 +115,18 @@ class QueryWriter(Protocol):
 
     def write(self, question: str) -> Written:
         """NOTHING_WRITTEN where it has nothing usable. Raises ModelError if there is no such model."""
+        ...
+
+
+class PassageReader(Protocol):
+    """A model that reads a question and a passage together."""
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
+        """What it makes of each passage. Raises ModelError."""
+        ...
+
+    def load_in_background(self) -> None:
+        """Start loading it; the first call waits for that."""
         ...
 
 

@@ -218,6 +218,23 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """What is read for a question: a text, what stands above it, and the spans of its sentences, in order."""
+
+    above: str  # the paper's title and the section
+    text: str
+    sentences: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Log-odds that a passage answers the question, and that each of its sentences does."""
+
+    answers: float
+    sentences: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A passage found for a question."""
 

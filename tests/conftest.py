@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from folio.models import minilm, ollama
+from folio.models import minilm, ollama, reader
 from folio.store import daily_notice, indexes
 from folio.store.library import Library
 from tests.helpers.cli_runner import HUB_AND_TRACING, CliRunner
@@ -76,7 +76,8 @@ def environment_as_before() -> Iterator[None]:
 def built_in_model_loaded_once() -> Iterator[None]:
     """Load the built-in model once for all commands and servers of this process: it never changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minilm._Model, "load", cache(minilm._Model.load))
+        for model in (minilm._Model, reader._Model):
+            patch.setattr(model, "load", cache(model.load))
         yield
 
 

@@ -14,7 +14,7 @@ from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.model_choice import ModelChoice
 from folio.models.nli_cross_encoder import NliVerifier
 from folio.protocols import Claim, PromptStart, Verifier
-from folio.search.builtin_reranker import BuiltinReranker
+from folio.search.reader_reranker import ReaderReranker
 from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.ollama_models import LLAMA, NOMIC
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
@@ -33,14 +33,14 @@ def test_a_choice_is_kept_and_auto_falls_back(tmp_path: Path, monkeypatch: pytes
         return ModelChoice(chosen, notices.append)
 
     assert app("none").reranker() is None
-    assert isinstance(app("builtin").reranker(), BuiltinReranker)
+    assert isinstance(app("builtin").reranker(), ReaderReranker)
     with pytest.raises(ModelMissing) as caught:
         app("crossencoder").reranker()
     assert caught.value.happened == "The files of nobody/has-this are not on this computer."
     assert "`make models`" in caught.value.remedy
     assert notices == []
     automatic = app("auto")
-    assert isinstance(automatic.reranker(), BuiltinReranker)
+    assert isinstance(automatic.reranker(), ReaderReranker)
     automatic.announce()
     told = "Using built-in models. For better answers, run `make models` (`python query.py --doctor` shows how)."
     assert notices == [told]

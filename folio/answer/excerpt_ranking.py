@@ -20,12 +20,13 @@ from folio.answer.whole_paper import SECTIONS
 from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import quantities
-from folio.protocols import TermWeights, TokenEmbedder
+from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
+from folio.search.reader_reranker import MOST_ODDS, above
 from folio.sections import APART
 from folio.text import coverage, tokenize
-from folio.types import Vectors
+from folio.types import Passage, Vectors
 
 # Words of an excerpt: the paragraph that answers is shown if it has so many, or is cut down or added to.
 LEAST_WORDS, MOST_WORDS = 40, 120
@@ -33,15 +34,16 @@ LEAST_WORDS, MOST_WORDS = 40, 120
 # needs.
 MOST_POINTERS, POINTER_SHARE = 2, 0.08
 # Excerpts of a report's analysis and the words of all of them, at most, and the share that each needs.
-MOST_DETAILS, DETAIL_WORDS, DETAIL_SHARE = 8, 400, 0.0005
+MOST_DETAILS, DETAIL_WORDS, DETAIL_SHARE = 8, 400, 0.003
 # How far apart two scores are of which one sentence is e times as likely to answer as the other.
-SPREAD = 0.06
+SPREAD = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class ExcerptWeights:
     """What counts in the score of a sentence, a list's item or a table's row. LOG.md has what each adds."""
 
+    read: float = 0.06  # the log-odds that it answers, of the reader
     match: float = 0.85  # its tokens match the question's (late interaction)
     meaning: float = 0.2  # the cosine of the two as a whole
     coverage: float = 0.2  # the share of the question's words in it or in its paper's title, literally
@@ -53,8 +55,9 @@ class ExcerptWeights:
 
 WEIGHTS = ExcerptWeights()
 
-# Sentences that are read by themselves, at most: each takes as long as a third of a passage.
-MOST_READ = 16
+# Sentences that are embedded by themselves, at most, for an answer and for a report, which shows more: each takes as long
+# as a third of a passage.
+MOST_READ, MOST_OF_REPORT = 6, 16
 # How much the match of the whole passage counts when the first excerpt is chosen, beside a score of WEIGHTS.
 LEAD_WEIGHT = 0.5
 
@@ -118,35 +121,39 @@ class Excerpt:
 
 def scored_excerpts(
     embedder: TokenEmbedder,
+    reader: PassageReader,
     question: str,
     evidence: Sequence[Evidence],
     found: Sequence[Matches],
     weights: TermWeights,
+    most: int = MOST_READ,
     by: ExcerptWeights = WEIGHTS,
 ) -> list[Excerpt]:
-    """Every excerpt of the evidence, best first. found: the question's matches in each piece of it. Raises ModelError.
+    """The excerpts of the evidence, best first. found: the question's matches in each piece of it. Raises ModelError.
 
-    The likeliest MOST_READ sentences are read one by one: within their passage, the states of their tokens tell of
-    their neighbours too. The others may stand beside these.
+    The reader reads each block with the question. The likeliest `most` sentences are then embedded one by one:
+    within their passage, the states of their tokens tell of their neighbours too. The others may stand beside these.
     """
     unasked = APART - asked_kinds(question)
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
     scores = _Scores(question, question_type(question), asked_term(question), weights, by)
-    above = [_above(block, match) for block, match in among]
+    heads = [_above(block, match) for block, match in among]
+    readings = reader.read(question, [_passage(block) for block, _ in among])
     likely: list[_Likely] = []
-    for at, ((block, match), head) in enumerate(zip(among, above, strict=True)):
+    for at, ((block, match), head, reading) in enumerate(zip(among, heads, readings, strict=True)):
         for place, besides in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
+            besides += by.read * max(-MOST_ODDS, min(MOST_ODDS, reading.sentences[place]))
             likely.append(_Likely(at, place, besides, by.match * matched + besides))
-    likely = sorted(likely, key=lambda one: -one.score)[:MOST_READ]
+    likely = sorted(likely, key=lambda one: -one.score)[:most]
     if not likely:
         return []
     texts = [among[one.at][0].text_of(one.place) for one in likely]
     known = [[-math.inf] * len(block.parts) for block, _ in among]
     for one, read in zip(likely, read_alone(embedder, found[0].query, texts), strict=True):
-        matched = float(found[0].query.shares @ np.maximum(read.best, above[one.at]))
+        matched = float(found[0].query.shares @ np.maximum(read.best, heads[one.at]))
         known[one.at][one.place] = by.match * matched + by.meaning * read.cosine + one.besides
     excerpts = [
         excerpt
@@ -154,6 +161,14 @@ def scored_excerpts(
         for excerpt in _of_block(block, shares, own, match.whole)
     ]
     return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
+
+
+def _passage(block: Block) -> Passage:
+    """What the reader reads of a block."""
+    evidence, start = block.evidence, block.start
+    title = above(evidence.paper, evidence.start + start, evidence.start + block.end)
+    spans = tuple((part.start - start, part.end - start) for part in block.parts)
+    return Passage(title, evidence.text[start : block.end], spans)
 
 
 def _above(block: Block, match: Matches) -> Vectors:

@@ -54,6 +54,21 @@ _LEANS = re.compile(
     r"|at (?:this|that)\b|with this\b|of these\b|both\b(?!\s+[\w-]+ and\b)|more(?:over| specifically| precisely)\b)",
     re.I,
 )
+# What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
+# rest of this paper is organized as follows". "Section 2 shows that ..." says something.
+_PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+)"
+_TELLS = (
+    r"(?:describ|present|discuss|introduc|outlin|review|evaluat|cover|giv|conclud|summari|explain|detail|address|examin"
+    r"|explor|survey|provid|report|defin|contain|compar|analy|motivat|specif|formali|illustrat|show|deriv|investigat)"
+    r"\w*\b(?!,? that\b)"
+)
+_ANNOUNCES = re.compile(
+    rf"(?:in |finally, |then, )?{_PLACE}\s*[\dA-Z]+(?:\.\d+)*,?\s+(?:(?:we|then|briefly|further|also) )*{_TELLS}"
+    rf"|in (?:this|the (?:next|following|present)) {_PLACE},? we (?:(?:first|then|briefly|will|now) )*{_TELLS}"
+    rf"|(?:this|the (?:next|following)) {_PLACE} (?:(?:first|then|briefly|will|also) )*{_TELLS}"
+    r"|the (?:rest|remainder) of (?:this|the|our) \w+|(?:this|the|our) \w+ is (?:organi[sz]ed|structured) as follows",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +163,8 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
         return None
     in_middle = text[start].islower() and not begins and text[:start].rstrip()[-1:] not in [*".!?:…"]
     spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
-    can_answer = spelled >= SHORTEST_SENTENCE and text[end - 1] != ":"  # what it announces may
+    announces = text[end - 1] == ":" or _ANNOUNCES.match(text, start, end)  # what is announced may answer
+    can_answer = spelled >= SHORTEST_SENTENCE and not announces
     return Part(start, end, can_answer, in_middle or leans(text[start:end]))
 
 

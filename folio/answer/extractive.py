@@ -12,6 +12,8 @@ from folio.answer.excerpt_ranking import (
     DETAIL_SHARE,
     DETAIL_WORDS,
     MOST_DETAILS,
+    MOST_OF_REPORT,
+    MOST_READ,
     Excerpt,
     alone,
     apart,
@@ -26,7 +28,7 @@ from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evid
 from folio.errors import with_commands
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
-from folio.protocols import TermWeights, TokenEmbedder
+from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, matches
 from folio.search.question_parts import questions_in
 from folio.text import tokenize
@@ -45,12 +47,18 @@ class ExtractiveAnswerer:
     failed = False
 
     def __init__(
-        self, embedder: TokenEmbedder, term_weights: Callable[[str], TermWeights], *, evidence_tokens: int
+        self,
+        embedder: TokenEmbedder,
+        reader: PassageReader,
+        term_weights: Callable[[str], TermWeights],
+        *,
+        evidence_tokens: int,
     ) -> None:
         """evidence_tokens: limit for the evidence that is searched."""
         self.confidence: float | None = None
         self.notice = WITHOUT_MODEL
         self._embedder = embedder
+        self._reader = reader
         self._term_weights = term_weights
         self._senses: Sequence[str] = ()  # of a follow-up that is answered next; the first as it was understood
         self.evidence_tokens = evidence_tokens
@@ -59,7 +67,7 @@ class ExtractiveAnswerer:
         """See protocols.Answerer."""
         senses, self._senses = self._senses, ()
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-        scored = self._score(question, evidence)
+        scored = self._score(question, evidence, MOST_OF_REPORT if style == "report" else MOST_READ)
         if self.confidence is not None and len(senses) > 1 and question == senses[0]:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
@@ -68,7 +76,7 @@ class ExtractiveAnswerer:
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
-        if scored := self._score(question, evidence):
+        if scored := self._score(question, evidence, MOST_OF_REPORT if style == "report" else MOST_READ):
             yield from _best(scored, question, evidence, style, CLOSEST)
 
     def best_quote(self, question: str, evidence: Sequence[Evidence]) -> Sentence | None:
@@ -99,11 +107,11 @@ class ExtractiveAnswerer:
         self._senses = followup.senses(question, meant, [turn.question for turn in history])
         return meant
 
-    def _score(self, question: str, evidence: Sequence[Evidence]) -> list[Excerpt]:
-        """Every excerpt of the evidence, best first. Sets `confidence`."""
+    def _score(self, question: str, evidence: Sequence[Evidence], most: int = MOST_READ) -> list[Excerpt]:
+        """The excerpts of the evidence, best first. most: see `scored_excerpts`. Sets `confidence`."""
         found, weights = self._matches(question, evidence)
         self.confidence = confidence(question, evidence, found, weights)
-        return scored_excerpts(self._embedder, question, evidence, found, weights)
+        return scored_excerpts(self._embedder, self._reader, question, evidence, found, weights, most)
 
     def _confidence_of_followup(self, senses: Sequence[str], evidence: Sequence[Evidence]) -> float:
         """That of all its senses on average: it may have been understood wrongly."""

@@ -12,7 +12,7 @@ from folio.answer.layout import AnswerFormat
 from folio.models.ollama import OllamaServer
 from folio.protocols import Verifier
 from tests.helpers.factories import even_weights
-from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.fakes import HashingEmbedder, WordReader
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import Make
 
@@ -46,7 +46,7 @@ def make(ollama_server: OllamaStandIn) -> Make:
             model,
             evidence_tokens=evidence_tokens,
             answer_tokens=answer_tokens,
-            stand_in=ExtractiveAnswerer(meaning, even_weights, evidence_tokens=evidence_tokens),
+            stand_in=ExtractiveAnswerer(meaning, WordReader(), even_weights, evidence_tokens=evidence_tokens),
             verifier=verifier,
             check_cancelled=check_cancelled,
             answer_format=answer_format,

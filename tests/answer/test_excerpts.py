@@ -26,7 +26,7 @@ from folio.search.late_interaction import matches
 from folio.sections import Kind, PaperSection, SectionMap
 from folio.types import Tokens
 from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
-from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.fakes import HashingEmbedder, WordReader
 
 
 def sectioned(*parts: tuple[str, Kind, str]) -> Evidence:
@@ -43,7 +43,7 @@ def sectioned(*parts: tuple[str, Kind, str]) -> Evidence:
 
 
 def shown(question: str, *evidence: Evidence) -> list[str]:
-    answerer = ExtractiveAnswerer(HashingEmbedder(1024), even_weights, evidence_tokens=6000)
+    answerer = ExtractiveAnswerer(HashingEmbedder(1024), WordReader(), even_weights, evidence_tokens=6000)
     return [sentence.text for sentence in answerer.closest(question, evidence)]
 
 
@@ -83,7 +83,7 @@ def test_of_a_definition_the_sentence_that_gives_it_is_marked() -> None:
         "The raft of the raft people carries rafts of kelp on many a raft trip, and everyone has used a raft. A raft is"
         " a group of resting otters that hold on to kelp. The trips of the raft people end in autumn with the storms."
     )
-    answerer = ExtractiveAnswerer(HashingEmbedder(1024), even_weights, evidence_tokens=6000)
+    answerer = ExtractiveAnswerer(HashingEmbedder(1024), WordReader(), even_weights, evidence_tokens=6000)
     found = next(answerer.closest("What is a raft?", evidence_on(text)))
     assert [found.text[start:end] for start, end in found.marks] == [
         "A raft is a group of resting otters that hold on to kelp."
@@ -167,7 +167,7 @@ def test_an_answer_is_short_and_says_nothing_twice() -> None:
 def test_a_comparison_is_shown_side_by_side_by_paper() -> None:
     raft = hits_on("Raft elects a leader with timeouts. A leader of Raft has a log.", file="raft.pdf", title="")
     paxos = hits_on("Paxos has proposers. A majority of the acceptors of Paxos chooses.", file="paxos.pdf", title="")
-    answerer = ExtractiveAnswerer(HashingEmbedder(1024), even_weights, evidence_tokens=6000)
+    answerer = ExtractiveAnswerer(HashingEmbedder(1024), WordReader(), even_weights, evidence_tokens=6000)
     found = list(answerer.closest("Compare Raft and Paxos", evidence_of([*paxos, *raft])))
     assert [str(sentence.section) for sentence in found] == ["Closest passages/raft.pdf", "Closest passages/paxos.pdf"]
 
@@ -187,7 +187,7 @@ def scored(question: str, *texts: str) -> list[Excerpt]:
     embedder, evidence = ContextEmbedder(1024), evidence_on(*texts)
     weights = even_weights(question)
     found = matches(embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-    return scored_excerpts(embedder, question, evidence, found, weights)
+    return scored_excerpts(embedder, WordReader(), question, evidence, found, weights)
 
 
 def test_what_stands_around_a_sentence_does_not_change_how_well_it_answers() -> None:
@@ -211,6 +211,28 @@ def test_only_a_place_that_may_answer_is_pointed_to() -> None:
     again = "A chart of 1880 has the old harbour of Varna nine metres deep. Its author is not known by name."
     found = scored("How deep is the old harbour of Varna?", clear, other, again)
     assert {found[0].text, *(one.text for one in pointers(found))} == {clear, again}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answers"),
+    [
+        ("Section 2 outlines the OpenReplica approach to replication of objects.", False),
+        ("In this section, we describe the protocols for the arrival of nodes.", False),
+        ("In Section 3.1 we briefly discuss how the servers elect a leader.", False),
+        ("Chapter 7 compares the throughput of the two systems.", False),
+        ("This section presents the results of the measurements.", False),
+        ("The rest of this paper is structured as follows.", False),
+        ("This paper is organized as follows.", False),
+        ("Section 2 shows that the two protocols are equivalent.", True),
+        ("This paper presents a protocol for the arrival of nodes.", True),
+        ("Sections of the aorta were stained and compared by two readers.", True),
+        ("In this study, we describe how the servers elect a leader.", True),
+    ],
+)
+def test_what_only_says_where_something_is_said_does_not_answer(sentence: str, answers: bool) -> None:
+    (evidence,) = evidence_on(f"Otters float in kelp, and servers elect a leader. {sentence}")
+    (block,) = blocks(evidence)
+    assert [part.can_answer for part in block.parts] == [True, answers]
 
 
 def test_an_excerpt_is_a_paragraph_and_never_ends_by_announcing_something() -> None:

@@ -17,7 +17,7 @@ from folio.protocols import Answerer, TermWeights
 from folio.text import sentence_spans
 from folio.types import Hit, PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
-from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.fakes import HashingEmbedder, WordReader
 
 STYLES: tuple[Style, ...] = ("plain", "report")
 RETREAT = "By how much does the Aletsch glacier retreat each year?"
@@ -25,7 +25,7 @@ IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness
 
 
 def extractive() -> ExtractiveAnswerer:
-    return ExtractiveAnswerer(HashingEmbedder(256), even_weights, evidence_tokens=6000)
+    return ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
 
 
 def papers() -> list[Evidence]:
@@ -127,7 +127,7 @@ def test_the_same_sentence_in_two_papers_is_told_once() -> None:
 
 def exact(term_weights: Callable[[str], TermWeights]) -> ExtractiveAnswerer:
     """Over so many dimensions that words which are not alike have nothing in common."""
-    return ExtractiveAnswerer(HashingEmbedder(4096), term_weights, evidence_tokens=6000)
+    return ExtractiveAnswerer(HashingEmbedder(4096), WordReader(), term_weights, evidence_tokens=6000)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -176,7 +176,7 @@ def test_a_number_that_no_sentence_gives_is_refused() -> None:
 
 
 def test_with_the_built_in_model_another_subject_is_refused() -> None:
-    answerer = ExtractiveAnswerer(BuiltinEmbedder(), even_weights, evidence_tokens=6000)
+    answerer = ExtractiveAnswerer(BuiltinEmbedder(), WordReader(), even_weights, evidence_tokens=6000)
     (eats, *_) = answerer.sentences("What does an otter eat?", papers())
     assert "The diet of the sea otter is made of urchins, clams and crabs." in eats.text
     assert answerer.confidence is not None

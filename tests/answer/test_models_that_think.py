@@ -26,7 +26,7 @@ from folio.models.ollama_chat import MOST_THOUGHTS
 from folio.models.thinking import FULL_ROOM, LOW_ROOM
 from folio.protocols import Claim, Entailment, Written
 from tests.helpers.factories import GLACIERS, answer_of, even_weights, evidence_on, one_page_hits
-from tests.helpers.fakes import HashingEmbedder
+from tests.helpers.fakes import HashingEmbedder, WordReader
 from tests.helpers.loose_replies import LENGTH, PASSAGE, STATEMENT, fenced, loose_reply
 from tests.helpers.ollama_models import GPT_OSS, LLAMA, LONG_THOUGHT, QWEN3, QWEN35, Json, Model, split_words
 from tests.helpers.ollama_server import OllamaStandIn
@@ -58,7 +58,7 @@ def tagged(messages: list[Json]) -> str:
 
 
 def answerer(server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768) -> OllamaAnswerer:
-    stand_in = ExtractiveAnswerer(HashingEmbedder(256), even_weights, evidence_tokens=6000)
+    stand_in = ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
     return OllamaAnswerer(
         server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, stand_in=stand_in, verifier=verifier
     )

@@ -24,7 +24,7 @@ from folio.model_choice import ModelChoice
 from folio.protocols import Embedder, TermWeights
 from folio.store import indexes
 from folio.text import coverage, tokenize
-from folio.types import Hit, SourceFile, Tokens, Vectors
+from folio.types import Hit, Passage, Reading, SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
 
 ItemT = TypeVar("ItemT")
@@ -151,6 +151,23 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+class WordReader:
+    """A working reader of passages: the more of the question's words one has, the likelier it answers."""
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
+        asked = set(tokenize(question))
+
+        def share(text: str) -> float:
+            return len(asked & set(tokenize(text))) / max(1, len(asked))
+
+        return [
+            Reading(share(f"{one.above} {one.text}"), tuple(share(one.text[a:b]) for a, b in one.sentences))
+            for one in passages
+        ]
+
+    def load_in_background(self) -> None: ...
+
+
 @dataclass(frozen=True)
 class HashingModels(ModelChoice):
     """The models that the settings ask for, with an embedder by hashing."""
@@ -163,6 +180,10 @@ class HashingModels(ModelChoice):
     @property
     def meaning(self) -> HashingEmbedder:
         return self.hashing
+
+    @cached_property
+    def reader(self) -> WordReader:
+        return WordReader()
 
 
 @dataclass(frozen=True)

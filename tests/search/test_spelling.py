@@ -15,7 +15,7 @@ from folio.search.retriever import Retriever
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.text import tokenize
 from tests.helpers.factories import write_pdf
-from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.fakes import WordReader, hashing_app, read_here
 
 TEXT = (
     "The Google File System stores chunks. Google runs the file system. A consensus algorithm elects a leader, and"
@@ -127,7 +127,11 @@ def test_a_search_and_a_chat_understand_what_was_typed(
         assert app.hashing.queries == ["how long is the glacier?", "how long is the glacer?"]
         assert [hit.paper.file for hit in found.hits] == ["ice.pdf"]
         assert all(hit.lexical for hit in found.hits)
-        chat = Chat(retriever, ExtractiveAnswerer(app.hashing, retriever.term_weights, evidence_tokens=2000), top_k=2)
+        chat = Chat(
+            retriever,
+            ExtractiveAnswerer(app.hashing, WordReader(), retriever.term_weights, evidence_tokens=2000),
+            top_k=2,
+        )
         reply = chat.ask("how many kilometres long is the glacer?")
         assert reply.answer.question == "how many kilometres long is the glacer?"
         assert reply.answer.standalone_question == "how many kilometres long is the glacier?"

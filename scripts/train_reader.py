@@ -1,13 +1,13 @@
-"""Train a reader: a question and a passage read together -> does it answer, and which sentences do.
+"""Train the built-in reader: a question and a passage read together -> does the passage answer?
 
-python benchmarks/train_reader.py data/ --library vectorstore/library.sqlite --out reader/
+    python scripts/train_reader.py data/ --library vectorstore/library.sqlite
 
-An experiment whose result so far is in LOG.md: nothing of it runs in Folio. It starts from all-MiniLM-L6-v2 and takes
-about an hour and a half on two cores. data/ has covidqa/, evidence/, qa/, qasper/ and textqrels/scifact/; the library
-is an index of data/papers and data/mixed together. Training data and their licences: reader_questions.jsonl (5,466
-questions that a language model wrote for Folio, on passages of every second of these papers and of COVID-QA, of trial
-reports and of SciFact's abstracts), SQuAD 2.0's development half (CC BY-SA 4.0), PolicyQA (MIT), SelQA (Apache 2.0),
-Evidence Inference's training half (MIT), and of QASPER (CC BY-SA 4.0) and COVID-QA (Apache 2.0) every second paper.
+It starts from all-MiniLM-L6-v2 and takes about an hour and a half on two cores; folio/models/reader.py names the
+digests of the files. data/ has covidqa/, evidence/, qa/, qasper/ and textqrels/scifact/; the library is an index of
+data/papers and data/mixed together. Training data and their licences: reader_questions.jsonl (5,466 questions that a
+language model wrote for Folio, on passages of every second of these papers and of COVID-QA, of trial reports and of
+SciFact's abstracts), SQuAD 2.0's development half (CC BY-SA 4.0), PolicyQA (MIT), SelQA (Apache 2.0), Evidence
+Inference's training half (MIT), and of QASPER (CC BY-SA 4.0) and COVID-QA (Apache 2.0) every second paper.
 
 Loss: softmax over a question's passages, cross-entropy of each passage and of each sentence, and softmax over the
 sentences of a passage that answers. The word embeddings and the lowest two layers stay as they are.
@@ -39,15 +39,13 @@ from transformers import BertModel
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.models.bert_onnx import build_graph
-from folio.models.minilm import CLS, GRAPH, POSITIONS, SEP, load_tokenizer, token_ids
+from folio.models.minilm import CLS, SEP, load_tokenizer, token_ids
+from folio.models.reader import FOLDER, GRAPH, HEADS, MOST_ABOVE, MOST_QUESTION, POSITIONS, TYPES, WINDOW
 from folio.store.library import Library
 from folio.text import sentence_spans, tokenize
 from scripts.make_minilm import SIZES, publishers_folder
 
 QUESTIONS = Path(__file__).with_name("reader_questions.jsonl")
-TYPES, HEADS = "types.npy", "heads.npy"
-# Tokens of a question, of what stands above a passage, and of all that is read together.
-MOST_QUESTION, MOST_HEAD, WINDOW = 48, 28, 320
 PASSAGE = 1000  # characters of a passage that a document is cut into, about
 FROZEN_LAYERS, LEARNING_RATE, WARM_UP, PAIRS, SEED = 2, 1e-4, 60, 18, 3
 # How much the parts of the loss count beside the softmax over passages, and sentences of passages that do not answer.
@@ -301,7 +299,7 @@ class Batches:
 
     def row(self, question: str, text: Text) -> tuple[list[int], int, dict[int, Span]]:
         """Token ids, where the second part begins, and the tokens of each sentence that is read."""
-        asked, above = self.tokens(question)[0][:MOST_QUESTION], self.tokens(text.head)[0][:MOST_HEAD]
+        asked, above = self.tokens(question)[0][:MOST_QUESTION], self.tokens(text.head)[0][:MOST_ABOVE]
         ids, spans = self.tokens(text.text)
         room = WINDOW - 4 - len(asked) - len(above)
         begin = len(asked) + 2
@@ -396,7 +394,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the built-in reader.")
     parser.add_argument("data", type=Path, help="the folder with the sets")
     parser.add_argument("--library", type=Path, required=True, help="library.sqlite of data/papers and data/mixed")
-    parser.add_argument("--out", type=Path, required=True, help="where its files are written")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="where its files are written, unless those of Folio")
     given = parser.parse_args()
     random.seed(SEED)
     torch.manual_seed(SEED)

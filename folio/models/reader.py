@@ -1,0 +1,138 @@
+"""The built-in reader: a question and a passage read together -> does the passage answer, and which sentences do?
+
+A cross-encoder of MiniLM's size (after Nogueira and Cho 2019, https://arxiv.org/abs/1901.04085) with two linear heads:
+one on the state of [CLS] says whether the passage answers, one on the mean state of a sentence whether that sentence
+does. scripts/train_reader.py makes the files in FOLDER from the weights of all-MiniLM-L6-v2, whose word embeddings it
+shares, and says with which questions. It runs as minilm.py does: in eight bits, a text on one thread.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from folio.background import run_in_background
+from folio.models import minilm
+from folio.models.minilm import CLS, SEP, token_ids
+from folio.models.onnx_session import Ids, OnnxEncoder
+from folio.types import Passage, Reading, Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FOLDER = Path(__file__).with_name("minilm-reader")
+# positions.npy: float32 (WINDOW, 384). types.npy: float32 (2, 384). heads.npy: float32 (2, 385): weights and bias of
+# the passage's head, then of the sentences'.
+GRAPH, POSITIONS, TYPES, HEADS = "encoder.onnx", "positions.npy", "types.npy", "heads.npy"
+SHA256 = {
+    GRAPH: "b282e405e2b5aca5a4f1a0eaf0e8f2efdf5d4a30376a9ba0832fe7c9b0820b71",
+    POSITIONS: "8eb380d9e1fd52becf7bb870954835a283cb750127de190e3ed0cb507610ad63",
+    TYPES: "4325cef35d25818c2a8b5e47c570363ea527148cb4df5f41ca3c2ac42376b574",
+    HEADS: "8bd95e7bc4e7b73257a6281f8f00a701343264bff623a28b5df9aa5550450a22",
+}
+
+# Tokens of a question, of what stands above a passage, and of all that is read together; as in training.
+MOST_QUESTION, MOST_ABOVE, WINDOW = 48, 28, 320
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A part of a passage that is read at once: its tokens and their types, and the tokens of each sentence."""
+
+    passage: int
+    ids: Ids
+    types: Ids
+    sentences: dict[int, Span]  # by their place in the passage
+
+
+class Reader:
+    """Loaded with the first question; threads may share it. folder: its files. threads: see OnnxEncoder."""
+
+    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
+        self._folder = folder
+        self._threads = threads
+        self._loaded: _Model | None = None
+        self._loading = threading.Lock()
+
+    def load_in_background(self) -> None:
+        """Start loading in a thread; the first call waits for it and raises its errors."""
+        run_in_background(self._model)
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
+        """See protocols.PassageReader. A passage that is too long is read in parts, and answers if one of them does.
+
+        Raises ModelMissing or ModelError if the model cannot be loaded.
+        """
+        if not passages:
+            return []
+        model = self._model()
+        encoder, heads = model.encoder, model.heads
+        windows = [part for place, passage in enumerate(passages) for part in model.windows(question, passage, place)]
+        answers = [-math.inf] * len(passages)
+        sentences = [[-math.inf] * len(passage.sentences) for passage in passages]
+        states = encoder.map(lambda window: encoder.run(window.ids, window.types), windows)
+        for window, state in zip(windows, states, strict=True):
+            answers[window.passage] = max(answers[window.passage], float(state[0] @ heads[0, :-1] + heads[0, -1]))
+            for place, (first, last) in window.sentences.items():
+                mean = state[first:last].mean(axis=0)
+                sentences[window.passage][place] = float(mean @ heads[1, :-1] + heads[1, -1])
+        return [Reading(answer, tuple(own)) for answer, own in zip(answers, sentences, strict=True)]
+
+    def _model(self) -> _Model:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _Model.load(self._folder, self._threads)
+            return self._loaded
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The loaded model. It never changes, so any number of threads may share it."""
+
+    tokenizer: Tokenizer
+    encoder: OnnxEncoder
+    heads: Vectors
+
+    @classmethod
+    def load(cls, folder: Path = FOLDER, threads: int = 0) -> _Model:
+        """Raises ModelMissing, ModelError."""
+        files = {name: minilm.read_file(folder, name, digest) for name, digest in SHA256.items()}
+        positions, types, heads = (np.load(BytesIO(files[name])) for name in (POSITIONS, TYPES, HEADS))
+        words = np.load(minilm.FOLDER / minilm.WORDS, mmap_mode="r")
+        return cls(minilm.load_tokenizer(), OnnxEncoder(files[GRAPH], words, positions, types, threads), heads)
+
+    def windows(self, question: str, passage: Passage, place: int) -> Iterator[_Window]:
+        """[CLS] question [SEP] above [SEP] text [SEP], the text as it fits.
+
+        A passage with sentences is read in as many parts as these need; one without, to the end of the first.
+        """
+        asked = token_ids(self.tokenizer, question)[0][:MOST_QUESTION]
+        above = token_ids(self.tokenizer, passage.above)[0][:MOST_ABOVE]
+        ids, spans = token_ids(self.tokenizer, passage.text)
+        room = WINDOW - 4 - len(asked) - len(above)
+        starts = np.array([start for start, _ in spans], dtype=np.int64)
+        tokens = [tuple(np.searchsorted(starts, sentence).tolist()) for sentence in passage.sentences]
+        begin, inside = 0, dict[int, Span]()
+        for at, (first, last) in enumerate(tokens):
+            if inside and last - begin > room:
+                yield _window(asked, above, ids[begin:first][:room], begin, inside, place)
+                begin, inside = first, {}
+            inside[at] = (first, min(last, begin + room))
+        yield _window(asked, above, ids[begin:][:room], begin, inside, place)
+
+
+def _window(asked: Ids, above: Ids, ids: Ids, begin: int, inside: dict[int, Span], place: int) -> _Window:
+    whole = np.concatenate(([CLS], asked, [SEP], above, [SEP], ids, [SEP])).astype(np.int32)
+    types = (np.arange(len(whole)) >= len(asked) + 2).astype(np.int32)
+    shift = len(asked) + len(above) + 3 - begin
+    moved = {at: (first + shift, last + shift) for at, (first, last) in inside.items() if first < last}
+    return _Window(place, whole, types, moved)
