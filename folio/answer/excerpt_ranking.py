@@ -55,8 +55,8 @@ class ExcerptWeights:
 
 WEIGHTS = ExcerptWeights()
 
-# Sentences that are embedded by themselves, at most, for an answer and for a report, which shows more: each takes as long
-# as a third of a passage.
+# Sentences that are embedded by themselves, at most, for an answer and for a report, which shows more. Each takes
+# as long as a third of a passage.
 MOST_READ, MOST_OF_REPORT = 6, 16
 # How much the match of the whole passage counts when the first excerpt is chosen, beside a score of WEIGHTS.
 LEAD_WEIGHT = 0.5
