@@ -22,6 +22,7 @@ from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import Selection
+from folio.search.question_parts import parts_alone
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
 from folio.store.query_log import LogEntry, LoggedSource
@@ -43,8 +44,8 @@ REMARKS: dict[QuestionKind, str] = {
     "greeting": "Hello. Ask a question about your papers, such as: What is this paper about?",
     "thanks": "You are welcome. Ask another question about your papers whenever you like.",
 }
-# Passages of a paper that is asked about as a whole, at least, and of each thing that is compared
-WHOLE_PAPER_PASSAGES, OF_EACH_THING = 6, 2
+# Passages of a paper that is asked about as a whole, at least, and of each part of a question
+WHOLE_PAPER_PASSAGES, OF_EACH_PART = 6, 2
 FRONT_PAGES = 2  # pages of a paper on which its authors, its year and its venue are looked for
 # Earlier turns whose evidence is a candidate for the next question.
 REMEMBERED_EVIDENCE = 3
@@ -274,8 +275,8 @@ class Chat:
         """The passages for a question, with those that its kind asks for.
 
         A question about one paper as a whole, named or chosen, gets the sections that answer it; one that asks what
-        the thing is that a paper is named after is such a question too. Of a comparison, each thing gets passages of
-        its own.
+        the thing is that a paper is named after is such a question too. Each part of a question, such as each thing
+        that it compares, gets passages of its own.
         """
         asked = question_type(question)
         paper = None if self._sections else self._paper_as_a_whole(question, asked)
@@ -288,10 +289,16 @@ class Chat:
             aspect = asked.aspect or "about"
             return replace(found, hits=tuple(whole_paper_hits(aspect, question, whole, found.hits, most)))
         hits = {hit.chunk.id: hit for hit in found.hits}
-        for thing in asked.things:
-            for hit in self._search_in(thing, self._papers, top_k=OF_EACH_THING).hits:
+        for part in parts_alone(question):
+            for hit in self._search_in(part, self._named_alone(part), top_k=OF_EACH_PART).hits:
                 hits.setdefault(hit.chunk.id, hit)
         return replace(found, hits=tuple(hits.values()))
+
+    def _named_alone(self, part: str) -> Sequence[Paper] | None:
+        """The one paper that a part of a question names, or all that are asked."""
+        named = self._retriever.paper_names().meant(part)
+        asked = self._papers
+        return named if len(named) == 1 and (asked is None or named[0] in asked) else asked
 
     def _paper_as_a_whole(self, question: str, asked: QuestionType) -> Paper | None:
         """The one paper that a question is about as a whole; None if there is none, or more than one is meant."""

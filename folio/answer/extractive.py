@@ -22,7 +22,7 @@ from folio.answer.excerpt_ranking import (
     scored_excerpts,
 )
 from folio.answer.excerpts import Span
-from folio.answer.question_type import ASKING, QuestionType, question_type
+from folio.answer.question_type import ASKING, question_type
 from folio.answer.short_answer import short_answer
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.errors import with_commands
@@ -30,8 +30,7 @@ from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, matches
-from folio.search.question_parts import questions_in
-from folio.text import tokenize
+from folio.search.question_parts import parts_alone, questions_in
 
 WITHOUT_MODEL = with_commands(
     "These are passages as they stand in the papers. With a chat model on Ollama (`python query.py --doctor` shows"
@@ -72,12 +71,13 @@ class ExtractiveAnswerer:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
             heading = FROM_PAPERS if self.confidence >= SURE else CLOSEST
-            yield from of_parts or _best(scored, question, evidence, style, heading)
+            yield from _each(of_parts, evidence, heading) or _best(scored, question, evidence, style, heading)
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
         if scored := self._score(question, evidence, MOST_OF_REPORT if style == "report" else MOST_READ):
-            yield from _best(scored, question, evidence, style, CLOSEST)
+            of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
+            yield from _each(of_parts, evidence, CLOSEST) or _best(scored, question, evidence, style, CLOSEST)
 
     def best_quote(self, question: str, evidence: Sequence[Evidence]) -> Sentence | None:
         """The one sentence that answers best, for an answer that a model writes; None where nothing does."""
@@ -87,19 +87,23 @@ class ExtractiveAnswerer:
         headless = replace(scored[0], block=replace(scored[0].block, head=None))
         return replace(excerpt_sentence(alone(headless), question, number_sentences(evidence), Section()), marks=())
 
-    def _best_of_parts(self, question: str, evidence: Sequence[Evidence]) -> list[Sentence]:
-        """The best excerpt for each question that this one asks; [] if it asks one, or not all have an answer apart."""
+    def _best_of_parts(self, question: str, evidence: Sequence[Evidence]) -> list[tuple[str, Excerpt]]:
+        """The best excerpt for each part of a question; [] if it has none, or not all have an answer apart.
+
+        Questions that are asked one after the other are each refused or answered; of what is compared or joined, a
+        part is no question, and the whole is.
+        """
+        questions = questions_in(question)
         found: list[tuple[str, Excerpt]] = []
-        for part in questions_in(question):
+        for part in parts_alone(question):
             scored = self._score(part, evidence)
-            if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
+            if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
                 return []
-            best = scored[0]
-            if any(best.overlaps(other) for _, other in found):
+            best = next((one for one in scored if not any(one.overlaps(other) for _, other in found)), None)
+            if best is None or (questions and best is not scored[0]):
                 return []
             found.append((part, best))
-        sentences = number_sentences(evidence)
-        return [excerpt_sentence(excerpt, part, sentences, FROM_PAPERS) for part, excerpt in found]
+        return found
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
@@ -131,16 +135,11 @@ class ExtractiveAnswerer:
 def _best(
     scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style, heading: Section
 ) -> Iterator[Sentence]:
-    """The excerpt that answers, and where else an answer may be; of a comparison, an excerpt about each thing.
+    """The excerpt that answers, and where else an answer may be.
 
     heading: of excerpts. A report sums up with these and adds more excerpts, paper by paper.
     """
-    sentences, asked = number_sentences(evidence), question_type(question)
-    if style == "plain" and (pair := _side_by_side(scored, asked)):
-        for excerpt in pair:
-            paper = excerpt.block.evidence.paper
-            yield excerpt_sentence(excerpt, question, sentences, replace(heading, subheading=paper.title or paper.file))
-        return
+    sentences = number_sentences(evidence)
     best, *others = answering = [scored[0], *pointers(scored)]
     if style == "plain":
         yield excerpt_sentence(best, question, sentences, heading, leads=True)
@@ -160,22 +159,15 @@ def _best(
             yield excerpt_sentence(excerpt, question, sentences, Section("Analysis", paper.title or paper.file))
 
 
-def _side_by_side(scored: Sequence[Excerpt], asked: QuestionType) -> list[Excerpt]:
-    """The best excerpt about each thing that is compared, of another paper each; [] if they have no papers apart."""
-    found: list[Excerpt] = []
-    for thing in asked.things:
-        words = frozenset(tokenize(thing))
-        others = {excerpt.block.evidence.paper.id for excerpt in found}
-        about = (
-            excerpt
-            for excerpt in scored
-            if excerpt.block.evidence.paper.id not in others
-            and words <= frozenset(tokenize(f"{excerpt.block.evidence.paper.title} {excerpt.text}"))
-        )
-        if (best := next(about, None)) is None:
-            return []
-        found.append(best)
-    return found
+def _each(found: Sequence[tuple[str, Excerpt]], evidence: Sequence[Evidence], heading: Section) -> list[Sentence]:
+    """An excerpt for each part of a question, headed by its paper if they are of several."""
+    sentences = number_sentences(evidence)
+    papers = [excerpt.block.evidence.paper for _, excerpt in found]
+    headings = [replace(heading, subheading=paper.title or paper.file) for paper in papers]
+    if len(set(papers)) == 1:
+        headings = [heading] * len(papers)
+    parts = zip(found, headings, strict=True)
+    return [excerpt_sentence(excerpt, part, sentences, own) for (part, excerpt), own in parts]
 
 
 def excerpt_sentence(

@@ -28,7 +28,6 @@ class QuestionType:
 
     kind: QuestionKind
     aspect: Aspect = ""  # of a question about a paper as a whole
-    things: tuple[str, ...] = ()  # that a comparison names, two at least
 
 
 # Question words that no answer repeats, as search tokens.
@@ -142,9 +141,7 @@ def question_type(question: str) -> QuestionType:
     """The kind of a question; "other" for what no rule knows.
 
     >>> question_type("What are the main contributions of LLaMA?")
-    QuestionType(kind='paper', aspect='contributions', things=())
-    >>> question_type("Compare Raft and Paxos").things
-    ('Raft', 'Paxos')
+    QuestionType(kind='paper', aspect='contributions')
     """
     plain = " ".join(question.split())
     bare = plain.strip(" .!?,;:)(")
@@ -153,8 +150,8 @@ def question_type(question: str) -> QuestionType:
     if _THANKS.fullmatch(bare):
         return QuestionType("thanks")
     plain = _GREETED.sub("", plain)
-    if things := compared_things(plain):
-        return QuestionType("comparison", things=things)
+    if compared_things(plain):
+        return QuestionType("comparison")
     if aspect := next((aspect for aspect, asked in _ASPECTS if re.search(asked, plain, re.I)), None):
         return QuestionType("paper", aspect)
     rules: tuple[tuple[QuestionKind, bool], ...] = (

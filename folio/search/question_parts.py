@@ -48,7 +48,7 @@ _COMPARISONS = (
 )
 # What follows the second thing of a comparison, and is not part of it.
 _AFTER_THING = re.compile(
-    r"\s*(?:[,;:?!]|\.(?:\s|$)|\b(?:in|on|for|with respect to|regarding|when|at|by|as)\b).*$", re.I | re.S
+    r"\s*(?:[,;:?!]|\.(?:\s|$)|\s[–—-]\s|\b(?:in|on|for|with respect to|regarding|when|at|by|as)\b).*$", re.I | re.S
 )
 _ARTICLE = re.compile(r"^(?:what (?:is|are) )?(?:the|an?)\s+", re.I)
 # "How long does A take compared to B"
@@ -87,6 +87,11 @@ def questions_in(question: str) -> tuple[str, ...]:
     """The questions that one asks one after the other, if each stands alone; () if it asks only one."""
     parts = _asked(" ".join(question.split()))
     return _several([] if any(_PRONOUN.search(part) for part in parts) else parts)
+
+
+def parts_alone(question: str) -> tuple[str, ...]:
+    """Those of question_parts, unless they are questions of which one refers to another."""
+    return questions_in(question) if _asked(" ".join(question.split())) else question_parts(question)
 
 
 def compared_things(question: str) -> tuple[str, ...]:

@@ -609,3 +609,19 @@ def test_what_a_model_would_add_is_said_once(start: Start) -> None:
     notices = [chat.ask(question).answer.notice for question in (LENGTH, THICK)]
     chat.reset()
     assert [*notices, chat.ask(LENGTH).answer.notice] == [WITHOUT_MODEL, "", ""]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Sea otters vs the Aletsch glacier - of which diet and of which length is each?",
+        "What is the diet of the sea otter compared to the length of the Aletsch glacier?",
+    ],
+)
+def test_each_paper_that_a_question_compares_has_an_excerpt_under_its_name(start: Start, question: str) -> None:
+    answer = start(top_k=1).ask(question).answer
+    assert {sentence.section.subheading for sentence in answer.sentences} == {"On Sea Otters", "Ice of the Alps"}
+    assert {quote.paper.file for quote in answer.citations} == {"otters.pdf", "glaciers.pdf"}
+    assert [{quote.paper.title for quote in sentence.citations} for sentence in answer.sentences] == [
+        {sentence.section.subheading} for sentence in answer.sentences
+    ]

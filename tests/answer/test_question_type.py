@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from folio.answer.question_type import asks_for_number, gives_number, question_type
+from folio.search.question_parts import compared_things
 
 
 @pytest.mark.parametrize(
@@ -110,8 +111,10 @@ def test_a_question_about_a_whole_paper_asks_for_a_part_of_it(question: str, asp
         ("Compare Raft and Paxos for logs.", ("Raft", "Paxos")),
         ("What is the difference between the Aletsch glacier and the Rhone one?", ("Aletsch glacier", "Rhone one")),
         ("GFS vs HDFS", ("GFS", "HDFS")),
+        ("GFS vs HDFS - which language is each written in?", ("GFS", "HDFS")),
         ("How do otters and seals swim?", ()),
     ],
 )
 def test_a_comparison_names_things(question: str, things: tuple[str, ...]) -> None:
-    assert question_type(question).things == things
+    assert compared_things(question) == things
+    assert (question_type(question).kind == "comparison") == bool(things)
