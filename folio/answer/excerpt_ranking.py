@@ -23,7 +23,7 @@ from folio.grounding.quantities import quantities
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
-from folio.search.reader_reranker import MOST_ODDS, above
+from folio.search.reader_reranker import above, odds
 from folio.sections import APART
 from folio.text import coverage, tokenize
 from folio.types import Passage, Vectors
@@ -145,7 +145,7 @@ def scored_excerpts(
         for place, besides in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
-            besides += by.read * max(-MOST_ODDS, min(MOST_ODDS, reading.sentences[place]))
+            besides += by.read * odds(reading.sentences[place], question, block.text_of(place))
             likely.append(_Likely(at, place, besides, by.match * matched + besides))
     likely = sorted(likely, key=lambda one: -one.score)[:most]
     if not likely:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from folio.protocols import PassageReader, Reranker, TermWeights
+from folio.text import tokenize
 from folio.types import Hit, Paper, Passage
 
 # How many passages are read; how much their score, divided by the largest, counts beside the reader's log-odds; and
 # what these are kept within. Between 16 and 32 the weight changes little (LOG.md).
 READ, SCORE_WEIGHT, MOST_ODDS = 8, 24.0, 12.0
+# What is taken from the log-odds of a text without any number of the question: to a small model one number is much like
+# another.
+WITHOUT_NUMBERS = 4.0
 
 
 class ReaderReranker:
@@ -31,12 +35,19 @@ class ReaderReranker:
         scores = [0.0] * len(hits)
         for place, reading in zip(top, read, strict=True):
             matched = first[place] / first[top[0]] if first[top[0]] > 0 else 0.0
-            own = SCORE_WEIGHT * matched + max(-MOST_ODDS, min(MOST_ODDS, reading.answers)) + MOST_ODDS
+            own = SCORE_WEIGHT * matched + odds(reading.answers, question, hits[place].text) + MOST_ODDS
             scores[place] = own / (SCORE_WEIGHT + 2 * MOST_ODDS)
         lowest = min((scores[place] for place in top), default=0.0)
         for place in rest:  # behind those that were read, in their order
             scores[place] = 0.99 * lowest * (first[place] / first[rest[0]] if first[rest[0]] > 0 else 0.0)
         return scores
+
+
+def odds(read: float, question: str, text: str) -> float:
+    """A reader's log-odds within MOST_ODDS, less what the text lacks of the question's numbers."""
+    numbers = {token for token in tokenize(question) if any(map(str.isdigit, token))}
+    missing = len(numbers.difference(tokenize(text))) / len(numbers) if numbers else 0.0
+    return max(-MOST_ODDS, min(MOST_ODDS, read - WITHOUT_NUMBERS * missing))
 
 
 def _passage(hit: Hit) -> Passage:

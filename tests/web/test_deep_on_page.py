@@ -172,7 +172,7 @@ def test_what_the_answer_rests_on_stands_below_it(tab: Tab) -> None:
     expect(said.last).to_have_text(f"{HOSTILE} chose which quotes belong together: read them.")
     expect(profile.locator("h4")).to_have_text(["Where they differ", "Open questions"])
     expect(profile.locator("li > *")).to_contain_text(
-        ["quoted above", "but", f"“It is longer {HOSTILE}.”", "quoted above"]
+        ["quoted above", "but", f"“It is longer {HOSTILE}.”", f"“{UNKNOWN}”"]
     )
     profile.locator("li .chip").last.click()
     expect(tab.find("#viewer-quote")).to_contain_text(UNKNOWN)
