@@ -42,6 +42,7 @@ class RetrieverPool:
         self._make = make
         self._open_indexes = open_indexes
         self._free: list[Reader] = []
+        self._closed = False
         self._model_owner: Reader | None = None  # later readers share its models
         self._lock = Lock()
 
@@ -55,13 +56,15 @@ class RetrieverPool:
             reader.library.close()  # its state is unknown
             raise
         with self._lock:
-            if len(self._free) < MAX_IDLE:
+            if len(self._free) < MAX_IDLE and not self._closed:
                 self._free.append(reader)
                 return
         reader.library.close()
 
     def close(self) -> None:
+        """Close every library that is not lent now, and the others when they come back."""
         with self._lock:
+            self._closed = True
             for reader in self._free:
                 reader.library.close()
             self._free.clear()
@@ -72,7 +75,12 @@ class RetrieverPool:
                 reader = self._free.pop() if self._free else None
             if reader is None:
                 return self._open()
-            if self._is_current(reader):
+            try:
+                is_current = self._is_current(reader)
+            except BaseException:
+                reader.library.close()
+                raise
+            if is_current:
                 return reader
             reader.library.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.errors import StoreError, StoreMismatch, StoreMissing
+from folio.errors import StoreBusy, StoreError, StoreMismatch, StoreMissing
 from folio.search.retriever_pool import MAX_IDLE, RetrieverPool
 from folio.store.library import Library
 from tests.helpers.factories import shelf
@@ -64,6 +64,30 @@ def test_a_reader_whose_question_failed_is_not_reused(readers: RetrieverPool) ->
     with readers.acquire() as second:
         assert second.library is not first.library
         assert second.retriever.search(QUESTION, 3).hits
+
+
+def test_a_reader_that_comes_back_after_the_end_is_closed(readers: RetrieverPool) -> None:
+    with readers.acquire() as late:
+        readers.close()
+        assert late.library.papers()
+    with pytest.raises(StoreError):
+        late.library.papers()
+
+
+def test_a_reader_whose_library_cannot_be_looked_at_is_closed(
+    readers: RetrieverPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(library: Library) -> None:
+        raise StoreBusy("Another process is writing.", "Wait.")
+
+    with readers.acquire() as first:
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(Library, "identity", busy)
+        with pytest.raises(StoreBusy), readers.acquire():
+            pass
+    with pytest.raises(StoreError):
+        first.library.papers()
 
 
 def test_many_threads_find_the_same(readers: RetrieverPool) -> None:
