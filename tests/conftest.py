@@ -54,8 +54,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than the cores: many tests wait for processes that they started."""
-    return (os.cpu_count() or 1) + 2
+    """One more than the cores: many tests wait for processes that they started."""
+    return (os.cpu_count() or 1) + 1
 
 
 _ENVIRONMENT = {name: os.environ.get(name) for name in HUB_AND_TRACING}
