@@ -50,13 +50,13 @@ def make_files(folder: Path, terms: int = 1, precision: npt.DTypeLike = np.float
     words, positions, types = (tensors[f"embeddings.{table}_embeddings.weight"] for table in TABLES)
     return {
         GRAPH: build_graph(tensors, SIZES, terms),
-        WORDS: _npy(words.astype(precision)),
-        POSITIONS: _npy(positions[:WINDOW] + types[0]),  # every token of a single text has the first type
+        WORDS: npy(words.astype(precision)),
+        POSITIONS: npy(positions[:WINDOW] + types[0]),  # every token of a single text has the first type
         TOKENIZER: (folder / TOKENIZER).read_bytes(),
     }
 
 
-def _npy(array: npt.NDArray[np.floating]) -> bytes:
+def npy(array: npt.NDArray[np.floating]) -> bytes:
     """As in https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, which can be memory-mapped."""
     content = BytesIO()
     np.save(content, array)

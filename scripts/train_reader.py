@@ -23,7 +23,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ from folio.models.minilm import CLS, SEP, load_tokenizer, token_ids
 from folio.models.reader import FOLDER, GRAPH, HEADS, MOST_ABOVE, MOST_QUESTION, POSITIONS, TYPES, WINDOW
 from folio.store.library import Library
 from folio.text import sentence_spans, tokenize
-from scripts.make_minilm import SIZES, publishers_folder
+from scripts.make_minilm import SIZES, npy, publishers_folder
 
 QUESTIONS = Path(__file__).with_name("reader_questions.jsonl")
 PASSAGE = 1000  # characters of a passage that a document is cut into, about
@@ -374,20 +373,14 @@ def write(model: ReaderModel, folder: Path) -> None:
     heads = [np.append(state[f"{head}.weight"], state[f"{head}.bias"]) for head in ("passage", "sentence")]
     files = {
         GRAPH: build_graph(tensors, SIZES, 1),
-        POSITIONS: _npy(tensors["embeddings.position_embeddings.weight"][:WINDOW]),
-        TYPES: _npy(tensors["embeddings.token_type_embeddings.weight"]),
-        HEADS: _npy(np.stack(heads)),
+        POSITIONS: npy(tensors["embeddings.position_embeddings.weight"][:WINDOW]),
+        TYPES: npy(tensors["embeddings.token_type_embeddings.weight"]),
+        HEADS: npy(np.stack(heads)),
     }
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
         print(f'    "{name}": "{hashlib.sha256(content).hexdigest()}",  # {len(content):,} bytes')
-
-
-def _npy(array: npt.NDArray[np.floating]) -> bytes:
-    content = BytesIO()
-    np.save(content, array.astype(np.float32))
-    return content.getvalue()
 
 
 def main() -> None:

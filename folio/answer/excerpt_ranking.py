@@ -23,7 +23,7 @@ from folio.grounding.quantities import quantities
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
-from folio.search.reader_reranker import above, odds
+from folio.search.reader_reranker import above, numbers_in, odds
 from folio.sections import APART
 from folio.text import coverage, tokenize
 from folio.types import Passage, Vectors
@@ -140,12 +140,13 @@ def scored_excerpts(
     scores = _Scores(question, question_type(question), asked_term(question), weights, by)
     heads = [_above(block, match) for block, match in among]
     readings = reader.read(question, [_passage(block) for block, _ in among])
+    numbers = numbers_in(question)
     likely: list[_Likely] = []
     for at, ((block, match), head, reading) in enumerate(zip(among, heads, readings, strict=True)):
         for place, besides in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
-            besides += by.read * odds(reading.sentences[place], question, block.text_of(place))
+            besides += by.read * odds(reading.sentences[place], numbers, block.text_of(place))
             likely.append(_Likely(at, place, besides, by.match * matched + besides))
     likely = sorted(likely, key=lambda one: -one.score)[:most]
     if not likely:

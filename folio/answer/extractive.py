@@ -66,7 +66,7 @@ class ExtractiveAnswerer:
         """See protocols.Answerer."""
         senses, self._senses = self._senses, ()
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-        scored = self._score(question, evidence, MOST_OF_REPORT if style == "report" else MOST_READ)
+        scored = self._score(question, evidence, style)
         if self.confidence is not None and len(senses) > 1 and question == senses[0]:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
@@ -75,7 +75,7 @@ class ExtractiveAnswerer:
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
-        if scored := self._score(question, evidence, MOST_OF_REPORT if style == "report" else MOST_READ):
+        if scored := self._score(question, evidence, style):
             of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
             yield from _each(of_parts, evidence, CLOSEST) or _best(scored, question, evidence, style, CLOSEST)
 
@@ -111,8 +111,9 @@ class ExtractiveAnswerer:
         self._senses = followup.senses(question, meant, [turn.question for turn in history])
         return meant
 
-    def _score(self, question: str, evidence: Sequence[Evidence], most: int = MOST_READ) -> list[Excerpt]:
-        """The excerpts of the evidence, best first. most: see `scored_excerpts`. Sets `confidence`."""
+    def _score(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> list[Excerpt]:
+        """The excerpts of the evidence, best first. Sets `confidence`."""
+        most = MOST_OF_REPORT if style == "report" else MOST_READ
         found, weights = self._matches(question, evidence)
         self.confidence = confidence(question, evidence, found, weights)
         return scored_excerpts(self._embedder, self._reader, question, evidence, found, weights, most)

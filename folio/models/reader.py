@@ -75,8 +75,9 @@ class Reader:
         if not passages:
             return []
         model = self._model()
+        asked = token_ids(model.tokenizer, question)[0][:MOST_QUESTION]
         encoder, heads = model.encoder, model.heads
-        windows = [part for place, passage in enumerate(passages) for part in model.windows(question, passage, place)]
+        windows = [part for place, passage in enumerate(passages) for part in model.windows(asked, passage, place)]
         answers = [-math.inf] * len(passages)
         sentences = [[-math.inf] * len(passage.sentences) for passage in passages]
         states = encoder.map(lambda window: encoder.run(window.ids, window.types), windows)
@@ -110,12 +111,11 @@ class _Model:
         words = np.load(minilm.FOLDER / minilm.WORDS, mmap_mode="r")
         return cls(minilm.load_tokenizer(), OnnxEncoder(files[GRAPH], words, positions, types, threads), heads)
 
-    def windows(self, question: str, passage: Passage, place: int) -> Iterator[_Window]:
+    def windows(self, asked: Ids, passage: Passage, place: int) -> Iterator[_Window]:
         """[CLS] question [SEP] above [SEP] text [SEP], the text as it fits.
 
         A passage with sentences is read in as many parts as these need; one without, to the end of the first.
         """
-        asked = token_ids(self.tokenizer, question)[0][:MOST_QUESTION]
         above = token_ids(self.tokenizer, passage.above)[0][:MOST_ABOVE]
         ids, spans = token_ids(self.tokenizer, passage.text)
         room = WINDOW - 4 - len(asked) - len(above)

@@ -32,10 +32,11 @@ class ReaderReranker:
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:READ], order[READ:]
         read = self._reader.read(question, [_passage(hits[place]) for place in top])
+        numbers = numbers_in(question)
         scores = [0.0] * len(hits)
         for place, reading in zip(top, read, strict=True):
             matched = first[place] / first[top[0]] if first[top[0]] > 0 else 0.0
-            own = SCORE_WEIGHT * matched + odds(reading.answers, question, hits[place].text) + MOST_ODDS
+            own = SCORE_WEIGHT * matched + odds(reading.answers, numbers, hits[place].text) + MOST_ODDS
             scores[place] = own / (SCORE_WEIGHT + 2 * MOST_ODDS)
         lowest = min((scores[place] for place in top), default=0.0)
         for place in rest:  # behind those that were read, in their order
@@ -43,9 +44,13 @@ class ReaderReranker:
         return scores
 
 
-def odds(read: float, question: str, text: str) -> float:
+def numbers_in(question: str) -> frozenset[str]:
+    """The tokens of a question that have a digit."""
+    return frozenset(token for token in tokenize(question) if any(map(str.isdigit, token)))
+
+
+def odds(read: float, numbers: frozenset[str], text: str) -> float:
     """A reader's log-odds within MOST_ODDS, less what the text lacks of the question's numbers."""
-    numbers = {token for token in tokenize(question) if any(map(str.isdigit, token))}
     missing = len(numbers.difference(tokenize(text))) / len(numbers) if numbers else 0.0
     return max(-MOST_ODDS, min(MOST_ODDS, read - WITHOUT_NUMBERS * missing))
 
