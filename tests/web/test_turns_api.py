@@ -90,7 +90,6 @@ def test_a_turn_keeps_what_it_asked(client: TestClient) -> None:
 def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
     """The paper is removed while the answer is made."""
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
-    service = Service(app)
     with closing(app.open_library()) as library:
         (otters,) = (paper for paper in library.papers() if paper.file == "otters.pdf")
 
@@ -105,11 +104,12 @@ def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
         on_search = on_hits = on_checking = on_thinking = check_cancelled = ignore
 
     asked = ChatRequest(message=SLEEP, papers=[otters.id])
-    reply = service.questions.ask(asked, RemovesThePaper())
-    assert (reply.refused, [paper.title for paper in reply.scope.papers]) == (False, ["On Sea Otters"])
-    assert len(service.conversation(reply.conversation).turns) == 1
-    with pytest.raises(NotKnown):
-        service.questions.ask(asked, RemovesThePaper())
+    with closing(Service(app)) as service:
+        reply = service.questions.ask(asked, RemovesThePaper())
+        assert (reply.refused, [paper.title for paper in reply.scope.papers]) == (False, ["On Sea Otters"])
+        assert len(service.conversation(reply.conversation).turns) == 1
+        with pytest.raises(NotKnown):
+            service.questions.ask(asked, RemovesThePaper())
 
 
 def test_an_edited_paper_has_its_new_name_in_answers_given_before(client: TestClient) -> None:
