@@ -330,17 +330,18 @@ class ModelChoice:
         from folio.agent.deep_search import DeepSearch
 
         mine = self.settings
+        assessor, searched = self._assessor(chat.retriever, model, check_cancelled), chat.retriever.without_writer()
         limits = DeepLimits(
             mine.SEARCH_PAPERS,
             evidence or mine.EVIDENCE_K,
             mine.MIN_CONTEXTS,
-            mine.ROUNDS,
+            mine.ROUNDS if assessor.uses_model else 1,  # without a model, more rounds found nothing more (LOG.md)
             mine.DEEP_MMR_LAMBDA,
             mine.DEEP_CALLS,
             mine.DEEP_SECONDS,
         )
-        assessor, searched = self._assessor(chat.retriever, model, check_cancelled), chat.retriever.without_writer()
-        return DeepSearch(searched, assessor, limits, chat.selection, check_cancelled, checkpoints)
+        first = None if assessor.uses_model else chat.search
+        return DeepSearch(searched, assessor, limits, chat.selection, check_cancelled, checkpoints, first)
 
     def _assessor(self, retriever: Retriever, model: str | None, check_cancelled: Callable[[], None]) -> Assessor:
         from folio.agent.builtin_assessor import BuiltinAssessor

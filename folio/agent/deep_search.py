@@ -29,6 +29,7 @@ from folio.search.paper_filter import EVERYTHING, Selection
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
 from folio.shown_text import one_line
+from folio.types import Hit
 
 # How a search ended: by Ctrl-C or an error; with its budget, while it lacked something; by itself
 End = Literal["stopped", "spent", "over"]
@@ -45,14 +46,19 @@ class DeepSearch:
         selection: Selection = EVERYTHING,
         check_cancelled: Callable[[], None] = lambda: None,
         checkpoints: CheckpointFile | None = None,
+        first: Callable[[str], SearchResult] | None = None,
     ) -> None:
-        """check_cancelled: called often; what it raises ends the search. checkpoints: where each search is kept."""
+        """check_cancelled: called often; what it raises ends the search. checkpoints: where each search is kept.
+
+        first: a search whose passages come first in the evidence; None for none.
+        """
         self._retriever = retriever
         self._assessor = assessor
         self._limits = limits
         self._selection = selection
         self._check_cancelled = check_cancelled
         self._checkpoints = checkpoints
+        self._first = first
         self.reset()
 
     def reset(self) -> None:
@@ -115,10 +121,11 @@ class DeepSearch:
 
         assessor = RememberingAssessor(self._assessor, begun.scored)
         tools = Tools(self._retriever, assessor, self._limits, budget, self._selection, happened, self._check_cancelled)
-        clock, state = Stopwatch(), begun.state
+        clock, state, first = Stopwatch(), begun.state, list[Hit]()
         record.keep(is_spent=False)
         try:
             self._check_cancelled()
+            first = self._plainly_found(begun.state.question, tools)
             for step, state in graph.states(begun.state, tools, begun.step):
                 record.finish(step, state, is_spent=tools.is_spent)
                 self._check_cancelled()
@@ -136,7 +143,14 @@ class DeepSearch:
         clock.lap("search")
         calls, seconds = begun.calls_before + budget.calls, begun.seconds_before + budget.seconds
         self.trace = DeepTrace(tuple(record.events), self._assessor.name, state.round, calls, round(seconds, 2))
-        return SearchResult(state.chosen, clock.laps, {})
+        evidence = {hit.chunk.id: hit for hit in (*first, *state.chosen)}
+        most = max(self._limits.evidence, len(first))
+        return SearchResult(tuple(evidence.values())[:most], clock.laps, {})
+
+    def _plainly_found(self, question: str, tools: Tools) -> list[Hit]:
+        """What the plain search finds, scored; it comes first in the evidence, so that this is never worse."""
+        hits = self._first(question).hits if self._first else ()
+        return [nodes.chosen(context) for context in nodes.assess(question, 0, hits, tools)]
 
     def weigher(self, meaning: Embedder) -> EvidenceWeigher:
         """Says what the evidence of its answers is worth. meaning: the built-in embedder."""

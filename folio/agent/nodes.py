@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from folio.agent.rephrasing import near_words
 from folio.agent.state import Context, DeepState, Query, Tools
 from folio.answer.followup import filled_in
 from folio.deep_types import (
@@ -101,15 +100,20 @@ def gather_evidence(state: DeepState, tools: Tools) -> Update:
         lists.append(_different(hits, tools))
     for (query, _), hits in zip(state.found, _in_turn(lists, tools.limits.evidence), strict=True):
         tools.check_cancelled()  # without a model, the scores of all these passages come at once
-        part = state.parts[query.part]
-        with _closed(tools.assessor.assess(part, hits, tools.budget)) as assessments:
-            for rank, (hit, assessment) in enumerate(zip(hits, assessments, strict=True)):
-                tools.on_event(EvidenceScored(part, hit, assessment))
-                assessed.add(hit.chunk.id)
-                read.add((query.part, hit.paper.id))
-                if assessment.relevance != 0:
-                    contexts.append(Context(hit, query.part, assessment, rank))
+        for context in assess(state.parts[query.part], query.part, hits, tools):
+            assessed.add(context.hit.chunk.id)
+            read.add((query.part, context.hit.paper.id))
+            if context.assessment.relevance != 0:
+                contexts.append(context)
     return {"assessed": frozenset(assessed), "contexts": tuple(contexts), "read": frozenset(read)}
+
+
+def assess(question: str, part: int, hits: Sequence[Hit], tools: Tools) -> Iterator[Context]:
+    """Each of these passages with its assessment for a part of the question, which is told as it comes."""
+    with _closed(tools.assessor.assess(question, hits, tools.budget)) as assessments:
+        for rank, (hit, assessment) in enumerate(zip(hits, assessments, strict=True)):
+            tools.on_event(EvidenceScored(question, hit, assessment))
+            yield Context(hit, part, assessment, rank)
 
 
 def _in_turn(lists: Sequence[Sequence[Hit]], count: int) -> list[list[Hit]]:
@@ -178,7 +182,7 @@ def _missing(state: DeepState, tools: Tools) -> str:
 
 
 def reformulate(state: DeepState, tools: Tools) -> Update:
-    """Ask for what is missing in other words: a model's, or by the rules of rephrasing.py."""
+    """Ask for what is missing in other words: a model's, or by rules."""
     queries: list[Query] = []
     for place in state.uncovered or state.to_cover:
         part = state.parts[place]
@@ -189,10 +193,8 @@ def reformulate(state: DeepState, tools: Tools) -> Update:
 
 
 def _in_other_words(part: str, texts: Sequence[str], tools: Tools) -> list[str]:
-    """By rules: with acronyms spelled out as the papers do, with those that these texts define, with near words."""
-    words = near_words(part, texts, tools.retriever.embedder, tools.retriever.term_weights)
-    near = f"{part.rstrip(' ?')} {' '.join(words)}" if words else ""
-    return [text for text in (spelled_out(part, tools.retriever.long_form), shortened(part, texts), near) if text]
+    """By rules: with acronyms spelled out as the papers do, and with those that these texts define."""
+    return [text for text in (spelled_out(part, tools.retriever.long_form), shortened(part, texts)) if text]
 
 
 def _new(queries: Iterable[Query], asked: Sequence[str]) -> list[Query]:
@@ -252,10 +254,11 @@ def answer(state: DeepState, tools: Tools) -> Update:
     lists = [sorted((c for c in state.contexts if c.part == part), key=_order) for part in parts]
     in_turn = [context for row in zip_longest(*lists) for context in row if context is not None]
     best = sorted(in_turn, key=lambda context: not context.is_relevant)[: tools.limits.evidence]
-    return {"chosen": tuple(_chosen(context) for context in best)}
+    return {"chosen": tuple(map(chosen, best))}
 
 
-def _chosen(context: Context) -> Hit:
+def chosen(context: Context) -> Hit:
+    """Its passage as evidence, with its relevance as the score."""
     return replace(context.hit, score=_value(context) / MOST_RELEVANCE, summary=context.assessment.summary)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from folio.answer import followup, library_questions
 from folio.answer.definitions import asked_term
 from folio.answer.evidence import GatheredEvidence, gather
-from folio.answer.extractive import WITHOUT_MODEL
+from folio.answer.extractive import MOST_OF_A_NAME, WITHOUT_MODEL
 from folio.answer.question_type import QuestionKind, QuestionType, question_type
 from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
@@ -22,11 +22,12 @@ from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import Selection
-from folio.search.question_parts import parts_alone
+from folio.search.question_parts import compared_things, parts_alone
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
+from folio.shown_text import name_line
 from folio.store.query_log import LogEntry, LoggedSource
-from folio.text import tokenize
+from folio.text import coverage, tokenize
 from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ REMARKS: dict[QuestionKind, str] = {
 }
 # Passages of a paper that is asked about as a whole, at least, and of each part of a question
 WHOLE_PAPER_PASSAGES, OF_EACH_PART = 6, 2
+# Papers that are read for a question which asks for papers, and passages in which their best ones are looked for
+WANTED_PAPERS, OF_WANTED = 12, 36
 FRONT_PAGES = 2  # pages of a paper on which its authors, its year and its venue are looked for
 # Earlier turns whose evidence is a candidate for the next question.
 REMEMBERED_EVIDENCE = 3
@@ -112,7 +115,7 @@ class Chat:
         self._rerank = rerank
         self._turns = list(turns)
         self._on_hits: OnHits = _ignore
-        self._find: Find = self._by_kind
+        self._find: Find = self.search
         self._typed = self._spelt = ""  # a question as it was typed, if it was misspelt, and as it is searched
         self._found = SearchResult((), {}, {})
         self._prefetched: str | None = None  # the question whose hits _found has before the chain searches
@@ -154,7 +157,7 @@ class Chat:
         question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not question:
             raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
-        self._clock, self._on_hits, self._find = Stopwatch(), on_hits, find or self._by_kind
+        self._clock, self._on_hits, self._find = Stopwatch(), on_hits, find or self.search
         self._found = SearchResult((), {}, {})
         if remark := REMARKS.get(question_type(question).kind):
             return self._reply(Answer(question, question, (), remark=remark, style=self._style))
@@ -187,7 +190,7 @@ class Chat:
         except followup.NotUnderstoodError as unclear:  # nothing was searched
             self._found = SearchResult((), {}, {})
             answer = Answer(question, question, (), notice=str(unclear), style=self._style)
-        notice = " ".join(filter(None, [spelt.note, answer.notice, self._unread(answer)]))
+        notice = " ".join(filter(None, [spelt.note, answer.notice, self._not_said(answer), self._unread(answer)]))
         confidence = self._answerer.confidence if answer.evidence else None
         answer = replace(answer, question=typed, notice=notice)
         self._clock.lap("answer")
@@ -196,6 +199,26 @@ class Chat:
             self._told = self._told or not answer.refused
             answer = replace(answer, notice=answer.notice.replace(WITHOUT_MODEL, "").strip()) if told else answer
         return self._reply(answer, confidence)
+
+    def _not_said(self, answer: Answer) -> str:
+        """What an answer leaves out: papers that were not read, a thing of a comparison that nothing is said of."""
+        if not answer.sentences:
+            return ""
+        if library_questions.wanted_papers(answer.standalone_question):
+            listed = len({quote.paper.id for quote in answer.citations})
+            read = len({piece.paper.id for piece in answer.evidence})
+            papers = len(self._retriever.papers() if self._papers is None else self._papers)
+            return library_questions.listed_notice(listed, read, papers)
+        said = " ".join(f"{quote.paper.title} {quote.quote}" for quote in answer.citations)
+        cited = {quote.paper.id for quote in answer.citations}
+        names = self._retriever.paper_names()
+        missing = [
+            thing
+            for thing in compared_things(answer.standalone_question)
+            if coverage(self._retriever.term_weights(thing), tokenize(said)) < MOST_OF_A_NAME
+            and cited.isdisjoint(paper.id for paper in names.meant(thing))
+        ]
+        return " ".join(f"Nothing was found about {name_line(thing)}." for thing in missing)
 
     def _unread(self, answer: Answer) -> str:
         """Which files that could not be read may have what was not found; "" if only chosen papers are asked."""
@@ -271,13 +294,15 @@ class Chat:
         shown = any((sentence.text, sentence.marks) == (before.text, before.marks) for before in last.sentences)
         return shown and not again and words.isdisjoint(tokenize(sentence.text))
 
-    def _by_kind(self, question: str) -> SearchResult:
-        """The passages for a question, with those that its kind asks for.
+    def search(self, question: str) -> SearchResult:
+        """The passages for a standalone question, with those that its kind asks for.
 
         A question about one paper as a whole, named or chosen, gets the sections that answer it; one that asks what
         the thing is that a paper is named after is such a question too. Each part of a question, such as each thing
         that it compares, gets passages of its own.
         """
+        if topic := library_questions.wanted_papers(question):
+            return self._best_of_papers(topic)
         asked = question_type(question)
         paper = None if self._sections else self._paper_as_a_whole(question, asked)
         if paper and asked.kind == "paper":
@@ -293,6 +318,14 @@ class Chat:
             for hit in self._search_in(part, self._named_alone(part), top_k=OF_EACH_PART).hits:
                 hits.setdefault(hit.chunk.id, hit)
         return replace(found, hits=tuple(hits.values()))
+
+    def _best_of_papers(self, topic: str) -> SearchResult:
+        """The best passage of each of the best papers for a subject, the best paper first."""
+        ranked = self._retriever.search_papers(topic, WANTED_PAPERS, papers=self._papers, sections=self._sections)
+        found = self._search_in(topic, [hit.paper for hit in ranked], top_k=OF_WANTED)
+        best = {hit.paper.id: hit for hit in (*(one.passage for one in ranked if one.passage), *reversed(found.hits))}
+        hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]
+        return replace(found, hits=tuple(hits))
 
     def _named_alone(self, part: str) -> Sequence[Paper] | None:
         """The one paper that a part of a question names, or all that are asked."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from folio.types import Passage, Vectors
 
 # Words of an excerpt: the paragraph that answers is shown if it has so many, or is cut down or added to.
 LEAST_WORDS, MOST_WORDS = 40, 120
+# Words of an abstract that a summary begins with, at most
+LONGEST_ABSTRACT = 200
 # Other places that are shown behind it in about LEAST_WORDS, at most, and the share of the first one's chance that each
 # needs.
 MOST_POINTERS, POINTER_SHARE = 2, 0.08
@@ -82,6 +85,7 @@ class Excerpt:
     core: int  # the part that answers best
     share: float
     passage: float  # how well the whole passage matches the question (late interaction)
+    covered: float = 1.0  # how much of the question the part that answers covers, with what stands above it, 0 to 1
 
     @property
     def lead(self) -> float:
@@ -153,13 +157,16 @@ def scored_excerpts(
         return []
     texts = [among[one.at][0].text_of(one.place) for one in likely]
     known = [[-math.inf] * len(block.parts) for block, _ in among]
+    covered = [[0.0] * len(block.parts) for block, _ in among]
     for one, read in zip(likely, read_alone(embedder, found[0].query, texts), strict=True):
-        matched = float(found[0].query.shares @ np.maximum(read.best, heads[one.at]))
+        best = np.maximum(read.best, heads[one.at])
+        matched = float(found[0].query.shares @ best)
+        covered[one.at][one.place] = float(np.clip(found[0].query.squared_shares @ best, 0.0, 1.0))
         known[one.at][one.place] = by.match * matched + by.meaning * read.cosine + one.besides
     excerpts = [
         excerpt
-        for (block, match), shares, own in zip(among, _likelihoods(known), known, strict=True)
-        for excerpt in _of_block(block, shares, own, match.whole)
+        for (block, match), shares, own, cover in zip(among, _likelihoods(known), known, covered, strict=True)
+        for excerpt in _of_block(block, shares, own, cover, match.whole)
     ]
     return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
 
@@ -235,14 +242,16 @@ def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
     return [[value / total for value in own] for own in raised]
 
 
-def _of_block(block: Block, shares: Sequence[float], scores: Sequence[float], passage: float) -> Iterator[Excerpt]:
+def _of_block(
+    block: Block, shares: Sequence[float], scores: Sequence[float], covered: Sequence[float], passage: float
+) -> Iterator[Excerpt]:
     """An excerpt around each part that may answer, if none in it answers better."""
     for core, score in enumerate(scores):
         if score == -math.inf:
             continue
         first, last = _around(block, core)
         if score == max(scores[first : last + 1]):
-            yield Excerpt(block, first, last, core, sum(shares[first : last + 1]), passage)
+            yield Excerpt(block, first, last, core, sum(shares[first : last + 1]), passage, covered[core])
 
 
 def _around(block: Block, core: int) -> Span:
@@ -297,10 +306,15 @@ def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
 
 
 def brief(excerpt: Excerpt) -> Excerpt:
-    """Its part that answers, with the next ones, or those before, until it has LEAST_WORDS."""
+    """Its part that answers, with the next ones, or those before, until it has LEAST_WORDS.
+
+    It begins with a sentence that does not refer to the one before it, if the excerpt has one.
+    """
     first = last = excerpt.core
-    words = excerpt.block.words
-    while excerpt.block.kind == "prose" and sum(words[first : last + 1]) < LEAST_WORDS:
+    block = excerpt.block
+    while block.kind == "prose" and block.parts[first].leans and first > excerpt.first:
+        first -= 1
+    while block.kind == "prose" and sum(block.words[first : last + 1]) < LEAST_WORDS:
         if last < excerpt.last:
             last += 1
         elif first > excerpt.first:
@@ -308,6 +322,18 @@ def brief(excerpt: Excerpt) -> Excerpt:
         else:
             break
     return replace(excerpt, first=first, last=last)
+
+
+def abstract(evidence: Sequence[Evidence]) -> Excerpt | None:
+    """The abstract, cut at the end of a sentence if it is long; None where there is none."""
+    among = (block for piece in evidence for block in blocks(piece))
+    own = [block for block in among if block.section == "abstract" and block.kind == "prose"]
+    if not own:
+        return None
+    block = min(own, key=lambda block: block.evidence.start + block.start)
+    ends = list(accumulate(block.words))
+    last = max((place for place, words in enumerate(ends) if words <= LONGEST_ABSTRACT), default=0)
+    return Excerpt(block, 0, last, 0, 1.0, 1.0)
 
 
 def alone(excerpt: Excerpt) -> Excerpt:

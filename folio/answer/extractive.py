@@ -15,6 +15,7 @@ from folio.answer.excerpt_ranking import (
     MOST_OF_REPORT,
     MOST_READ,
     Excerpt,
+    abstract,
     alone,
     apart,
     brief,
@@ -22,16 +23,25 @@ from folio.answer.excerpt_ranking import (
     scored_excerpts,
 )
 from folio.answer.excerpts import Span
+from folio.answer.library_questions import wanted_papers
 from folio.answer.question_type import ASKING, question_type
 from folio.answer.short_answer import short_answer
+from folio.answer.title_page import title_span
+from folio.answer.whole_paper import OF_THE_WHOLE, SUMMARY_PARTS, kinds_of
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.errors import with_commands
 from folio.grounding.conflicts import against
-from folio.grounding.sentences import EvidenceSentence, citations, number_sentences
+from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, matches
-from folio.search.question_parts import parts_alone, questions_in
+from folio.search.question_parts import compared_things, parts_alone, questions_in
+from folio.text import coverage, tokenize
 
+# A paper is listed for a subject if its passage answers as surely as that, and if this and the paper's own score (the
+# best paper's is near 1), with its weight, add up to so much (LOG.md).
+LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
+# The share of the words of a thing, by IDF, that what is said of it has
+MOST_OF_A_NAME = 0.5
 WITHOUT_MODEL = with_commands(
     "These are passages as they stand in the papers. With a chat model on Ollama (`python query.py --doctor` shows"
     " how), Folio answers in sentences and cites these."
@@ -65,8 +75,16 @@ class ExtractiveAnswerer:
     def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """See protocols.Answerer."""
         senses, self._senses = self._senses, ()
+        if style == "plain" and (topic := wanted_papers(question)):
+            yield from self._of_papers(topic, evidence)
+            return
+        if style == "plain" and question_type(question).aspect == "summary" and (whole := self._summary(evidence)):
+            yield from whole
+            return
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
+        alone_sure = self.confidence if of_parts else None
         scored = self._score(question, evidence, style)
+        self.confidence = self.confidence if alone_sure is None else alone_sure
         if self.confidence is not None and len(senses) > 1 and question == senses[0]:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
@@ -91,19 +109,66 @@ class ExtractiveAnswerer:
         """The best excerpt for each part of a question; [] if it has none, or not all have an answer apart.
 
         Questions that are asked one after the other are each refused or answered; of what is compared or joined, a
-        part is no question, and the whole is.
+        part is no question, and the whole is. A compared thing that nothing is about is left out: then `confidence` is
+        that of the other, and else None.
         """
-        questions = questions_in(question)
+        questions, things = questions_in(question), compared_things(question)
         found: list[tuple[str, Excerpt]] = []
-        for part in parts_alone(question):
+        sure = 0.0
+        for place, part in enumerate(parts_alone(question)):
             scored = self._score(part, evidence)
+            if things and not any(self._is_about(one, things[place]) for one in scored):
+                continue
             if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
                 return []
             best = next((one for one in scored if not any(one.overlaps(other) for _, other in found)), None)
             if best is None or (questions and best is not scored[0]):
                 return []
             found.append((part, best))
+            sure = max(sure, self.confidence or 0.0)
+        self.confidence = sure if things and len(found) < len(things) else None
         return found
+
+    def _is_about(self, excerpt: Excerpt, thing: str) -> bool:
+        """Whether most of a thing's words, by IDF, are in an excerpt or its paper's title."""
+        said = tokenize(f"{excerpt.block.evidence.paper.title}\n{excerpt.text}")
+        return coverage(self._term_weights(thing), said) >= MOST_OF_A_NAME
+
+    def _of_papers(self, topic: str, evidence: Sequence[Evidence]) -> Iterator[Sentence]:
+        """Of each paper that has something on a subject, what it says of it."""
+        found, weights = self._matches(topic, evidence)
+        self.confidence, sentences = 0.0, number_sentences(evidence)
+        for paper in dict.fromkeys(piece.paper for piece in evidence):
+            both = [(piece, match) for piece, match in zip(evidence, found, strict=True) if piece.paper == paper]
+            own, its = [piece for piece, _ in both], [match for _, match in both]
+            sure = confidence(topic, own, its, weights)
+            self.confidence = max(self.confidence, sure)
+            if sure >= LEAST_OF_PAPER and sure + PAPER_WEIGHT * own[0].score >= LEAST_WITH_SCORE:
+                scored = scored_excerpts(self._embedder, self._reader, topic, own, its, weights)
+                heading = replace(FROM_PAPERS, subheading=paper.title or paper.file)
+                if scored:
+                    yield excerpt_sentence(brief(scored[0]), topic, sentences, heading)
+                elif title := _title(own[0], heading):
+                    yield title
+
+    def _summary(self, evidence: Sequence[Evidence]) -> list[Sentence]:
+        """The abstract of the paper that the evidence is of, and what each of its sections says; [] without either."""
+        if len({piece.paper for piece in evidence}) != 1:
+            return []
+        sentences = number_sentences(evidence)
+        first = abstract(evidence) or next(iter(self._score(OF_THE_WHOLE, evidence)), None)
+        shown = [first] if first else []
+        headings = ["Abstract" if first and first.block.section == "abstract" else "In short"] * len(shown)
+        for heading, question, kind in SUMMARY_PARTS:
+            own = [piece for piece in evidence if kind in kinds_of(piece.paper, piece.start, piece.end)]
+            among = self._score(question, own) if own else []
+            scored = [one for one in among if one.block.section == kind and one.block.kind != "table"]
+            if found := next(iter(apart(scored, shown)), None):
+                shown.append(brief(found))
+                headings.append(heading)
+        self.confidence = 1.0
+        parts = [replace(FROM_PAPERS, subheading=heading) for heading in headings]
+        return [excerpt_sentence(one, "", sentences, part) for one, part in zip(shown, parts, strict=True)]
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
@@ -158,6 +223,15 @@ def _best(
         own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
         for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):
             yield excerpt_sentence(excerpt, question, sentences, Section("Analysis", paper.title or paper.file))
+
+
+def _title(evidence: Evidence, heading: Section) -> Sentence | None:
+    """The title of a paper where it stands in a piece of evidence, if it does."""
+    start, end = title_span(evidence.paper, evidence.text)
+    if start == end:
+        return None
+    quote = citation(evidence, start, end, 1.0)
+    return Sentence(" ".join(quote.quote.split()), (quote,), section=heading)
 
 
 def _each(found: Sequence[tuple[str, Excerpt]], evidence: Sequence[Evidence], heading: Section) -> list[Sentence]:

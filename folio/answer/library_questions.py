@@ -1,8 +1,8 @@
 """Questions about the library itself: who wrote a paper, when and where it appeared, which papers are by someone, since
 a year, about something.
 
-They are answered from what is known about the papers, each with a quote from its first pages. Pure but for the text
-that it is given.
+They are answered from what is known about the papers, each with a quote from its first pages; those that ask which
+papers say something (`wanted_papers`) are searched. Pure but for the text that it is given.
 """
 
 from __future__ import annotations
@@ -54,6 +54,29 @@ _YEARS = re.compile(
     r"(?P<one>(?:1[5-9]|20)\d\d)(?:\s*(?:and|to|-|–)\s*(?P<two>(?:1[5-9]|20)\d\d)|(?P<on>\s+on(?:wards?)?))?",
     re.I,
 )
+# "which papers", "is there a study", "what do I have on": a question whose answer is papers
+_PAPERS = re.compile(
+    r"\W*(?:(?:please )?(?:which|what|list|name|show|find|give|are there|do (?:i|we|you) have)?"
+    r"\s*(?:(?:me|any|all|some|other|of|the|my|these|those)\s+)*(?P<kind>(?:[\w-]+ ){0,2}?)"
+    r"(?:papers|articles|publications|studies)"
+    r"|(?:is there|do (?:i|we|you) have) (?:an?|any|one) (?:paper|article|publication|study))\b(?P<rest>.*)"
+    r"|\W*(?:(?:what(?:['’]s)?|is there|are there|do (?:i|we|you) have|have (?:i|we)|got) )*"
+    r"(?:(?:else|do (?:i|we|you) have|is there|have (?:i|we)|got|anything|something|here|in)\s)+"
+    r"(?P<have>(?:on|about)\b.*)",
+    re.I | re.S,
+)
+# What may stand between these words and the subject: "that deal with", "do I have here about", "which use or evaluate"
+_FILLER = frozenset(
+    """
+    a about address addresses all also an and any anything are articles be been by can collection compare compares
+    concern concerning concerns contain contains could cover covering covers deal dealing deals describe describes
+    describing did discuss discusses discussing do does evaluate evaluates explain explains folder for from give
+    gives got had has have here i in introduce introduces is it library looks look mention mentions mentioning my of
+    on or papers present presenting presents propose proposes regarding relate related relates report reports say
+    says show shows something studies study studying talk talking talks tell tells that the their there these they
+    this to treat treats use uses using was we were what which who with work works you
+    """.split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +97,35 @@ def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
             return LibraryQuestion("all", is_count=True)
         found = _restricted(re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1))
         return replace(found, is_count=True) if found else None
-    if (match := _WHICH.fullmatch(plain)) and (found := _restricted(match["rest"])):
+    match = _WHICH.fullmatch(plain)
+    if match and (found := _restricted(match["rest"])) and found.kind != "about":
         return found
     return facts_question(plain)
+
+
+def wanted_papers(question: str) -> str:
+    """What the papers say that a question asks for; "" if it asks for none, or for those of a person or of some years.
+
+    >>> wanted_papers("which papers deal with hazard pointers?"), wanted_papers("What does the paper say?")
+    ('hazard pointers', '')
+    """
+    plain = " ".join(question.split()).strip(" ?.!")
+    match = _PAPERS.fullmatch(plain)
+    if match is None or library_question(plain) is not None:
+        return ""
+    words = (match["rest"] or match["have"] or "").split()
+    while words and words[0].strip(",;:").casefold() in _FILLER:
+        del words[0]
+    return " ".join([(match["kind"] or "").strip(), *words]).strip() if words else ""
+
+
+def listed_notice(listed: int, read: int, papers: int) -> str:
+    """What is said below the papers that are listed for a question: how many, of how many that were looked at."""
+    found = "1 paper is" if listed == 1 else f"{listed} papers are"
+    return (
+        f"{found} listed. All {papers:,} were ranked by their titles, abstracts, headings and passages, and the best"
+        f" passage was read of the first {read}: others may say something of it too."
+    )
 
 
 def _restricted(rest: str) -> LibraryQuestion | None:

@@ -19,7 +19,7 @@ QuestionKind = Literal[
     "how", "other",
 ]  # fmt: skip
 # What is asked about a paper as a whole
-Aspect = Literal["", "about", "contributions", "method", "results", "limitations", "conclusion"]
+Aspect = Literal["", "about", "summary", "contributions", "method", "results", "limitations", "conclusion"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ _ASPECTS: tuple[tuple[Aspect, str], ...] = (
     ("method", rf"\b(?:methods?|methodology|approach)\b.{{0,40}}\b(?:the|this) {_WORK}\b"),
     ("method", rf"\bhow (?:does|do|did) (?:the|this) {_WORK} (?:do|work|proceed|go about)"),
     ("about", r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about\W*$"),
-    ("about", r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\boverview of\b"),
+    ("summary", r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\boverview of\b"),
     (
         "about",
         rf"\bwhat (?:does|do|did) (?:the|this|that)(?: [\w-]+){{0,4}}? {_WORK}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from folio.answer.question_type import Aspect
 from folio.sections import Kind
 from folio.text import tokenize
-from folio.types import Hit
+from folio.types import Hit, Paper
 
 # Where the answer stands, the best place first.
 SECTIONS: dict[Aspect, tuple[Kind, ...]] = {
@@ -21,6 +21,17 @@ SECTIONS: dict[Aspect, tuple[Kind, ...]] = {
     "limitations": ("limitations", "discussion", "conclusion"),
     "conclusion": ("conclusion", "discussion", "abstract"),
 }
+# What an abstract answers
+OF_THE_WHOLE = "What is this paper about?"
+# What a summary has behind the abstract: the heading, the question that it answers, and the kind of section that does
+SUMMARY_PARTS: tuple[tuple[str, str, Kind], ...] = (
+    ("Contributions", "What are the main contributions of this paper?", "introduction"),
+    ("Method", "What method does this paper use?", "methods"),
+    ("Results", "What are the main results of this paper?", "results"),
+    ("Limits", "What are the limitations of this paper?", "limitations"),
+)
+# Passages of each kind of section in a summary's evidence, at most
+_OF_EACH = 3
 # Passages of one kind of section, at most: an introduction has its contributions at its end.
 _PER_SECTION = 2
 
@@ -32,6 +43,10 @@ def whole_paper_hits(
 
     passages: all of the paper, in its order. found: what a search in it has found. The first page is always there.
     """
+    if aspect == "summary":
+        kinds: list[Kind] = ["abstract", *(kind for _, _, kind in SUMMARY_PARTS), "conclusion"]
+        each = [[hit for hit in passages if kind in _kinds(hit)][:_OF_EACH] for kind in kinds]
+        return list({hit.chunk.id: hit for hits in (passages[:1], *each) for hit in hits}.values())
     chosen: list[Hit] = []
     words = frozenset(tokenize(question))
     for kind in SECTIONS.get(aspect, ()):
@@ -45,7 +60,10 @@ def whole_paper_hits(
     return kept
 
 
-def _kinds(hit: Hit) -> set[str]:
-    """The kinds of the sections that a passage is in, those around them included."""
-    start, end = hit.chunk.start, hit.chunk.end
-    return {section.kind for section in hit.paper.sections.sections if section.start < end and start < section.end}
+def _kinds(hit: Hit) -> set[Kind]:
+    return kinds_of(hit.paper, hit.chunk.start, hit.chunk.end)
+
+
+def kinds_of(paper: Paper, start: int, end: int) -> set[Kind]:
+    """The kinds of the sections that the characters [start, end) of a paper are in, those around them included."""
+    return {section.kind for section in paper.sections.sections if section.start < end and start < section.end}

@@ -38,7 +38,8 @@ _COMPARISONS = (
         r"\bcompare[sd]?\s+(?!(?:to|with)\b)(?P<one>[^?]{1,80}?)\s+(?:and|with|to|versus|vs\.?)\s+(?P<two>[^?]{1,80})",
         re.I,
     ),
-    re.compile(r"\bdifferences?\s+between\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80})", re.I),
+    re.compile(r"\bdifferen(?:ces?|t)\s+between\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80})", re.I),
+    re.compile(r"^(?P<one>[^,;:?]{1,60}?)\s+(?:and|or)\s+(?P<two>[^,;:?]{1,60})[,;:?]\s.*\bdiffer", re.I),
     re.compile(
         r"\bhow\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,80}?)\s+(?:differ(?:ent)?\s+from|compare[sd]?\s+(?:to|with))\s+"
         r"(?P<two>[^?]{1,80})",

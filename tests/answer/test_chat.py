@@ -591,10 +591,16 @@ def test_a_question_about_the_library_is_answered_from_what_is_known(start: Star
     chat = start()
     assert chat.ask("How many papers are there?").answer.text == "The library has 2 papers."
     told: list[Sentence] = []
-    reply = chat.ask("Which papers are about otters?", told.append)
+    reply = chat.ask("Who wrote On Sea Otters?", told.append)
     assert reply.answer.sentences == tuple(told)
-    assert [sentence.citations[0].paper.file for sentence in told] == ["otters.pdf"]
     assert searched(chat) == []
+
+
+def test_a_question_that_asks_for_papers_is_answered_by_papers(start: Start) -> None:
+    answer = start(top_k=1).ask("Which papers deal with the length of glaciers?").answer
+    assert [str(sentence.section) for sentence in answer.sentences] == ["From the papers/Ice of the Alps"]
+    assert "1 paper is listed. All 2 were ranked" in answer.notice
+    assert start().ask("Which papers deal with trains?").answer.refused
 
 
 def test_a_paper_that_is_named_is_asked_alone_about_itself(start: Start) -> None:
@@ -602,6 +608,12 @@ def test_a_paper_that_is_named_is_asked_alone_about_itself(start: Start) -> None
     reply = chat.ask("What is On Sea Otters about?")
     assert {hit.paper.file for hit in reply.hits} == {"otters.pdf"}
     assert min(hit.chunk.start for hit in reply.hits) == 0  # its first page
+
+
+def test_what_nothing_is_said_of_is_named(start: Start) -> None:
+    answer = start().ask("Compare the Aletsch glacier and Hamlet").answer
+    assert {quote.paper.file for quote in answer.citations} == {"glaciers.pdf"}
+    assert "Nothing was found about Hamlet." in answer.notice
 
 
 def test_what_a_model_would_add_is_said_once(start: Start) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from statistics import mean
 
 import pytest
@@ -14,6 +15,7 @@ from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
 from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
+from folio.sections import Kind, PaperSection, SectionMap
 from folio.text import sentence_spans
 from folio.types import Hit, PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
@@ -120,6 +122,31 @@ def test_the_same_sentence_in_two_papers_is_told_once() -> None:
     found = asked("How do sea otters sleep and float in rafts of kelp?", evidence)
     assert [sentence.citations[0].paper.file for sentence in found] == ["a.pdf"]
     assert found[0].against == ()
+
+
+def test_a_summary_is_the_abstract_and_then_a_part_for_each_kind_of_section() -> None:
+    said = {
+        "abstract": "We present a census of sea otters in kelp forests along the coast. It took three long summers.",
+        "introduction": "Our main contribution is a census of sea otters that counts every single animal at night.",
+        "methods": "Our method is a camera on a small boat, and an observer with a lamp and a notebook for the count.",
+        "results": "The main results of this paper are that 400 otters live in the bay, and that they sleep in rafts.",
+    }
+    text = "\n\n".join(said.values())
+    (hit,) = hits_on(text, file="otters.pdf")
+    ends = list(accumulate(len(part) + 2 for part in said.values()))
+    starts = [0, *ends[:-1]]
+    kinds: list[Kind] = ["abstract", "introduction", "methods", "results"]
+    places = zip(starts, ends, kinds, strict=True)
+    sections = SectionMap(tuple(PaperSection(a, min(b, len(text)), 1, "", kind, kind) for a, b, kind in places))
+    paper = replace(hit.paper, sections=sections)
+    evidence = Evidence(1, paper, 0, len(text), text, (replace(hit, paper=paper),))
+    found = asked("Summarize the paper about otters", [evidence])
+    assert [(str(sentence.section), sentence.text) for sentence in found] == [
+        ("From the papers/Abstract", said["abstract"]),
+        ("From the papers/Contributions", said["introduction"]),
+        ("From the papers/Method", said["methods"]),
+        ("From the papers/Results", said["results"]),
+    ]
 
 
 # What is refused; test_answerability.py has how the confidence is made

@@ -94,7 +94,8 @@ def test_questions_have_kinds(question: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("question", "aspect"),
     [
-        ("What is this paper about?", "about"), ("tl;dr", "about"), ("Give me an overview of the Raft paper", "about"),
+        ("What is this paper about?", "about"), ("tl;dr", "summary"),
+        ("Give me an overview of the Raft paper", "summary"),
         ("What is the main idea of Raft?", "about"), ("What does the paper propose?", "about"),
         ("What are the key contributions?", "contributions"), ("what is new in LLaMA", "contributions"),
         ("What are the main results?", "results"), ("What otters did they count?", ""),
