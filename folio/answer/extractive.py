@@ -25,7 +25,7 @@ from folio.answer.excerpt_ranking import (
 from folio.answer.excerpts import Span
 from folio.answer.library_questions import wanted_papers
 from folio.answer.question_type import ASKING, question_type
-from folio.answer.short_answer import short_answer
+from folio.answer.short_answer import meets_conditions, short_answer
 from folio.answer.title_page import title_span
 from folio.answer.whole_paper import OF_THE_WHOLE, SUMMARY_PARTS, kinds_of
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
@@ -261,9 +261,11 @@ def excerpt_sentence(
     evidence = block.evidence
     text, offsets = _shown(excerpt)
     quotes = tuple(quote for span in excerpt.spans for quote in citations(evidence, *span, 1.0))
-    short = None
-    if block.kind != "table":
-        found = short_answer(question_type(question).kind, evidence.text[core.start : core.end], question)
+    kind, short = question_type(question).kind, None
+    above = f"{evidence.paper.title}\n{evidence.text[slice(*block.head)] if block.head else ''}"
+    said = frozenset(tokenize(f"{above}\n{excerpt.core_text}"))
+    if block.kind != "table" and (kind != "number" or meets_conditions(question, said, excerpt.covered)):
+        found = short_answer(kind, evidence.text[core.start : core.end], question)
         short = _place(offsets, core.start + found[0], core.start + found[1]) if found else None
     mark = short or _place(offsets, core.start, core.end)
     disagrees = against(evidence.text[core.start : core.end], quotes, sentences)

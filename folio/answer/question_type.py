@@ -59,7 +59,7 @@ def _plural(noun: str) -> str:
 _NUMBER = re.compile(
     rf"how (?:{_SIZES})\b"
     r"|(?:what|which)(?: (?:is|was|are|were))?(?: (?:the|a|an|its|their))?(?: [\w-]+){0,3}?"
-    rf" (?:{'|'.join(_plural(measure) for measure in _MEASURES)})(?=[?.,;]|$| (?:{'|'.join(_AFTER_MEASURE)})\b)",
+    rf" (?P<measure>{'|'.join(map(_plural, _MEASURES))})(?=[?.,;]|$| (?:{'|'.join(_AFTER_MEASURE)})\b)",
     re.I,
 )
 # Keywords that end in a measure: "GFS chunk size"
@@ -173,9 +173,19 @@ def asks_for_number(question: str) -> bool:
     >>> asks_for_number("What top-1 accuracy does it reach?"), asks_for_number("What learning rate schedule is used?")
     (True, False)
     """
+    return _asked_number(question) is not None
+
+
+def asked_measure(question: str) -> str:
+    """What a question asks the value of: "rate" for "What learning rate"; "" for "how large", and for no number."""
+    asked = _asked_number(question)
+    return asked["measure"] or "" if asked else ""
+
+
+def _asked_number(question: str) -> re.Match[str] | None:
     plain = " ".join(question.split())
     asks = list(_ASKS.finditer(plain))
-    return len(asks) == 1 and _NUMBER.match(plain, asks[0].start()) is not None
+    return _NUMBER.match(plain, asks[0].start()) if len(asks) == 1 else None
 
 
 def gives_number(text: str, question: str) -> bool:

@@ -6,13 +6,17 @@ A short answer is shown before everything else, so it is given only where the se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
-from folio.answer.question_type import QuestionKind
+from folio.answer.question_type import QuestionKind, asked_measure
 from folio.grounding.quantities import Quantity, quantities
+from folio.search.reader_reranker import numbers_in
 from folio.text import STOP_WORDS, tokenize
 
 Span = tuple[int, int]
+
+# How much of a question a sentence covers, at least, whose value is shown above an answer (LOG.md)
+LEAST_COVERED = 0.6
 
 _MONTH = "(?:jan|febr)uary|march|april|may|june|july|august|(?:sept|nov|dec)ember|october"
 _YEAR = re.compile(r"(?<![\w.])(?:1[5-9]|20)\d\d(?![\w%]|\.\d)")
@@ -30,6 +34,13 @@ _PLACE = re.compile(
 )
 # What may stand behind a number as its unit, or as what it counts: "64 MB", "5%", "12 lessons", "3 km/h"
 _UNIT = re.compile(r"[\s-]?(?P<unit>[%‰]|°\s?[CF]\b|[^\W\d_]+(?:/[^\W\d_]+)?)(?!\w)")
+# What says how a number is meant, right before it
+_QUALIFIER = re.compile(
+    r"\b(?:(?:(?:(?:no )?(?:more|less|fewer)|greater|higher|lower|larger|smaller|better) than|at (?:least|most)|up to"
+    r"|about|around|approximately|roughly|nearly|almost|over|under|above|below|only|exceeding|as (?:many|few) as)\s+"
+    r"|[~≈<>≤≥±]\s?)$",
+    re.I,
+)
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 _MONTHS = re.compile(rf"(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 # A place that is none: "in Table 3", "in Section 2"
@@ -49,8 +60,21 @@ def has_type(kind: QuestionKind, text: str, question: str) -> bool:
     return True
 
 
+def meets_conditions(question: str, tokens: Set[str], covered: float) -> bool:
+    """Whether a sentence may give the value that a question asks for: it is about that, and under the same conditions.
+
+    tokens: of the sentence and of what stands above it. covered: how much of the question these cover, 0 to 1. All
+    numbers of the question are conditions, and the name of a measure is what the value is of.
+    """
+    named = {*tokenize(asked_measure(question)), *numbers_in(question)}
+    return covered >= LEAST_COVERED and named <= tokens
+
+
 def short_answer(kind: QuestionKind, text: str, question: str) -> Span | None:
-    """The span of the short answer in a sentence; None where it has none, or more than one that could be meant."""
+    """The span of the short answer in a sentence; None where it has none, or more than one that could be meant.
+
+    A number begins with what qualifies it: "less than 1 ms".
+    """
     found: list[Span] = []
     if kind == "number":
         found = _asked_numbers(text, question)
@@ -109,7 +133,10 @@ def _asked_numbers(text: str, question: str) -> list[Span]:
         return []
     pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", next(iter(written)))))
     found = re.search(rf"(?<![\w.,]){pattern}", text)
-    return [(found.start(), _unit_end(text, found.end()))] if found else []
+    if found is None:
+        return []
+    qualified = _QUALIFIER.search(text, 0, found.start())
+    return [(qualified.start() if qualified else found.start(), _unit_end(text, found.end()))]
 
 
 def _unit_end(text: str, end: int) -> int:

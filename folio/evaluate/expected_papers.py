@@ -105,10 +105,9 @@ def parse(fields: Mapping[str, Any], number: int) -> Expected:
     if not question:
         raise EntryError(f"{place} has no text in {_either(QUESTION)}; it has {_listed(fields)}")
     answer = _text(fields, ANSWER, place, LONGEST_ANSWER)
-    places = _places(fields, place)
     answerable = _is_answerable(fields, place)
-    if places and not answerable:
-        raise EntryError(f"{place} is marked as unanswerable but names papers")
+    named = _places(fields, place)
+    places = named if answerable else ()  # else what it names is what it is about
     if answerable and not places:
         raise EntryError(
             f"{place} names no paper: it has {_listed(fields)}, but no name in a field such as papers, arxiv_id, source"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from folio.answer.question_type import question_type
-from folio.answer.short_answer import has_type, short_answer
+from folio.answer.short_answer import has_type, meets_conditions, short_answer
+from folio.text import tokenize
 
 
 @pytest.mark.parametrize(
@@ -14,6 +15,8 @@ from folio.answer.short_answer import has_type, short_answer
         ("What is the chunk size of GFS?", "We have chosen 64 MB, which is much larger than usual.", "64 MB"),
         ("How many hairs has an otter?", "It has 155,000 hairs on 2 sides.", "155,000 hairs"),
         ("How many hairs has an otter?", "It has 2 sides and 4 feet.", None),
+        ("How many hairs has an otter?", "It has more than 155,000 hairs.", "more than 155,000 hairs"),
+        ("How deep does it dive?", "It dives to about 40 m.", "about 40 m"),
         ("What percentage of them survives?", "Of 40 pups 12 % survive.", "12 %"),
         ("What percentage of them is rare?", "It is estimated (95% credible interval).", None),
         ("What is the size of a raft?", "Rafts of two kinds float.", None),  # a size is written in digits
@@ -38,6 +41,21 @@ from folio.answer.short_answer import has_type, short_answer
 def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected: str | None) -> None:
     span = short_answer(question_type(question).kind, sentence, question)
     assert (span and sentence[span[0] : span[1]]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "covered", "meets"),
+    [
+        ("What rate do 5 servers reach?", "With 5 servers its rate is 327 a second.", 0.9, True),
+        ("What rate do 7 servers reach?", "With 5 servers its rate is 327 a second.", 0.9, False),
+        ("What standard deviation did it have?", "We chose folds with K = 10.", 0.9, False),
+        ("What rate do 5 servers reach?", "With 5 servers its rate is 327 a second.", 0.3, False),
+    ],
+)
+def test_a_value_stands_beside_what_it_is_of_and_under_the_asked_conditions(
+    question: str, sentence: str, covered: float, meets: bool
+) -> None:
+    assert meets_conditions(question, frozenset(tokenize(sentence)), covered) is meets
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_one_paper_needs_no_list(tmp_path: Path, name: str) -> None:
 
 
 def test_a_list_inside_an_object_and_a_line_each_are_the_same(tmp_path: Path) -> None:
-    entries = [ATTENTION, {"query": "Who sang?", "answerable": False}]
+    entries = [ATTENTION, {"query": "Who sang?", "answerable": False, "paper": "a"}]  # what it is about
     asked = read(tmp_path, entries)
     assert [(question.id, question.answerable) for question in asked] == [("q1", True), ("q2", False)]
     assert read(tmp_path, {"version": 2, "questions": entries}) == asked
@@ -171,10 +171,8 @@ def test_questions_of_our_own_format_may_stand_beside_them(tmp_path: Path) -> No
         ),
         ({"question": "Why?", "paper": "a", "pages": "9-3"}, "question 2: pages is not a page of the file, counted fr"),
         ({"question": "Why?", "paper": "a", "pages": "1-999999"}, "question 2: pages is not a page of the file, count"),
-        ({"question": "Why?", "paper": "a", "is_impossible": True}, "question 2 is marked as unanswerable but names"),
         ({"question": "Why?", "arxiv_ids": [2005.1140]}, "question 2: arxiv_ids has a number, which loses its last"),
         ({"question": "Why?", "arxiv_id": True}, "question 2: arxiv_id is not text"),
-        ({"question": "Why?", "papers": "a", "answerable": False}, "question 2 is marked as unanswerable but names"),
         ({"question": "Why?", "papers": "a", "answerable": "no"}, "question 2: answerable is neither true nor false"),
         ({"question": "Why?", "papers": "a", "id": []}, "question 2: id is neither text nor a whole number"),
         ({"question": "Why?", "papers": "a", "ground_truth": [7]}, "question 2: ground_truth is not text"),
