@@ -75,7 +75,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             rules = AccessRules(arguments.host, listening.getsockname()[1], token, names, app.public_url)
             from folio.web.api import make_web
 
-            web = make_web(app, rules, online)
+            serving = server.ready(make_web(app, rules, online))
             if arguments.open and token:
                 from folio.console import say
 
@@ -83,7 +83,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             print(f"Folio is at {_shown_address(rules, arguments)} - Ctrl-C stops it.", flush=True)
             if arguments.open and not token:
                 _open(rules.url)
-            server.serve(web, listening)
+            server.serve(serving, listening)
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C and SIGTERM, the normal ways to stop
         server.leave()
     return 0

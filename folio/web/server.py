@@ -63,13 +63,24 @@ def make_config(web: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn
     )
 
 
-def serve(web: ASGIApp, listening: socket.socket) -> None:
-    """Serve until Ctrl-C, which is raised again once the last answer has finished or been cut off."""
+def ready(web: ASGIApp) -> uvicorn.Server:
+    """A server that has imported what it needs to run.
+
+    Ctrl-C during an import may be lost: Python calls weak references' callbacks then, and ignores what these raise.
+    """
     import uvicorn
 
-    server = uvicorn.Server(make_config(web))
+    config = make_config(web)
+    config.load()
+    config.get_loop_factory()
+    server = uvicorn.Server(config)
     # An answer cut off by the shutdown is not an error worth logging.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
+    return server
+
+
+def serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until Ctrl-C, which is raised again once the last answer has finished or been cut off."""
     server.run(sockets=[listening])
 
 

@@ -189,6 +189,21 @@ def test_the_address_with_the_token_opens_the_page(ready: CliRunner) -> None:
     assert served.err == ""
 
 
+def test_what_serving_imports_is_there_before_the_page_is_announced(ready: CliRunner) -> None:
+    """Ctrl-C during an import may be lost."""
+    command = [sys.executable, "-X", "importtime", str(ROOT / "serve.py"), "--port", "0"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ready.environment(), cwd=ready.folder, text=True
+    )
+    assert process.stdout is not None
+    line = next(line for line in process.stdout if line.startswith("Folio is at"))
+    assert httpx.get(f"{line.split()[3]}health", timeout=WAIT_S).status_code == 200
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0
+    assert not re.search(r"\| +(?:uvicorn|h11|asyncio)\b", out)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
 @pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "from the environment"])
 def test_only_who_typed_the_token_at_a_terminal_sees_it_there(ready: CliRunner, *, is_typed: bool) -> None:
