@@ -16,16 +16,18 @@ from folio.text import coverage, sentence_spans, tokenize
 
 # Below this a question is refused. Of the answerable questions of three sets (COVID-QA, SQuAD 2, MTRAG; each counts the
 # same) 6 % are below it.
-LEAST_CONFIDENCE = 0.583
+LEAST_CONFIDENCE = 0.57
 # From here on excerpts are given as an answer; below, as the closest passages, which may not answer. At this threshold
 # one unanswerable question in eight is answered without that warning (LOG.md).
-SURE = 0.68
+SURE = 0.65
 # Numeric questions need this much more coverage: papers are full of numbers.
 NUMBER_MARGIN = 0.04
 # How much less the senses of a follow-up cover, on average: with it, 6 % of MTRAG's answerable follow-ups are below.
 FOLLOWUP_MARGIN = 0.027
 # How much the names and the length of the question count, beside the 1 of what the evidence covers.
 NAMES_WEIGHT, LENGTH_WEIGHT = 0.1, 0.1
+# What the reader's log-odds, within MOST_ODDS, add to the confidence
+READ_WEIGHT, MOST_ODDS = 0.02, 5.0
 # Terms of a long question: it says more than any passage repeats, so that less of it is covered.
 LONG_QUESTION = 14
 
@@ -39,19 +41,22 @@ def confidence(
     found: Sequence[Matches],
     weights: TermWeights,
     *,
+    read: float = 0.0,
     needs_number: bool = True,
 ) -> float:
     """How sure it is that this evidence answers the question, 0 to 1.
 
-    found: the question's matches in each piece of evidence. weights: the IDF of the question's terms. needs_number:
-    whether a numeric question is answered by sentences with a number alone.
+    found: the question's matches in each piece of evidence. weights: the IDF of the question's terms. read: the
+    reader's log-odds that some of the evidence answers; 0 where nothing was read. needs_number: whether a numeric
+    question is answered by sentences with a number alone.
     """
     covered = _covered(question, evidence, found) if needs_number else evidence_coverage(found)
     if not covered:
         return 0.0
     names = _names_share(question, evidence, weights)
     length = min(1.0, len(weights) / LONG_QUESTION)
-    return (covered + NAMES_WEIGHT * names + LENGTH_WEIGHT * length) / (1 + NAMES_WEIGHT + LENGTH_WEIGHT)
+    said = (covered + NAMES_WEIGHT * names + LENGTH_WEIGHT * length) / (1 + NAMES_WEIGHT + LENGTH_WEIGHT)
+    return min(1.0, max(0.0, said + READ_WEIGHT * max(-MOST_ODDS, min(MOST_ODDS, read))))
 
 
 def _covered(question: str, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:

@@ -24,10 +24,10 @@ from folio.grounding.quantities import quantities
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
-from folio.search.reader_reranker import above, numbers_in, odds
+from folio.search.reader_reranker import MOST_ODDS, above, numbers_in, odds
 from folio.sections import APART
 from folio.text import coverage, tokenize
-from folio.types import Passage, Vectors
+from folio.types import Passage, Reading, Vectors
 
 # Words of an excerpt: the paragraph that answers is shown if it has so many, or is cut down or added to.
 LEAST_WORDS, MOST_WORDS = 40, 120
@@ -123,50 +123,73 @@ class Excerpt:
         )
 
 
-def scored_excerpts(
-    embedder: TokenEmbedder,
-    reader: PassageReader,
-    question: str,
-    evidence: Sequence[Evidence],
-    found: Sequence[Matches],
-    weights: TermWeights,
-    most: int = MOST_READ,
-    by: ExcerptWeights = WEIGHTS,
-) -> list[Excerpt]:
-    """The excerpts of the evidence, best first. found: the question's matches in each piece of it. Raises ModelError.
+@dataclass(frozen=True, slots=True)
+class ReadBlock:
+    """A block of the evidence, the question's matches in its piece of it, and what the reader says of the block."""
 
-    The reader reads each block with the question. The likeliest `most` sentences are then embedded one by one:
-    within their passage, the states of their tokens tell of their neighbours too. The others may stand beside these.
+    block: Block
+    match: Matches
+    reading: Reading
+
+
+def read_blocks(
+    reader: PassageReader, question: str, evidence: Sequence[Evidence], found: Sequence[Matches]
+) -> list[ReadBlock]:
+    """The blocks of the evidence in which a question may be answered, each read with it. Raises ModelError.
+
+    found: the question's matches in each piece of evidence.
     """
     unasked = APART - asked_kinds(question)
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
-    scores = _Scores(question, question_type(question), asked_term(question), weights, by)
-    heads = [_above(block, match) for block, match in among]
     readings = reader.read(question, [_passage(block) for block, _ in among])
+    return [ReadBlock(block, match, reading) for (block, match), reading in zip(among, readings, strict=True)]
+
+
+def most_sure(read: Sequence[ReadBlock]) -> float:
+    """The reader's log-odds that one of these blocks answers; -MOST_ODDS without any."""
+    return max((one.reading.answers for one in read), default=-MOST_ODDS)
+
+
+def scored_excerpts(
+    embedder: TokenEmbedder,
+    question: str,
+    read: Sequence[ReadBlock],
+    weights: TermWeights,
+    most: int = MOST_READ,
+    by: ExcerptWeights = WEIGHTS,
+) -> list[Excerpt]:
+    """The excerpts of these blocks, best first. Raises ModelError.
+
+    The likeliest `most` sentences are embedded one by one: within their passage, the states of their tokens tell of
+    their neighbours too. The others may stand beside these.
+    """
+    scores = _Scores(question, question_type(question), asked_term(question), weights, by)
+    heads = [_above(one.block, one.match) for one in read]
     numbers = numbers_in(question)
     likely: list[_Likely] = []
-    for at, ((block, match), head, reading) in enumerate(zip(among, heads, readings, strict=True)):
+    for at, (one, head) in enumerate(zip(read, heads, strict=True)):
+        block, match, reading = one.block, one.match, one.reading
         for place, besides in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
             besides += by.read * odds(reading.sentences[place], numbers, block.text_of(place))
             likely.append(_Likely(at, place, besides, by.match * matched + besides))
-    likely = sorted(likely, key=lambda one: -one.score)[:most]
+    likely = sorted(likely, key=lambda each: -each.score)[:most]
     if not likely:
         return []
-    texts = [among[one.at][0].text_of(one.place) for one in likely]
-    known = [[-math.inf] * len(block.parts) for block, _ in among]
-    covered = [[0.0] * len(block.parts) for block, _ in among]
-    for one, read in zip(likely, read_alone(embedder, found[0].query, texts), strict=True):
-        best = np.maximum(read.best, heads[one.at])
-        matched = float(found[0].query.shares @ best)
-        covered[one.at][one.place] = float(np.clip(found[0].query.squared_shares @ best, 0.0, 1.0))
-        known[one.at][one.place] = by.match * matched + by.meaning * read.cosine + one.besides
+    texts, query = [read[each.at].block.text_of(each.place) for each in likely], read[0].match.query
+    known = [[-math.inf] * len(one.block.parts) for one in read]
+    covered = [[0.0] * len(one.block.parts) for one in read]
+    for candidate, text in zip(likely, read_alone(embedder, query, texts), strict=True):
+        best = np.maximum(text.best, heads[candidate.at])
+        matched = float(query.shares @ best)
+        covered[candidate.at][candidate.place] = float(np.clip(query.squared_shares @ best, 0.0, 1.0))
+        known[candidate.at][candidate.place] = by.match * matched + by.meaning * text.cosine + candidate.besides
     excerpts = [
         excerpt
-        for (block, match), shares, own, cover in zip(among, _likelihoods(known), known, covered, strict=True)
-        for excerpt in _of_block(block, shares, own, cover, match.whole)
+        for one, shares, own, cover in zip(read, _likelihoods(known), known, covered, strict=True)
+        for excerpt in _of_block(one.block, shares, own, cover, one.match.whole)
     ]
     return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
 

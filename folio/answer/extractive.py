@@ -19,7 +19,9 @@ from folio.answer.excerpt_ranking import (
     alone,
     apart,
     brief,
+    most_sure,
     pointers,
+    read_blocks,
     scored_excerpts,
 )
 from folio.answer.excerpts import Span
@@ -69,6 +71,7 @@ class ExtractiveAnswerer:
         self._embedder = embedder
         self._reader = reader
         self._term_weights = term_weights
+        self._read = 0.0  # the reader's log-odds that the evidence of the last question answers it
         self._senses: Sequence[str] = ()  # of a follow-up that is answered next; the first as it was understood
         self.evidence_tokens = evidence_tokens
 
@@ -141,10 +144,11 @@ class ExtractiveAnswerer:
         for paper in dict.fromkeys(piece.paper for piece in evidence):
             both = [(piece, match) for piece, match in zip(evidence, found, strict=True) if piece.paper == paper]
             own, its = [piece for piece, _ in both], [match for _, match in both]
-            sure = confidence(topic, own, its, weights)
+            read = read_blocks(self._reader, topic, own, its)
+            sure = confidence(topic, own, its, weights, read=most_sure(read))
             self.confidence = max(self.confidence, sure)
             if sure >= LEAST_OF_PAPER and sure + PAPER_WEIGHT * own[0].score >= LEAST_WITH_SCORE:
-                scored = scored_excerpts(self._embedder, self._reader, topic, own, its, weights)
+                scored = scored_excerpts(self._embedder, topic, read, weights)
                 heading = replace(FROM_PAPERS, subheading=paper.title or paper.file)
                 if scored:
                     yield excerpt_sentence(brief(scored[0]), topic, sentences, heading)
@@ -180,12 +184,14 @@ class ExtractiveAnswerer:
         """The excerpts of the evidence, best first. Sets `confidence`."""
         most = MOST_OF_REPORT if style == "report" else MOST_READ
         found, weights = self._matches(question, evidence)
-        self.confidence = confidence(question, evidence, found, weights)
-        return scored_excerpts(self._embedder, self._reader, question, evidence, found, weights, most)
+        read = read_blocks(self._reader, question, evidence, found)
+        self._read = most_sure(read)
+        self.confidence = confidence(question, evidence, found, weights, read=self._read)
+        return scored_excerpts(self._embedder, question, read, weights, most)
 
     def _confidence_of_followup(self, senses: Sequence[str], evidence: Sequence[Evidence]) -> float:
         """That of all its senses on average: it may have been understood wrongly."""
-        each = [confidence(sense, evidence, *self._matches(sense, evidence)) for sense in senses]
+        each = [confidence(sense, evidence, *self._matches(sense, evidence), read=self._read) for sense in senses]
         return min(1.0, mean(each) + FOLLOWUP_MARGIN)
 
     def _matches(self, question: str, evidence: Sequence[Evidence]) -> tuple[list[Matches], TermWeights]:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from folio.answer.answerability import LENGTH_WEIGHT, LONG_QUESTION, NAMES_WEIGHT, NUMBER_MARGIN, confidence
+from folio.answer.answerability import (
+    LENGTH_WEIGHT,
+    LONG_QUESTION,
+    MOST_ODDS,
+    NAMES_WEIGHT,
+    NUMBER_MARGIN,
+    READ_WEIGHT,
+    confidence,
+)
 from folio.answer.question_type import ASKING
 from folio.answer_types import Evidence
 from folio.protocols import TermWeights
@@ -30,6 +38,15 @@ def sure(question: str, *texts: str, weights: TermWeights | None = None) -> floa
     weights = {term: weight for term, weight in weights.items() if term not in ASKING}
     evidence = evidence_on(*texts)
     return confidence(question, evidence, matched(question, evidence, weights), weights)
+
+
+@pytest.mark.parametrize(("read", "adds"), [(2.0, 2.0), (-3.0, -3.0), (50.0, MOST_ODDS), (-50.0, -MOST_ODDS)])
+def test_what_the_reader_says_adds_to_it_within_limits(read: float, adds: float) -> None:
+    question, evidence = "Where do otters sleep?", evidence_on("Otters of the bay eat.")
+    weights = even_weights(question)
+    found = matched(question, evidence, weights)
+    without = confidence(question, evidence, found, weights)
+    assert confidence(question, evidence, found, weights, read=read) == pytest.approx(without + READ_WEIGHT * adds)
 
 
 def expected(covered: float, names: float, terms: int) -> float:

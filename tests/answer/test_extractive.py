@@ -10,7 +10,14 @@ from statistics import mean
 import pytest
 
 from folio.answer import followup
-from folio.answer.answerability import FOLLOWUP_MARGIN, LEAST_CONFIDENCE, LENGTH_WEIGHT, LONG_QUESTION, NAMES_WEIGHT
+from folio.answer.answerability import (
+    FOLLOWUP_MARGIN,
+    LEAST_CONFIDENCE,
+    LENGTH_WEIGHT,
+    LONG_QUESTION,
+    NAMES_WEIGHT,
+    READ_WEIGHT,
+)
 from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
 from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
@@ -162,7 +169,8 @@ def exact(term_weights: Callable[[str], TermWeights]) -> ExtractiveAnswerer:
 def test_a_question_that_the_evidence_hardly_covers_is_refused(style: Style, more: float, refused: bool) -> None:
     # The evidence covers "otter" alone; there is no name, and the question has two terms.
     whole = 1 + NAMES_WEIGHT + LENGTH_WEIGHT
-    covered = LEAST_CONFIDENCE * whole - NAMES_WEIGHT - LENGTH_WEIGHT * 2 / LONG_QUESTION + more
+    said = LEAST_CONFIDENCE - READ_WEIGHT * 0.5  # the reader that knows words finds half of them
+    covered = said * whole - NAMES_WEIGHT - LENGTH_WEIGHT * 2 / LONG_QUESTION + more
     weights = {"otter": covered**0.5, "sleep": (1 - covered) ** 0.5}  # they count by their squares
     answerer = exact(lambda question: weights)
     evidence = evidence_on("Sea otters float in rafts of kelp.", "Glaciers of the Alps retreat each year.")
