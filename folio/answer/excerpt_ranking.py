@@ -7,6 +7,7 @@ itself. Each sentence gets a share of the chance that it answers; an excerpt has
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -54,6 +55,7 @@ class ExcerptWeights:
     section: float = 0.2  # it stands in a section that such a question asks for
     rank: float = 0.06  # it is of the best piece of evidence
     definition: float = 0.3  # it says what the thing is whose definition is asked for
+    named: float = 1.0  # it is of the algorithm or table that the question names by its number
 
 
 WEIGHTS = ExcerptWeights()
@@ -64,6 +66,7 @@ MOST_READ, MOST_OF_REPORT = 6, 16
 # How much the match of the whole passage counts when the first excerpt is chosen, beside a score of WEIGHTS.
 LEAD_WEIGHT = 0.5
 
+_LABEL = re.compile(r"\b(algorithm|listing|procedure|table)\s+(\d+|[IVX]+)\b", re.I)
 # How sentences begin that answer a question about a paper as a whole, as search tokens.
 _CUES: dict[Aspect, str] = {
     "about": "we present propose introduce describe study paper article argue show",
@@ -94,13 +97,15 @@ class Excerpt:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Its spans in the evidence's text: a table's caption may be apart from the rows."""
+        """Its spans in the evidence's text, in order: a table's caption may be apart from the rows."""
         start, end = self.block.parts[self.first].start, self.block.parts[self.last].end
-        head = self.block.head
-        if head is None:
-            return ((start, end),)
-        between = self.block.evidence.text[head[1] : start]
-        return ((head[0], end),) if not between.strip() else (head, (start, end))
+        found: list[Span] = []
+        for span in filter(None, (self.block.head, (start, end), self.block.tail)):
+            if found and not self.block.evidence.text[found[-1][1] : span[0]].strip():
+                found[-1] = (found[-1][0], span[1])
+            else:
+                found.append(span)
+        return tuple(found)
 
     @property
     def words(self) -> int:
@@ -164,7 +169,7 @@ def scored_excerpts(
     The likeliest `most` sentences are embedded one by one: within their passage, the states of their tokens tell of
     their neighbours too. The others may stand beside these.
     """
-    scores = _Scores(question, question_type(question), asked_term(question), weights, by)
+    scores = _Scores(question, question_type(question), asked_term(question), _label(question), weights, by)
     heads = [_above(one.block, one.match) for one in read]
     numbers = numbers_in(question)
     likely: list[_Likely] = []
@@ -192,6 +197,12 @@ def scored_excerpts(
         for excerpt in _of_block(one.block, shares, own, cover, one.match.whole)
     ]
     return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
+
+
+def _label(question: str) -> str:
+    """The numbered algorithm, listing or table that a question names, as its caption begins; "" if none."""
+    named = _LABEL.search(question)
+    return f"{named[1]} {named[2]}".casefold() if named else ""
 
 
 def _passage(block: Block) -> Passage:
@@ -222,11 +233,15 @@ class _Likely:
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """What parts of the evidence are scored by, for one question. term: what it wants defined; "" if nothing."""
+    """What parts of the evidence are scored by, for one question.
+
+    term: what it wants defined; "" if nothing. label: "algorithm 1" or "table 2", if it names one; else "".
+    """
 
     question: str
     asked: QuestionType
     term: str
+    label: str
     weights: TermWeights
     by: ExcerptWeights
 
@@ -237,6 +252,7 @@ class _Scores:
         """
         by, head = self.by, block.evidence.text[slice(*block.head)] if block.head else ""
         above = frozenset(tokenize(f"{block.evidence.paper.title}\n{head}"))
+        named = by.named * self._is_named(block)
         section = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
         for place, part in enumerate(block.parts):
             if not part.can_answer:
@@ -247,12 +263,19 @@ class _Scores:
                 place,
                 (
                     section
+                    + named
                     + by.coverage * coverage(self.weights, tokens | above)
                     + by.type * has_type(self.asked.kind, said, self.question)
                     + by.definition * (bool(self.term) and defines(said, self.term))
                     + 0.5 * by.section * _cue_share(self.asked.aspect, tokens)
                 ),
             )
+
+    def _is_named(self, block: Block) -> bool:
+        """Whether a list or table has the question's label where a caption begins: above, or below a table."""
+        if not self.label or block.kind == "prose":
+            return False
+        return re.search(rf"^\s*{self.label}\b", block.evidence.text[block.start : block.end], re.I | re.M) is not None
 
 
 def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:

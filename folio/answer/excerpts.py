@@ -21,8 +21,8 @@ Span = tuple[int, int]
 LONGEST_SENTENCE, SHORTEST_SENTENCE = 110, 5
 # Characters of a word that is no address or hash.
 LONGEST_WORD = 60
-# Words of a list or an algorithm that is shown whole.
-WHOLE_LIST = 110
+# Words of a list that is shown whole, and of an algorithm, of which half is worth nothing.
+WHOLE_LIST, WHOLE_ALGORITHM = 110, 300
 # Words of an item on the average, its bullet included, below which a list without an introduction is a menu.
 LEAST_ITEM_WORDS = 3
 # Lines of a table that name its columns, at most.
@@ -33,6 +33,8 @@ MOST_BEFORE = 2
 _WHOLE = re.compile(r"[.!?:;…。！？][\"'”’»)\]*]*(?:\s?\[[\d,;\s–-]+\])*$")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
+_ALGORITHM = re.compile(r"(?:algorithm|listing|procedure)\s*\d", re.I)
+_CAPTION_BELOW = re.compile(r"\n\s*table\s*[\dIVX]", re.I)
 # What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001)."
 _LEADERS = re.compile(r"(?:\. ?){4,}")
 _REFERENCE = re.compile(
@@ -90,6 +92,7 @@ class Block:
     parts: tuple[Part, ...]
     head: Span | None = None  # a list's introduction, a table's caption and header
     section: Kind = "other"
+    tail: Span | None = None  # a table's caption, where it is below
 
     @cached_property
     def words(self) -> tuple[int, ...]:
@@ -113,7 +116,7 @@ class Block:
 
     @property
     def end(self) -> int:
-        return max(self.head[1], self.parts[-1].end) if self.head else self.parts[-1].end
+        return max(self.parts[-1].end, *(span[1] for span in (self.head, self.tail) if span), 0)
 
 
 def blocks(evidence: Evidence) -> Iterator[Block]:
@@ -184,9 +187,10 @@ def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Bl
     place = bisect_right(sentences, (first - 1, len(text))) - 1
     if place >= 0 and text[:first].rstrip().endswith(":") and len(text[sentences[place][0] : first].split()) <= 60:
         start = min(start, _after_heading(evidence, *sentences[place]))
-    if len(text[start : found.end].split()) > WHOLE_LIST:
-        return None
     head = stripped(text, start, first)
+    most = WHOLE_ALGORITHM if _ALGORITHM.match(text, *head) else WHOLE_LIST
+    if len(text[start : found.end].split()) > most:
+        return None
     if head[0] == head[1] and len(text[first : found.end].split()) < LEAST_ITEM_WORDS * len(found.items):
         return None
     parts = tuple(Part(*stripped(text, *item)) for item in found.items)
@@ -197,6 +201,9 @@ def _table(evidence: Evidence, found: Structure) -> Block | None:
     """A table: its rows, below its caption and the lines that name the columns."""
     text = evidence.text
     rows = [stripped(text, *item) for item in found.items]
+    tail = None
+    if below := _CAPTION_BELOW.search(text, *rows[-1]):
+        rows[-1], tail = stripped(text, rows[-1][0], below.start()), stripped(text, below.start(), rows[-1][1])
     above = 0
     while above < min(HEADER_ROWS, len(rows) - 1) and not any(map(str.isdigit, text[slice(*rows[above])])):
         above += 1
@@ -204,7 +211,8 @@ def _table(evidence: Evidence, found: Structure) -> Block | None:
     if len(text[slice(*head)].split()) > LONGEST_SENTENCE:
         head = (rows[0][0], rows[0][0])
     parts = tuple(Part(start, end) for start, end in rows[above:])
-    return Block(evidence, "table", parts, head if head[0] < head[1] else None, _section(evidence, found.start)[1])
+    section = _section(evidence, found.start)[1]
+    return Block(evidence, "table", parts, head if head[0] < head[1] else None, section, tail)
 
 
 def _section(evidence: Evidence, start: int) -> tuple[int, Kind]:

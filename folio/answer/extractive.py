@@ -288,11 +288,11 @@ def _shown(excerpt: Excerpt) -> tuple[str, list[int]]:
     shown: list[tuple[str, int]] = []
     for start, end in excerpt.spans:
         if shown:
-            shown.append(("\n", start))
+            shown.append(("\n", start - 1))
         for offset in range(start, end):
             char = evidence[offset]
             if offset in breaks and shown and shown[-1][0] != "\n":
-                shown = [*shown[:-1], ("\n", offset)] if shown[-1][0] == " " else [*shown, ("\n", offset)]
+                shown = [*(shown[:-1] if shown[-1][0] == " " else shown), ("\n", offset - 1)]
             if kind == "table" or not char.isspace():
                 shown.append((char, offset))
             elif shown and shown[-1][0] not in " \n":

@@ -120,6 +120,24 @@ def test_a_list_is_shown_whole_with_what_introduces_it() -> None:
     assert [line[:2] for line in found.split("\n")[1:]] == ["1.", "2.", "3."]
 
 
+def test_an_algorithm_that_is_named_is_shown_whole() -> None:
+    steps = [
+        f"{number}: let otter {number} dive for urchins, clams, crabs and whatever else is there"
+        for number in range(1, 15)
+    ]
+    lines = ["Algorithm 2 The dive of the otters", *steps, f"{len(steps) + 1}: return the urchins"]
+    said = "Algorithm 2 says how the otters of the bay dive for urchins, one after the other, in all steps."
+    found = shown("What are the steps of Algorithm 2?", *evidence_on(f"{said}\n\n" + "\n".join(lines)))
+    assert found[0].splitlines() == lines
+
+
+def test_a_caption_below_a_table_is_no_row_and_stands_behind_it() -> None:
+    rows = ["Gorder  79  110", "RCM  3  5", "SlashBurn  41  52"]
+    text = "\n".join(["Graph  pokec  flickr", *rows, "Table 2. Seconds to order each graph."])
+    found = shown("What does table 2 say of RCM?", *evidence_on(text))
+    assert found[0].splitlines() == ["Graph  pokec  flickr", "RCM  3  5", "Table 2. Seconds to order each graph."]
+
+
 def test_rows_of_a_table_have_its_caption_and_header() -> None:
     rows = [f"graph{number}  {number}0  {number}5" for number in range(1, 9)]
     text = "\n".join(["Table 2: Seconds to order each graph.", "Graph  Gorder  Random", *rows])
