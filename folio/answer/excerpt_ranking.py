@@ -326,6 +326,8 @@ def _around(block: Block, core: int) -> Span:
     earliest = max(0, first - MOST_BEFORE)
     while block.parts[first].leans and first > earliest:
         first -= 1
+    while first < core and block.parts[first].in_middle:
+        first += 1
     while last > core and block.text_of(last).endswith(":"):
         last -= 1
     return first, last

@@ -40,6 +40,10 @@ _LEADERS = re.compile(r"(?:\. ?){4,}")
 _REFERENCE = re.compile(
     r"\W*\[\d+\]\s+[A-Z]|\W*(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}|doi:|https?://doi", re.I
 )
+_OWN_WORK = (
+    r"(?:paper|article|study|work|thesis|report|review|section|chapter|document|survey|manuscript|tutorial|course|book"
+    r"|guide|module|publication|project|replication)"
+)
 # Words that lean on the sentence before: "Therefore", "It", "These results", "In contrast". "It is known that", "This
 # paper", "Here we" and "Both A and B" do not.
 _LEANS = re.compile(
@@ -47,13 +51,17 @@ _LEANS = re.compile(
     r"|nonetheless|otherwise|instead|similarly|likewise|also|but|and|so|yet|then|conversely|meanwhile|besides|still"
     r"|again|finally|indeed|specifically|such|they|their|theirs|them|he|she|his|her|him|latter|former|its|those|these)\b"
     r"|it\b(?!\s+(?:is|was|has been|seems|appears|follows)\b[^.]{0,60}?\b(?:that|to|whether)\b)"
-    r"|(?:this|that)\b(?!\s+(?:paper|article|study|work|thesis|report|review|section|chapter|document|survey|manuscript"
-    r"|tutorial|course|book|guide|module|publication)\b)"
+    rf"|(?:this|that)\b(?!\s+{_OWN_WORK}\b)"
     r"|the (?:latter|former|same|other|second|third|last)\b"
-    r"|in (?:contrast|addition|turn|this|that|these|such|particular|fact|other words|both cases)\b"
-    r"|as (?:a result|a consequence|such)\b|for (?:this|that|these|example|instance|the same)\b"
-    r"|on the (?:other hand|contrary)\b|by (?:contrast|this)\b|to (?:this end|do (?:so|this))\b"
-    r"|at (?:this|that)\b|with this\b|of these\b|both\b(?!\s+[\w-]+ and\b)|more(?:over| specifically| precisely)\b)",
+    r"|in (?:contrast|addition|turn|particular|fact|such|other words|both cases)\b|(?:in|for|at) that\b"
+    r"|as (?:a result|a consequence|such)\b|for (?:example|instance|the same)\b|by contrast\b|to do so\b"
+    r"|on the contrary\b|both\b(?!\s+[\w-]+ and\b)|more(?:over| specifically| precisely)\b"
+    r"|(?:second|third|fourth|lastly)(?:ly)?,"
+    # "Since it used only one key", "At this point"
+    rf"|[a-z]+ (?:it|its|they|their|them|he|she|this|these|those)\b(?! {_OWN_WORK}\b))"
+    # "We apply this pattern", "the vertices of this convex hull"
+    rf"|[^.;:,]*?\b(?:this|these|the above)\s+(?!(?:{_OWN_WORK}|and|or|is|are|was|were|can|may|will|has|have)\b)[a-z]"
+    r"|[^.;:]*\bon the other hand\b",
     re.I,
 )
 # What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
@@ -80,7 +88,8 @@ class Part:
     start: int
     end: int
     can_answer: bool = True  # a title or a scrap does not
-    leans: bool = False  # it begins with a word that refers to what comes before
+    leans: bool = False  # it refers to what comes before
+    in_middle: bool = False  # it begins in the middle of a sentence
 
 
 @dataclass(frozen=True)
@@ -167,12 +176,12 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
     in_middle = text[start].islower() and not begins and text[:start].rstrip()[-1:] not in [*".!?:…"]
     spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
     announces = text[end - 1] == ":" or _ANNOUNCES.match(text, start, end)  # what is announced may answer
-    can_answer = spelled >= SHORTEST_SENTENCE and not announces
-    return Part(start, end, can_answer, in_middle or leans(text[start:end]))
+    can_answer = spelled >= SHORTEST_SENTENCE and not announces and not in_middle
+    return Part(start, end, can_answer, in_middle or leans(text[start:end]), in_middle)
 
 
 def leans(sentence: str) -> bool:
-    """Whether a sentence begins with a word that refers to what comes before it."""
+    """Whether a sentence refers to what comes before it."""
     return bool(_LEANS.match(sentence.lstrip("\"'“‘([ ")))
 
 
