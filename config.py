@@ -202,14 +202,11 @@ class Settings(BaseSettings):
     """What finds passages: both rankings, the embedding's alone or BM25's alone."""
     MIN_HITS: Annotated[int, Field(ge=0), NotEndless] = 0
     """With RETRIEVAL_MODE=lexical, the passages that BM25 must find: with fewer, the search is hybrid."""
-    QUERY_VARIANTS: Literal["off", "rules", "llm", "hyde"] = "off"
-    """What is searched besides a question. `rules`: acronyms spelled out as the papers do, each of the things or
-    questions in it alone, its content words; `llm`: other wordings by LLM_MODEL on Ollama; `hyde`: a passage that
+    QUERY_VARIANTS: Literal["off", "llm", "hyde"] = "off"
+    """What is searched besides a question. `llm`: other wordings by LLM_MODEL on Ollama; `hyde`: a passage that
     LLM_MODEL writes as an answer, for passages like it. A search in rounds (`--deep`) has other words of its own."""
     VARIANTS_SECONDS: Seconds = 20
     """With QUERY_VARIANTS=llm or hyde, seconds that LLM_MODEL has; then a question is searched as it is."""
-    EXACT_FIRST: bool = False
-    """Whether passages that have the question's identifiers, such as AES-128 or SP 800-207, come before all others."""
     MMR_LAMBDA: Weight = 1.0
     """How much a passage's relevance counts against its likeness to better passages (maximal marginal relevance): 1
     leaves the order as it is, less spreads the evidence over more that differs."""

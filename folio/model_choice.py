@@ -79,8 +79,6 @@ class ModelChoice:
             rrf_k=chosen.RRF_K,
             mode=chosen.RETRIEVAL_MODE,
             min_hits=chosen.MIN_HITS,
-            variants=chosen.QUERY_VARIANTS,
-            exact_first=chosen.EXACT_FIRST,
             mmr_lambda=chosen.MMR_LAMBDA,
         )
 

@@ -24,9 +24,6 @@ class FusionSettings:
     rrf_k: int = 60
     mode: Mode = "hybrid"
     min_hits: int = 0  # passages that BM25 must find in the mode "lexical"; with fewer, a search is hybrid
-    # What is searched besides the question: other wordings by rules (query_variants.py), or what a QueryWriter writes
-    variants: Literal["off", "rules", "llm", "hyde"] = "off"
-    exact_first: bool = False  # whether passages with the question's identifiers come first (identifiers.py)
     mmr_lambda: float = 1.0  # the weight of relevance in the order of the hits (mmr.py); 1 leaves them as they are
 
 

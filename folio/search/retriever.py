@@ -17,7 +17,6 @@ from folio.search.aliases import indexed_aliases, papers_with
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, words_search
 from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import FusionSettings, fuse_in
-from folio.search.identifiers import identifiers_first
 from folio.search.mmr import mmr
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_names import PaperNames
@@ -31,9 +30,8 @@ from folio.search.paper_ranking import (
     paper_hit,
 )
 from folio.search.paper_selection import PapersOfYears, select
-from folio.search.query_variants import query_variants
 from folio.search.readings import fuse_readings
-from folio.search.reranking import favoured, reranked
+from folio.search.reranking import reranked
 from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.search.stopwatch import Stopwatch
@@ -56,7 +54,7 @@ class SearchResult:
 
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
-    ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked, exact, mmr
+    ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked, mmr
 
 
 class Retriever:
@@ -127,7 +125,7 @@ class Retriever:
         (fusion.py) and then reranked, and with FusionSettings.mmr_lambda ordered by what each adds to those before it.
 
         also: chunk ids to add to the candidates, such as the evidence of earlier turns. readings: other readings of the
-        question, searched too (readings.py), in place of its variants (FusionSettings); the reranker reads `question`.
+        question, searched too (readings.py), in place of what a model writes; the reranker reads `question`.
         rerank: False keeps the order of the fused scores. typed: the question as it was typed, if `respelled` changed
         it: it is searched too. written: False does without what a model writes (QueryWriter).
         Raises ModelError and StoreDamaged.
@@ -143,7 +141,7 @@ class Retriever:
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
-            asked = tuple(dict.fromkeys((question, *(readings or extra.wordings or self._variants(question)))))
+            asked = tuple(dict.fromkeys((question, *(readings or extra.wordings))))
             hidden = self._hidden(question) if papers is None else frozenset[str]()
             candidates = CandidateFilter.of(
                 self._library, question, sections, hidden, years, newest_only=within is None
@@ -165,12 +163,7 @@ class Retriever:
         if reranker is not None and hits:
             hits = reranked(reranker, question, hits, weights)
             clock.lap("rerank")
-            named = self.paper_names().meant(question) if papers is None else ()
-            hits = favoured(hits, frozenset(paper.id for paper in named)) if named else hits
             ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
-        if self._fusion.exact_first and rerank:
-            hits = identifiers_first(question, hits)
-            ranked["exact"] = tuple(hit.chunk.id for hit in hits)
         if vectors is not None:
             rows = vectors[[places[hit.chunk.id] for hit in hits]]
             hits = [hits[place] for place in mmr([hit.score for hit in hits], rows, self._fusion.mmr_lambda, len(hits))]
@@ -249,12 +242,6 @@ class Retriever:
 
     def _is_english(self, word: str) -> bool:
         return not word.isascii() or self._is_word(word)
-
-    def _variants(self, question: str) -> list[str]:
-        """Other wordings of a question, if the settings want them. The caller holds a snapshot."""
-        if self._fusion.variants != "rules":
-            return []
-        return self._on_indexes(lambda indexes: query_variants(question, partial(self._long_form, indexes)))
 
     def long_form(self, acronym: str) -> str:
         """The words that an acronym stands for, "" if the papers do not say. Raises StoreDamaged."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from folio.paper_metadata import simple_metadata
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import FusionSettings
 from folio.search.paper_filter import PaperFilter
-from folio.search.reranking import favoured, reranked
+from folio.search.reranking import reranked
 from folio.search.retriever import Retriever
 from folio.types import Hit, Paper
-from tests.helpers.factories import hits_on, write_pdf
+from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.paths import SAMPLE
 
@@ -357,18 +356,6 @@ def test_ranks_are_fused_if_chosen(make: Make) -> None:
     assert found.hits[0].score == 1.0  # the first of both
 
 
-def test_variants_are_searched_with_the_question(make: Make) -> None:
-    question = "Compare otters and bees"
-    one, two = (named(make(candidates=20).search(thing, 1).hits)[0] for thing in ("otters", "bees"))
-    found = make(candidates=20, variants="rules").search(question, 2)
-    assert sorted(named(found.hits)) == sorted([one, two]) == ["bees", "otters"]
-    readings = make(candidates=20).search(question, 9, readings=["otters", "bees", "Compare otters bees"])
-    assert make(candidates=20, variants="rules").search(question, 9).hits == readings.hits
-    # A follow-up has readings, and these are enough.
-    followed = make(candidates=20, variants="rules").search(question, 9, readings=["bees"])
-    assert followed.hits == make(candidates=20).search(question, 9, readings=["bees"]).hits
-
-
 def test_what_repeats_a_better_passage_comes_later(app: HashingApp, make: Make) -> None:
     again = "The Aletsch glacier is 23 kilometres long, they say."
     write_pdf(app.settings.PAPERS_DIR / "again.pdf", [again], "On ice again")
@@ -382,15 +369,6 @@ def test_what_repeats_a_better_passage_comes_later(app: HashingApp, make: Make) 
     assert make(candidates=20, mmr_lambda=1.0).search(ICE, 3).ranked.keys() == plain.ranked.keys()
     unranked = make(candidates=20, mmr_lambda=0.5).search(ICE, 3, rerank=False)
     assert unranked.hits == make(candidates=20).search(ICE, 3, rerank=False).hits
-
-
-def test_passages_of_a_paper_that_the_question_names_are_favoured() -> None:
-    moon, bees = (hits_on("Text.", file=file)[0] for file in ("moon.pdf", "bees.pdf"))
-    hits = [replace(moon, score=0.75), replace(bees, score=0.7), replace(moon, score=0.4)]
-    assert favoured(hits, frozenset([bees.paper.id])) == [hits[1], hits[0], hits[2]]
-    assert favoured(hits, frozenset([moon.paper.id])) == hits
-    far = [replace(moon, score=0.9), replace(bees, score=0.7)]
-    assert favoured(far, frozenset([bees.paper.id])) == far
 
 
 def test_the_names_of_papers_are_made_again_when_the_library_changes(app: HashingApp, make: Make) -> None:
