@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from folio.answer import followup, library_questions
-from folio.answer.definitions import asked_term
 from folio.answer.evidence import GatheredEvidence, gather
 from folio.answer.extractive import MOST_OF_A_NAME, WITHOUT_MODEL
 from folio.answer.question_type import QuestionKind, QuestionType, question_type
@@ -297,22 +296,19 @@ class Chat:
     def search(self, question: str) -> SearchResult:
         """The passages for a standalone question, with those that its kind asks for.
 
-        A question about one paper as a whole, named or chosen, gets the sections that answer it; one that asks what
-        the thing is that a paper is named after is such a question too. Each part of a question, such as each thing
-        that it compares, gets passages of its own.
+        A question about one paper as a whole, named or chosen, gets the sections that answer it. Each part of a
+        question, such as each thing that it compares, gets passages of its own.
         """
         if topic := library_questions.wanted_papers(question):
             return self._best_of_papers(topic)
         asked = question_type(question)
         paper = None if self._sections else self._paper_as_a_whole(question, asked)
-        if paper and asked.kind == "paper":
-            found = self._search_in(question, (paper,))
-        else:
-            found = self._search_in(question, self._papers, also=remembered(self._turns))
         if paper:
+            found = self._search_in(question, (paper,))
             whole, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
             aspect = asked.aspect or "about"
             return replace(found, hits=tuple(whole_paper_hits(aspect, question, whole, found.hits, most)))
+        found = self._search_in(question, self._papers, also=remembered(self._turns))
         hits = {hit.chunk.id: hit for hit in found.hits}
         for part in parts_alone(question):
             for hit in self._search_in(part, self._named_alone(part), top_k=OF_EACH_PART).hits:
@@ -335,18 +331,15 @@ class Chat:
 
     def _paper_as_a_whole(self, question: str, asked: QuestionType) -> Paper | None:
         """The one paper that a question is about as a whole; None if there is none, or more than one is meant."""
-        term = asked_term(question) if asked.kind == "definition" else ""
-        if not term and asked.kind != "paper":
+        if asked.kind != "paper":
             return None
         among = self._papers
         if among is None:
             among = [paper for paper in self._retriever.papers() if not is_superseded(paper)]
-        if not term and len(among) == 1:
+        if len(among) == 1:
             return among[0]
-        names, ids = self._retriever.paper_names(), {paper.id for paper in among}
-        named = [
-            paper for paper in (names.called(term, by_use=False) if term else names.meant(question)) if paper.id in ids
-        ]
+        ids = {paper.id for paper in among}
+        named = [paper for paper in self._retriever.paper_names().meant(question) if paper.id in ids]
         return named[0] if len(named) == 1 else None
 
     def _search_in(

@@ -14,20 +14,19 @@ from itertools import accumulate
 
 import numpy as np
 
-from folio.answer.definitions import asked_term, defines
 from folio.answer.excerpts import MOST_BEFORE, Block, Span, blocks
-from folio.answer.question_type import Aspect, QuestionType, question_type
+from folio.answer.question_type import QuestionType, question_type
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
 from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import quantities
-from folio.protocols import PassageReader, TermWeights, TokenEmbedder
+from folio.protocols import PassageReader, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
 from folio.search.reader_reranker import MOST_ODDS, above, numbers_in, odds
 from folio.sections import APART
-from folio.text import coverage, tokenize
+from folio.text import tokenize
 from folio.types import Passage, Reading, Vectors
 
 # Words of an excerpt: the paragraph that answers is shown if it has so many, or is cut down or added to.
@@ -50,11 +49,9 @@ class ExcerptWeights:
     read: float = 0.06  # the log-odds that it answers, of the reader
     match: float = 0.85  # its tokens match the question's (late interaction)
     meaning: float = 0.2  # the cosine of the two as a whole
-    coverage: float = 0.2  # the share of the question's words in it or in its paper's title, literally
     type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
     section: float = 0.2  # it stands in a section that such a question asks for
     rank: float = 0.06  # it is of the best piece of evidence
-    definition: float = 0.3  # it says what the thing is whose definition is asked for
     named: float = 1.0  # it is of the algorithm or table that the question names by its number
 
 
@@ -67,15 +64,6 @@ MOST_READ, MOST_OF_REPORT = 6, 16
 LEAD_WEIGHT = 0.5
 
 _LABEL = re.compile(r"\b(algorithm|listing|procedure|table)\s+(\d+|[IVX]+)\b", re.I)
-# How sentences begin that answer a question about a paper as a whole, as search tokens.
-_CUES: dict[Aspect, str] = {
-    "about": "we present propose introduce describe study paper article argue show",
-    "contributions": "contribution contribute we propose present introduce first novel new release",
-    "method": "we method approach use propose",
-    "results": "we find found show result outperform achieve observe",
-    "limitations": "limitation limited limits however future cannot only restrict drawback",
-    "conclusion": "conclude conclusion summary we shown presented",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +148,6 @@ def scored_excerpts(
     embedder: TokenEmbedder,
     question: str,
     read: Sequence[ReadBlock],
-    weights: TermWeights,
     most: int = MOST_READ,
     by: ExcerptWeights = WEIGHTS,
 ) -> list[Excerpt]:
@@ -169,7 +156,7 @@ def scored_excerpts(
     The likeliest `most` sentences are embedded one by one: within their passage, the states of their tokens tell of
     their neighbours too. The others may stand beside these.
     """
-    scores = _Scores(question, question_type(question), asked_term(question), _label(question), weights, by)
+    scores = _Scores(question, question_type(question), _label(question), by)
     heads = [_above(one.block, one.match) for one in read]
     numbers = numbers_in(question)
     likely: list[_Likely] = []
@@ -235,41 +222,23 @@ class _Likely:
 class _Scores:
     """What parts of the evidence are scored by, for one question.
 
-    term: what it wants defined; "" if nothing. label: "algorithm 1" or "table 2", if it names one; else "".
+    label: "algorithm 1" or "table 2", if it names one; else "".
     """
 
     question: str
     asked: QuestionType
-    term: str
     label: str
-    weights: TermWeights
     by: ExcerptWeights
 
     def of_parts(self, block: Block) -> Iterator[tuple[int, float]]:
-        """The place of each part that can answer, and how well it does, but for the match of its tokens.
-
-        The head of a list or a table counts for each of its parts, and so does the title of the paper.
-        """
-        by, head = self.by, block.evidence.text[slice(*block.head)] if block.head else ""
-        above = frozenset(tokenize(f"{block.evidence.paper.title}\n{head}"))
-        named = by.named * self._is_named(block)
-        section = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
+        """The place of each part that can answer, and how well it does, but for the match of its tokens."""
+        by = self.by
+        of_block = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
+        of_block += by.named * self._is_named(block)
         for place, part in enumerate(block.parts):
-            if not part.can_answer:
-                continue
-            said = block.text_of(place)
-            tokens = frozenset(tokenize(said))
-            yield (
-                place,
-                (
-                    section
-                    + named
-                    + by.coverage * coverage(self.weights, tokens | above)
-                    + by.type * has_type(self.asked.kind, said, self.question)
-                    + by.definition * (bool(self.term) and defines(said, self.term))
-                    + 0.5 * by.section * _cue_share(self.asked.aspect, tokens)
-                ),
-            )
+            if part.can_answer:
+                has = has_type(self.asked.kind, block.text_of(place), self.question)
+                yield place, of_block + by.type * has
 
     def _is_named(self, block: Block) -> bool:
         """Whether a list or table has the question's label where a caption begins: above, or below a table."""
@@ -339,12 +308,6 @@ def _section_score(block: Block, asked: QuestionType) -> float:
     if block.section not in wanted:
         return 0.0
     return 1.0 - wanted.index(block.section) / 4
-
-
-def _cue_share(aspect: Aspect, tokens: frozenset[str]) -> float:
-    """How many of an aspect's cues a text has, up to two: 0, 0.5 or 1."""
-    cues = frozenset(tokenize(_CUES.get(aspect, "")))
-    return min(2, len(cues & tokens)) / 2
 
 
 def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:

@@ -148,7 +148,7 @@ class ExtractiveAnswerer:
             sure = confidence(topic, own, its, weights, read=most_sure(read))
             self.confidence = max(self.confidence, sure)
             if sure >= LEAST_OF_PAPER and sure + PAPER_WEIGHT * own[0].score >= LEAST_WITH_SCORE:
-                scored = scored_excerpts(self._embedder, topic, read, weights)
+                scored = scored_excerpts(self._embedder, topic, read)
                 heading = replace(FROM_PAPERS, subheading=paper.title or paper.file)
                 if scored:
                     yield excerpt_sentence(brief(scored[0]), topic, sentences, heading)
@@ -172,7 +172,8 @@ class ExtractiveAnswerer:
                 headings.append(heading)
         self.confidence = 1.0
         parts = [replace(FROM_PAPERS, subheading=heading) for heading in headings]
-        return [excerpt_sentence(one, "", sentences, part) for one, part in zip(shown, parts, strict=True)]
+        told = [excerpt_sentence(one, "", sentences, part) for one, part in zip(shown, parts, strict=True)]
+        return [replace(sentence, marks=()) for sentence in told]
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
@@ -187,7 +188,7 @@ class ExtractiveAnswerer:
         read = read_blocks(self._reader, question, evidence, found)
         self._read = most_sure(read)
         self.confidence = confidence(question, evidence, found, weights, read=self._read)
-        return scored_excerpts(self._embedder, question, read, weights, most)
+        return scored_excerpts(self._embedder, question, read, most)
 
     def _confidence_of_followup(self, senses: Sequence[str], evidence: Sequence[Evidence]) -> float:
         """That of all its senses on average: it may have been understood wrongly."""

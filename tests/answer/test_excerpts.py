@@ -206,7 +206,7 @@ def scored(question: str, *texts: str) -> list[Excerpt]:
     embedder, evidence = ContextEmbedder(1024), evidence_on(*texts)
     weights = even_weights(question)
     found = matches(embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-    return scored_excerpts(embedder, question, read_blocks(WordReader(), question, evidence, found), weights)
+    return scored_excerpts(embedder, question, read_blocks(WordReader(), question, evidence, found))
 
 
 def test_what_stands_around_a_sentence_does_not_change_how_well_it_answers() -> None:
