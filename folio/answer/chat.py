@@ -217,7 +217,7 @@ class Chat:
             if coverage(self._retriever.term_weights(thing), tokenize(said)) < MOST_OF_A_NAME
             and cited.isdisjoint(paper.id for paper in names.meant(thing))
         ]
-        return " ".join(f"Nothing was found about {name_line(thing)}." for thing in missing)
+        return " ".join(f"Nothing is quoted about {name_line(thing)}." for thing in missing)
 
     def _unread(self, answer: Answer) -> str:
         """Which files that could not be read may have what was not found; "" if only chosen papers are asked."""

@@ -63,6 +63,8 @@ _FRAME = frozenset(
     )
 )
 _PLACES = frozenset(tokenize("present journal conference venue workshop proceedings magazine"))
+# "when/where", "who & when"; the ending of "Lamport's"
+_AND, _WRITTEN_OTHERWISE = re.compile(r"\s*[/&]\s*"), re.compile(r"(?<=\w)['’]s\b\s*(?=\s)")
 _SEVERAL = re.compile(r"\b(?:papers|articles|studies|publications|books)\b", re.I)
 _MOST_DESCRIBED = 3  # papers that a description may fit
 
@@ -82,6 +84,7 @@ def facts_question(question: str) -> FactsQuestion | None:
     >>> facts_question("who wrote the Raft paper, and when?").facts
     ('who', 'when')
     """
+    question = _WRITTEN_OTHERWISE.sub(" ", _AND.sub(" and ", question))
     facts = tuple(
         fact
         for fact in _ASKED

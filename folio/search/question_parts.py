@@ -35,7 +35,9 @@ _SAID_AGAIN = re.compile(
 
 _COMPARISONS = (
     re.compile(
-        r"\bcompare[sd]?\s+(?!(?:to|with)\b)(?P<one>[^?]{1,80}?)\s+(?:and|with|to|versus|vs\.?)\s+(?P<two>[^?]{1,80})",
+        # not "the table where they compare A with B"
+        r"(?<!that )(?<!which )(?<!who )(?<!we )(?<!they )\bcompare\s+(?!(?:to|with)\b)(?P<one>[^?]{1,80}?)"
+        r"\s+(?:and|with|to|versus|vs\.?)\s+(?P<two>[^?]{1,80})",
         re.I,
     ),
     re.compile(r"\bdifferen(?:ces?|t)\s+between\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80})", re.I),

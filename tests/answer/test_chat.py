@@ -613,7 +613,7 @@ def test_a_paper_that_is_named_is_asked_alone_about_itself(start: Start) -> None
 def test_what_nothing_is_said_of_is_named(start: Start) -> None:
     answer = start().ask("Compare the Aletsch glacier and Hamlet").answer
     assert {quote.paper.file for quote in answer.citations} == {"glaciers.pdf"}
-    assert "Nothing was found about Hamlet." in answer.notice
+    assert "Nothing is quoted about Hamlet." in answer.notice
 
 
 def test_what_a_model_would_add_is_said_once(start: Start) -> None:

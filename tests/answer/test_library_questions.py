@@ -75,6 +75,7 @@ def test_which_questions_want_papers_and_on_what(question: str, topic: str) -> N
         ("when was NIST SP 800-207 published", "when"),
         ("What year did the Raft paper come out?", "when"),
         ("how old is the raft paper", "when"),
+        ("who wrote Otter's paper, and when/where was it published?", "who when where"),
         ("date of on sea otters", "when"),
         ("where did raft appear", "where"),
         ("In which journal was the otters paper published?", "where"),

@@ -113,7 +113,10 @@ def test_a_question_about_a_whole_paper_asks_for_a_part_of_it(question: str, asp
         ("What is the difference between the Aletsch glacier and the Rhone one?", ("Aletsch glacier", "Rhone one")),
         ("GFS vs HDFS", ("GFS", "HDFS")),
         ("GFS vs HDFS - which language is each written in?", ("GFS", "HDFS")),
+        ("Zab or Paxos, what is the difference?", ("Zab", "Paxos")),
         ("How do otters and seals swim?", ()),
+        ("rounds needed by Aliph, in the table that compares BFT protocols with Shuttle", ()),
+        ("What came out where they compare Raft with Paxos?", ()),
     ],
 )
 def test_a_comparison_names_things(question: str, things: tuple[str, ...]) -> None:
