@@ -143,7 +143,8 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
     section: tuple[int, Kind] = (-1, "other")
     for start, end in sentences:
         here = _section(evidence, start)
-        start, begins = _after_heading(evidence, start, end), here != section
+        begins = here != section and here[0] >= evidence.start  # a piece of evidence may begin in mid-section
+        start = _after_heading(evidence, start, end)
         apart = any(start < last and first < end for first, last in taken)
         part = None if apart else _sentence(text, start, end, begins=begins)
         if run and (part is None or here != section):

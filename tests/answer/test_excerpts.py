@@ -91,6 +91,16 @@ def test_of_a_definition_the_sentence_that_gives_it_is_marked() -> None:
     ]
 
 
+def test_evidence_that_begins_in_mid_sentence_is_quoted_from_the_next_one_on() -> None:
+    evidence = sectioned(
+        ("Rafts", "other", "Otters of the bay hold on to kelp. Kelp keeps the rafts of otters together at night."),
+    )
+    begins = evidence.text.index("hold on")
+    part = Evidence(1, evidence.paper, begins, evidence.end, evidence.text[begins:], evidence.hits)
+    found = shown("What keeps the rafts of otters together?", part)
+    assert found[0] == "Kelp keeps the rafts of otters together at night."
+
+
 def test_links_and_references_do_not_answer() -> None:
     text = (
         "• Review\n• Otters\n• Archive\n\n→Otter, A., and Seal, B. (2001). Otters and kelp in many seas.\n\n"
