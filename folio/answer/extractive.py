@@ -112,12 +112,12 @@ class ExtractiveAnswerer:
         """The best excerpt for each part of a question; [] if it has none, or not all have an answer apart.
 
         Questions that are asked one after the other are each refused or answered; of what is compared or joined, a
-        part is no question, and the whole is. A compared thing that nothing is about is left out: then `confidence` is
-        that of the other, and else None.
+        part is no question, and the whole is. A compared thing that nothing is about is left out. Sets `confidence` to
+        the mean of what is compared or joined, whose words no passage has all; to None for other questions.
         """
         questions, things = questions_in(question), compared_things(question)
         found: list[tuple[str, Excerpt]] = []
-        sure = 0.0
+        sure: list[float] = []
         for place, part in enumerate(parts_alone(question)):
             scored = self._score(part, evidence)
             if things and not any(self._is_about(one, things[place]) for one in scored):
@@ -128,8 +128,8 @@ class ExtractiveAnswerer:
             if best is None or (questions and best is not scored[0]):
                 return []
             found.append((part, best))
-            sure = max(sure, self.confidence or 0.0)
-        self.confidence = sure if things and len(found) < len(things) else None
+            sure.append(self.confidence or 0.0)
+        self.confidence = mean(sure) if sure and not questions else None
         return found
 
     def _is_about(self, excerpt: Excerpt, thing: str) -> bool:
