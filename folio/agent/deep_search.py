@@ -143,14 +143,18 @@ class DeepSearch:
         clock.lap("search")
         calls, seconds = begun.calls_before + budget.calls, begun.seconds_before + budget.seconds
         self.trace = DeepTrace(tuple(record.events), self._assessor.name, state.round, calls, round(seconds, 2))
-        evidence = {hit.chunk.id: hit for hit in (*first, *state.chosen)}
-        most = max(self._limits.evidence, len(first))
-        return SearchResult(tuple(evidence.values())[:most], clock.laps, {})
+        chosen = {hit.chunk.id: hit for hit in state.chosen}
+        evidence = {hit.chunk.id: chosen.get(hit.chunk.id, hit) for hit in first} | chosen
+        return SearchResult(tuple(evidence.values())[: self._limits.evidence], clock.laps, {})
 
     def _plainly_found(self, question: str, tools: Tools) -> list[Hit]:
-        """What the plain search finds, scored; it comes first in the evidence, so that this is never worse."""
+        """What the plain search finds, scored; it comes first in the evidence, so that this is never worse.
+
+        It is no step of the search, and not told: the same passages are scored again for the part that they answer.
+        """
         hits = self._first(question).hits if self._first else ()
-        return [nodes.chosen(context) for context in nodes.assess(question, 0, hits, tools)]
+        quiet = replace(tools, on_event=lambda event: None)
+        return [nodes.chosen(context) for context in nodes.assess(question, 0, hits, quiet)]
 
     def weigher(self, meaning: Embedder) -> EvidenceWeigher:
         """Says what the evidence of its answers is worth. meaning: the built-in embedder."""

@@ -73,9 +73,7 @@ class EvidenceWeigher:
 
 def basis_of(answer: Answer, trace: DeepTrace) -> Basis:
     """What an answer rests on, counted."""
-    events = [event for event in trace.events if isinstance(event, EvidenceScored)]
-    read = {(event.hit.paper.id, event.hit.chunk.id): event.assessment.relevance or 0 for event in events}
-    scores = read.values()  # a passage may be scored for two parts
+    scores = [event.assessment.relevance or 0 for event in trace.events if isinstance(event, EvidenceScored)]
     cited = {quote.paper for sentence in answer.sentences for quote in sentence.citations}
     papers = [paper for paper in cited if not (paper.flag and paper.flag.is_grave)]
     relevant = sum(score >= RELEVANT for score in scores)

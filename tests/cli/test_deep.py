@@ -41,7 +41,7 @@ def test_the_trace_is_in_the_json_and_every_quote_stands_on_its_page(filled: Cli
     Draft202012Validator(json_schema()).validate(answer)
     trace = answer["trace"]
     assert (trace["assessor"], trace["calls"]) == ("built in", 0)
-    assert trace["events"][0]["event"] == "evidence"  # of the plain search, which comes first
+    assert trace["events"][0]["event"] == "papers"
     assert trace["rounds"] == 1
     assert trace["events"][-1]["event"] == "search_ended"
     assert {citation["file"] for citation in answer["citations"]} == {"otters.pdf", "alps/glaciers.pdf"}

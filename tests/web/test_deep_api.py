@@ -130,7 +130,7 @@ def test_a_stored_conversation_has_the_trace_and_its_export_a_line(client: TestC
     exported = client.get(f"{path}/markdown").text
     read = sum(event["event"] == "evidence" for event in first["trace"]["events"])
     assert exported.count("Deep search") == 1
-    assert f"\n\n*Deep search: {first['trace']['rounds']} rounds, {read} passages of 2 papers read, " in exported
+    assert f"\n\n*Deep search: 1 round, {read} passages of 2 papers read, " in exported
     assert "Deep search" not in client.get(f"{path}/zotero-note").text
 
 
