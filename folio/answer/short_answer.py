@@ -1,4 +1,4 @@
-"""Finds the short answer of an asked type in a sentence: a number with its unit, a date, a person, a place. Pure.
+"""Finds the short answer of an asked type in a sentence: a number with its unit, a date, an acronym's words. Pure.
 
 A short answer is shown before everything else, so it is given only where the sentence leaves no choice.
 """
@@ -73,7 +73,8 @@ def meets_conditions(question: str, tokens: Set[str], covered: float) -> bool:
 def short_answer(kind: QuestionKind, text: str, question: str) -> Span | None:
     """The span of the short answer in a sentence; None where it has none, or more than one that could be meant.
 
-    A number begins with what qualifies it: "less than 1 ms".
+    A number begins with what qualifies it: "less than 1 ms". People and places have none: words with capitals are too
+    often a course, a product, a title.
     """
     found: list[Span] = []
     if kind == "number":
@@ -81,10 +82,6 @@ def short_answer(kind: QuestionKind, text: str, question: str) -> Span | None:
     elif kind == "date":
         without = _CITED.sub(lambda cited: " " * len(cited[0]), text)
         found = [span for span in _spans(_DATE, without) if text[slice(*span)] not in question]
-    elif kind == "person":
-        found = [span for span in _spans(_PERSON, text) if _new(text[slice(*span)], question)]
-    elif kind == "place":
-        found = list(_places(text, question))
     elif kind == "definition":
         found = list(_written_out(text, question))
     return found[0] if len(found) == 1 else None

@@ -25,10 +25,7 @@ from folio.text import tokenize
         ("When was the gauge built?", "The gauge was built in 1922 (Otter, 2019).", "1922"),
         ("When was it built?", "It was built in March 1922.", "March 1922"),
         ("When was it built?", "Built in 1922, it was moved in 1950.", None),
-        ("Who wrote the program?", "The program was written by Ada Lovelace in a year.", "Ada Lovelace"),
-        ("Who wrote it?", "It was written by Ada Lovelace and Charles Babbage.", None),
-        ("Where is the gauge?", "The gauge stands in Blatten.", "Blatten"),
-        ("Where is the gauge?", "The gauge is shown in Table 3.", None),
+        ("Who wrote the program?", "I wrote it for my course in Applied Thermodynamics.", None),
         (
             "What is a CRDT?",
             "Conflict-free Replicated Data Types (CRDTs) merge.",
