@@ -118,9 +118,10 @@ class ExtractiveAnswerer:
         questions, things = questions_in(question), compared_things(question)
         found: list[tuple[str, Excerpt]] = []
         sure: list[float] = []
-        for place, part in enumerate(parts_alone(question)):
+        for part in parts_alone(question):
             scored = self._score(part, evidence)
-            if things and not any(self._is_about(one, things[place]) for one in scored):
+            thing = "" if questions else next((thing for thing in things if thing in part), "")
+            if thing and not any(self._is_about(one, thing) for one in scored):
                 continue
             if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
                 return []

@@ -616,6 +616,11 @@ def test_what_nothing_is_said_of_is_named(start: Start) -> None:
     assert "Nothing is quoted about Hamlet." in answer.notice
 
 
+def test_more_questions_than_compared_things_are_each_asked(start: Start) -> None:
+    asked = "How do glaciers differ from otters, and what do sea otters eat, and what length has the Aletsch glacier?"
+    assert start().ask(asked).answer.question == asked
+
+
 def test_what_a_model_would_add_is_said_once(start: Start) -> None:
     chat = start()
     notices = [chat.ask(question).answer.notice for question in (LENGTH, THICK)]
