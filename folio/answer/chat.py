@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from folio.answer import followup, library_questions
 from folio.answer.evidence import GatheredEvidence, gather
-from folio.answer.extractive import MOST_OF_A_NAME, WITHOUT_MODEL
+from folio.answer.extractive import WITHOUT_MODEL, is_about
 from folio.answer.question_type import QuestionKind, QuestionType, question_type
 from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
@@ -26,7 +26,7 @@ from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
 from folio.shown_text import name_line
 from folio.store.query_log import LogEntry, LoggedSource
-from folio.text import coverage, tokenize
+from folio.text import tokenize
 from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Chat:
         missing = [
             thing
             for thing in compared_things(answer.standalone_question)
-            if coverage(self._retriever.term_weights(thing), tokenize(said)) < MOST_OF_A_NAME
+            if not is_about(self._retriever.term_weights(thing), said)
             and cited.isdisjoint(paper.id for paper in names.meant(thing))
         ]
         return " ".join(f"Nothing is quoted about {name_line(thing)}." for thing in missing)

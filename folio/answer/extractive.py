@@ -121,7 +121,8 @@ class ExtractiveAnswerer:
         for part in parts_alone(question):
             scored = self._score(part, evidence)
             thing = "" if questions else next((thing for thing in things if thing in part), "")
-            if thing and not any(self._is_about(one, thing) for one in scored):
+            weights = self._term_weights(thing) if thing else {}
+            if thing and not any(is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}") for one in scored):
                 continue
             if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
                 return []
@@ -132,11 +133,6 @@ class ExtractiveAnswerer:
             sure.append(self.confidence or 0.0)
         self.confidence = mean(sure) if sure and not questions else None
         return found
-
-    def _is_about(self, excerpt: Excerpt, thing: str) -> bool:
-        """Whether most of a thing's words, by IDF, are in an excerpt or its paper's title."""
-        said = tokenize(f"{excerpt.block.evidence.paper.title}\n{excerpt.text}")
-        return coverage(self._term_weights(thing), said) >= MOST_OF_A_NAME
 
     def _of_papers(self, topic: str, evidence: Sequence[Evidence]) -> Iterator[Sentence]:
         """Of each paper that has something on a subject, what it says of it."""
@@ -204,6 +200,11 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question, pieces, weights), weights
+
+
+def is_about(weights: TermWeights, said: str) -> bool:
+    """Whether a text has most of a thing's words, by IDF. weights: of these words."""
+    return coverage(weights, tokenize(said)) >= MOST_OF_A_NAME
 
 
 def _best(

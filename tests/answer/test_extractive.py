@@ -176,7 +176,8 @@ def test_a_question_that_the_evidence_hardly_covers_is_refused(style: Style, mor
     evidence = evidence_on("Sea otters float in rafts of kelp.", "Glaciers of the Alps retreat each year.")
     found = list(answerer.sentences("Where do otters sleep?", evidence, style))
     assert answerer.confidence == pytest.approx(LEAST_CONFIDENCE + more / whole, abs=1e-6)
-    assert texts(found)[:1] == ([] if refused else ["Sea otters float in rafts of kelp."])
+    first = texts(found) if style == "plain" else texts(found)[:1]  # a report goes on with what is less likely
+    assert first == ([] if refused else ["Sea otters float in rafts of kelp."])
 
 
 def test_a_followup_is_refused_by_what_it_may_mean_and_not_by_one_reading_of_it() -> None:
