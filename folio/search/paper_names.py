@@ -71,10 +71,10 @@ class PaperNames:
         in_order = (paper for _, meant in sorted(found, key=lambda each: each[0]) for paper in meant)
         return tuple({paper.id: paper for paper in in_order}.values())
 
-    def called(self, name: str, *, by_use: bool = True) -> tuple[Paper, ...]:
-        """The papers that have this whole name, of the surest rank only; () if there is none. by_use: see `meant`."""
+    def called(self, name: str) -> tuple[Paper, ...]:
+        """The papers that have this whole name, of the surest rank only; () if there is none."""
         words = [match.group() for match in _WORD.finditer(name)]
-        return tuple(self._meant(words, by_use)) if words else ()
+        return tuple(self._meant(words, by_use=True)) if words else ()
 
     def _meant(self, words: Sequence[str], by_use: bool) -> list[Paper]:
         """The papers that these words name together, of the surest rank only."""
