@@ -241,7 +241,7 @@ class OllamaServer:
                 num_ctx=_length(int(num_ctx[1])) if num_ctx else None,
                 weights="+".join(modelfile_digests(shown.get("modelfile") or "")),
                 capabilities=told,
-                thinking=thinking_of(self.think, name, architecture, told),
+                thinking=thinking_of(self.think, name, architecture, told, shown.get("template") or ""),
             )
 
     def loaded_context(self, name: str) -> int:

@@ -164,7 +164,7 @@ class ChatModel:
         pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
         done, blanks, thought, has_words, prompt_tokens = False, 0, 0, False, 0
         with closing(pieces):
-            for piece in _parted(pieces):
+            for piece in _parted(pieces, is_begun=self.thinking.is_begun):
                 reason = piece.response_metadata.get("done_reason")
                 text = str(piece.content)
                 has_words = has_words or bool(text.strip())
@@ -309,9 +309,9 @@ def _begins_a_thought(text: str) -> bool:
     return not text or text.lstrip().lower().startswith("<think")
 
 
-def _parted(pieces: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+def _parted(pieces: Iterator[AIMessageChunk], *, is_begun: bool) -> Iterator[AIMessageChunk]:
     """The pieces, a thought in tags at the beginning moved to where the server puts one that it knows."""
-    splitter = ThoughtSplitter()
+    splitter = ThoughtSplitter(is_begun=is_begun)
     for piece in pieces:
         thought, text = splitter.feed(str(piece.content))
         if piece.response_metadata.get("done_reason"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 # The setting: `auto` and `off` tell a model not to think where it can be told, `low` to think little, `on` to think.
@@ -19,6 +19,8 @@ _TAGS = ("<think>", "<thinking>")
 _LONGEST_TAG = 18  # characters, with the blanks before it
 _OPENING = re.compile(r"\s{0,8}<think(?:ing)?>", re.I)
 _CLOSING = re.compile(r"</think(?:ing)?>", re.I)
+# A template that writes the opening tag itself, with nothing behind it but Go's actions
+_ENDS_IN_OPENING = re.compile(r"<think(?:ing)?>\s*(?:\{\{[^{}]*\}\}\s*)*\Z", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +30,18 @@ class Thinking:
     field: bool | str | None  # `think` of a request; None: it is not sent
     room: int = 0  # tokens for the thought, besides the reply; 0: none is expected
     less: ThinkSetting | None = None  # the setting under which it would be told to think less; None: there is none
+    is_begun: bool = False  # whether replies begin within the thought, because the template has written the tag
 
 
 NO_THINKING = Thinking(None)
 
 
-def thinking_of(setting: ThinkSetting, name: str, architecture: str, capabilities: frozenset[str] | None) -> Thinking:
-    """What a model is told. capabilities: as /api/show has them; None if the server does not say."""
+def thinking_of(
+    setting: ThinkSetting, name: str, architecture: str, capabilities: frozenset[str] | None, template: str = ""
+) -> Thinking:
+    """What a model is told. capabilities, template: as /api/show has them; None, "" if the server does not say."""
     if CAPABILITY not in (capabilities or ()):
-        return NO_THINKING
+        return Thinking(None, FULL_ROOM, is_begun=True) if _ENDS_IN_OPENING.search(template) else NO_THINKING
     if _LEVELS_ONLY.search(architecture) or _LEVELS_ONLY.search(name):
         return Thinking("medium", FULL_ROOM, "low") if setting == "on" else Thinking("low", LOW_ROOM)
     if setting == "on":
@@ -46,18 +51,18 @@ def thinking_of(setting: ThinkSetting, name: str, architecture: str, capabilitie
 
 def although_told_not_to(told: Thinking) -> Thinking:
     """What a model is told that thinks all the same: to think little, with room for it."""
-    return Thinking("low" if told.field is False else told.field, LOW_ROOM)
+    return replace(told, field="low" if told.field is False else told.field, room=LOW_ROOM, less=None)
 
 
 class ThoughtSplitter:
     """Parts a reply into thought and answer while it arrives, where the server leaves the tags in the text.
 
-    Only tags that a reply begins with count.
+    Only tags that a reply begins with count. is_begun: the template has written the opening one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_begun: bool = False) -> None:
         self._held = ""  # what may become a tag
-        self._state: Literal["before", "within", "behind"] = "before"
+        self._state: Literal["before", "within", "behind"] = "within" if is_begun else "before"
 
     def feed(self, piece: str) -> tuple[str, str]:
         """(thought, answer) that this piece completes."""

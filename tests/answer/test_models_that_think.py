@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -36,7 +37,9 @@ from tests.helpers.replies import options
 STUBBORN = replace(QWEN3, name="stubborn:8b", architecture="stubborn", takes_levels_only=True)
 # One whose thought the server leaves in the text
 TAGGED = replace(LLAMA, name="tagged:8b")
-MODELS = (QWEN3, QWEN35, GPT_OSS, STUBBORN, TAGGED)
+# One whose template writes the opening tag: its replies begin within the thought
+OPENED = replace(LLAMA, name="opened:8b", template="{{ .Prompt }}<|assistant|>\n<think>\n{{ end }}")
+MODELS = (QWEN3, QWEN35, GPT_OSS, STUBBORN, TAGGED, OPENED)
 
 
 @pytest.fixture(params=MODELS, ids=lambda model: model.name)
@@ -48,19 +51,26 @@ def thinker(request: pytest.FixtureRequest, ollama_server: OllamaStandIn) -> Oll
 def serving(server: OllamaStandIn, model: Model, **how: Any) -> OllamaServer:
     model = replace(model, name="model:latest")
     server.models[model.name] = model
-    server.reply = tagged if model.architecture == "llama" else loose_reply
-    server.ignores_format = model.architecture == "llama"
+    leaves_tags = model.architecture == "llama"
+    server.reply = partial(tagged, model) if leaves_tags else loose_reply
+    server.ignores_format = leaves_tags
     return OllamaServer(server.url, 30, **how)
 
 
-def tagged(messages: list[Json]) -> str:
-    return f"<think>\n{LONG_THOUGHT}\n</think>\n\n{loose_reply(messages)}"
+def tagged(model: Model, messages: list[Json]) -> str:
+    return f"{opening(model)}{LONG_THOUGHT}\n</think>\n\n{loose_reply(messages)}"
 
 
-def answerer(server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768) -> OllamaAnswerer:
+def opening(model: Model) -> str:
+    return "" if "<think>" in model.template else "<think>\n"
+
+
+def answerer(
+    server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768, **how: Any
+) -> OllamaAnswerer:
     stand_in = ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
     return OllamaAnswerer(
-        server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, stand_in=stand_in, verifier=verifier
+        server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, stand_in=stand_in, verifier=verifier, **how
     )
 
 
@@ -81,12 +91,26 @@ def test_an_answer_and_its_verifier(thinker: OllamaServer, ollama_server: Ollama
     assert asked.notice == ""
 
 
+def test_an_answer_as_prose(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
+    prose = f"{STATEMENT[:-1]} [1]."
+    if ollama_server.ignores_format:
+        model = ollama_server.models["model:latest"]
+        # A thought that itself reads like an answer
+        thought = f"{opening(model)}The Aletsch glacier is the largest glacier of the Alps [1].\n</think>\n\n"
+        ollama_server.reply = lambda messages: thought + prose
+    else:
+        ollama_server.reply = lambda messages: prose
+    (found,) = answered(answerer(thinker, answer_format="prose"))
+    assert found.text == STATEMENT
+
+
 def test_a_second_attempt(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
     wrong = fenced({"statements": [{"support": [1], "statement": "It has 99 lakes."}], "answered": True})
     say = ollama_server.reply
     assert callable(say)
+    lead = "" if opening(ollama_server.models["model:latest"]) else "Hm.</think>"
     ollama_server.reply = lambda messages: (
-        say(messages) if "thrown away" in str(messages[-1]["content"]) else f"Sure, here it is.\n\n{wrong}"
+        say(messages) if "thrown away" in str(messages[-1]["content"]) else f"{lead}Sure, here it is.\n\n{wrong}"
     )
     first, second = answered(answerer(thinker))
     assert (first.text, second.text) == ("It has 99 lakes.", STATEMENT)
@@ -94,9 +118,12 @@ def test_a_second_attempt(thinker: OllamaServer, ollama_server: OllamaStandIn) -
 
 
 def test_a_follow_up_is_rewritten(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
-    is_tagged = ollama_server.ignores_format
     rewritten = "How thick is the Aletsch glacier?"
-    ollama_server.reply = lambda messages: f"<think>{LONG_THOUGHT}</think>{rewritten}" if is_tagged else rewritten
+    if ollama_server.ignores_format:
+        thought = f"{opening(ollama_server.models['model:latest'])}{LONG_THOUGHT}</think>"
+        ollama_server.reply = lambda messages: thought + rewritten
+    else:
+        ollama_server.reply = lambda messages: rewritten
     turn = answer_of(LENGTH, "The Aletsch glacier is 23 kilometres long.")
     assert answerer(thinker).standalone("And how thick is it?", [turn]) == rewritten
 

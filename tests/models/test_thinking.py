@@ -36,6 +36,30 @@ def test_what_a_model_is_told(name: str, architecture: str, told: list[Thinking]
         assert thinking_of("on", name, architecture, capabilities) == NO_THINKING
 
 
+@pytest.mark.parametrize(
+    ("template", "is_begun"),
+    [
+        ("{{ .Prompt }}", False),
+        ("<|im_start|>assistant\n<think>\n", True),
+        ("<Assistant>\n<Thinking>{{ end }}\n{{- end }}", True),
+        ("<think>\n\n</think>\n\n", False),
+        ("Write your thoughts between <think> and </think>. {{ .Prompt }}", False),
+    ],
+)
+def test_a_template_that_writes_the_opening_tag(template: str, is_begun: bool) -> None:
+    for capabilities in (None, frozenset({"completion"})):
+        told = thinking_of("auto", "qwq:32b", "qwen2", capabilities, template)
+        assert told == (Thinking(None, FULL_ROOM, is_begun=True) if is_begun else NO_THINKING)
+    assert not thinking_of("auto", "qwen3:8b", "qwen3", CAN, template).is_begun  # the server parts it
+
+
+def test_a_reply_that_begins_within_the_thought() -> None:
+    for pieces in (["Hm. <b", "> </thi", "nk>\nyes"], [*"Hm. <b> </think>\nyes"]):
+        splitter = ThoughtSplitter(is_begun=True)
+        found = [*map(splitter.feed, pieces), splitter.end()]
+        assert tuple(map("".join, zip(*found, strict=True))) == ("Hm. <b> ", "\nyes")
+
+
 def parted(pieces: list[str]) -> tuple[str, str]:
     splitter = ThoughtSplitter()
     found = [*map(splitter.feed, pieces), splitter.end()]
