@@ -207,8 +207,8 @@ def _chosen(steps: list[str], *, is_variant: bool) -> list[int]:
     """The write steps to be killed at; with EXHAUSTIVE=1 all of them, which takes some minutes.
 
     Steps between which nothing becomes durable leave the same files behind, so one of them stands for all. Of these,
-    the first of each kind, told by what was done just before and what would come next, and one in ten of the others;
-    and the middle of the longest transaction. Of a variant: those that are about its fine passages, and one in eight.
+    the first of each kind, told by what was done just before and what would come next, and one in thirty of the
+    others; and the middle of the longest transaction. Of a variant: those about its fine passages, and one in sixteen.
     """
     if EXHAUSTIVE:
         return list(range(1, len(steps) + 1))
@@ -217,9 +217,9 @@ def _chosen(steps: list[str], *, is_variant: bool) -> list[int]:
     for step in differing:
         kinds.setdefault((_kind(steps[step - 2]) if step > 1 else "", _kind(steps[step - 1])), step)
     if is_variant:
-        kinds = {kind: step for kind, step in kinds.items() if "fine" in f"{kind}"} | dict(list(kinds.items())[::8])
+        kinds = {kind: step for kind, step in kinds.items() if "fine" in f"{kind}"} | dict(list(kinds.items())[::16])
         return sorted({*kinds.values(), longest})
-    return sorted({*kinds.values(), *differing[::10], longest})
+    return sorted({*kinds.values(), *differing[::30], longest})
 
 
 def _kind(step: str) -> str:

@@ -228,7 +228,7 @@ def test_the_queue_survives_a_restart_of_the_server(opened: Open, desk: CliRunne
     with Served(desk, EMBED_BATCH="2") as served:
         port = str(served.port)
         tab = opened(served.url)
-        choose(tab, *three(desk.folder, pages=100))  # seconds of embedding
+        choose(tab, *three(desk.folder, pages=40))  # seconds of embedding
         expect(tab.find("#uploads")).to_contain_text("Embedding")  # either: their passages are embedded once
         served.kill()
         expect(tab.find("#adding-notice")).to_contain_text("Folio is not responding.")
