@@ -19,7 +19,8 @@ _STEP = re.compile(
 )
 # A line of an algorithm, "12: return x", has no continuation lines.
 _LINE_OF_CODE = re.compile(r"[ ]*\d{1,3}[ ]?:")
-_ROW = re.compile(r"[ ]*\S+(?:[ ]\S+)*(?:[ ]{2,}\S+(?:[ ]\S+)*)+[ ]*$")
+# A line with a gap between two cells. One behind the end of a sentence is none: many set two blanks there.
+_ROW = re.compile(r"[ ]*\S.*?(?<![.!?:;,])(?<![.!?:;,][\"”’)\]])[ ]{2,}\S")
 # A line between table rows that names the rows after it.
 _GROUP_LABEL = re.compile(r"[ ]*[^\W\d_]{3}[^.]{0,37}$")
 _TABLE = re.compile(r"[ ]*table[ ]*[\dIVX]", re.I)

@@ -157,6 +157,17 @@ def test_rows_of_a_table_have_its_caption_and_header() -> None:
     assert "graph7  70  75" in lines
 
 
+def test_two_blanks_behind_a_sentence_do_not_make_its_lines_rows_of_a_table() -> None:
+    text = (
+        "The otters eat urchins.  Without otters, they\nsaid, “kelp goes.”  An otter eats a quarter of its weight\n"
+        "each day.  It dives for that."
+    )
+    [block] = blocks(evidence_on(text)[0])
+    assert (block.kind, len(block.parts)) == ("prose", 4)
+    (found, *_) = shown("How much does an otter eat each day?", *evidence_on(text))
+    assert "An otter eats a quarter of its weight each day." in found
+
+
 def test_an_excerpt_stays_in_its_section_and_leaves_its_heading_out() -> None:
     evidence = sectioned(
         ("Habitat", "other", "Otters live in the bay of Monterey. The bay is cold and deep."),
