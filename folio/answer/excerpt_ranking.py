@@ -235,8 +235,9 @@ class _Scores:
         by = self.by
         of_block = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
         of_block += by.named * self._is_named(block)
+        known = set(tokenize(self.question))
         for place, part in enumerate(block.parts):
-            if part.can_answer:
+            if part.can_answer and (block.kind != "table" or _says_more(block.text_of(place), known)):
                 has = has_type(self.asked.kind, block.text_of(place), self.question)
                 yield place, of_block + by.type * has
 
@@ -245,6 +246,12 @@ class _Scores:
         if not self.label or block.kind == "prose":
             return False
         return re.search(rf"^\s*{self.label}\b", block.evidence.text[block.start : block.end], re.I | re.M) is not None
+
+
+def _says_more(text: str, known: set[str]) -> bool:
+    """Whether a row says more than the question: "PEP Policy Enforcement Point" does not say what one is."""
+    new = set(tokenize(text)) - known
+    return len(new) > 1 or any(char.isdigit() for term in new for char in term)
 
 
 def _likelihoods(scores: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -270,13 +277,15 @@ def _of_block(
 
 
 def _around(block: Block, core: int) -> Span:
-    """First and last part of the excerpt around a part: the whole list, the table's row, or about a paragraph.
+    """First and last part of the excerpt around a part: the whole list, the rows near it, or about a paragraph.
 
     A long paragraph begins with the nearest sentence that does not refer to the one before it; a short one goes on
     with the next. The last sentence announces nothing.
     """
-    if block.kind != "prose":
-        return (0, len(block.parts) - 1) if block.kind == "list" else (core, core)
+    if block.kind == "list":
+        return 0, len(block.parts) - 1
+    if block.kind == "table":
+        return _rows(block, core, MOST_WORDS)
     words = block.words
     paragraph = [place for place, number in enumerate(block.paragraphs) if number == block.paragraphs[core]]
     first, last = paragraph[0], paragraph[-1]
@@ -297,8 +306,18 @@ def _around(block: Block, core: int) -> Span:
         first -= 1
     while first < core and block.parts[first].in_middle:
         first += 1
-    while last > core and block.text_of(last).endswith(":"):
+    while last > core and block.text_of(last).endswith((":", "?")):
         last -= 1
+    return first, last
+
+
+def _rows(block: Block, core: int, most: int) -> Span:
+    """The rows around one, as many as have `most` words together: the asked one is among those that are alike."""
+    first = last = core
+    for row in sorted(range(len(block.parts)), key=lambda row: abs(row - core)):
+        wider = min(first, row), max(last, row)
+        if sum(block.words[wider[0] : wider[1] + 1]) <= most:
+            first, last = wider
     return first, last
 
 
@@ -323,6 +342,8 @@ def brief(excerpt: Excerpt) -> Excerpt:
     """
     first = last = excerpt.core
     block = excerpt.block
+    if block.kind == "table":
+        first, last = _rows(block, excerpt.core, LEAST_WORDS)
     while block.kind == "prose" and block.parts[first].leans and first > excerpt.first:
         first -= 1
     while block.kind == "prose" and sum(block.words[first : last + 1]) < LEAST_WORDS:

@@ -37,6 +37,8 @@ _ALGORITHM = re.compile(r"(?:algorithm|listing|procedure)\s*\d", re.I)
 _CAPTION_BELOW = re.compile(r"\n\s*table\s*[\dIVX]", re.I)
 # What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001)."
 _LEADERS = re.compile(r"(?:\. ?){4,}")
+# What begins in the middle of a sentence: a word without capitals, or one behind a sign of a formula
+_LOWER_CASE = re.compile(r"(?:[^\w\s\"“‘'(\[]+\s+)?[a-z]+(?:[’'-][a-z]+)*(?![\w’'-])")
 _REFERENCE = re.compile(
     r"\W*\[\d+\]\s+[A-Z]|\W*(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}|doi:|https?://doi", re.I
 )
@@ -64,12 +66,12 @@ _LEANS = re.compile(
     r"|[^.;:]*\bon the other hand\b",
     re.I,
 )
-# What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
-# rest of this paper is organized as follows". "Section 2 shows that ..." says something.
-_PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+)"
+# What only says where something is said: "Section 2 describes the protocol", "Table 1 lists ...", "In this section, we
+# present ...", "The rest of this paper is organized as follows". "Section 2 shows that ..." says something.
+_PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+|tables?|figures?|figs?\.)"
 _TELLS = (
     r"(?:describ|present|discuss|introduc|outlin|review|evaluat|cover|giv|conclud|summari|explain|detail|address|examin"
-    r"|explor|survey|provid|report|defin|contain|compar|analy|motivat|specif|formali|illustrat|show|deriv|investigat)"
+    r"|explor|survey|provid|report|list|defin|contain|compar|analy|motivat|specif|formali|illustrat|show|deriv|investigat)"
     r"\w*\b(?!,? that\b)"
 )
 _ANNOUNCES = re.compile(
@@ -130,7 +132,7 @@ class Block:
 
 def blocks(evidence: Evidence) -> Iterator[Block]:
     """The blocks of a piece of evidence, in order of their kinds: lists and tables, then prose."""
-    text, sentences = evidence.text, sentence_spans(evidence.text)
+    text, sentences = evidence.text, list(_sentences(evidence))
     taken: list[Span] = []
     for found in sorted(structures(text), key=lambda found: (found.kind != "table", found.start)):
         if found.is_bibliography or any(found.start < end and start < found.end for start, end in taken):
@@ -157,6 +159,24 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
         yield Block(evidence, "prose", tuple(run), section=section[1])
 
 
+def _sentences(evidence: Evidence) -> Iterator[Span]:
+    """The sentences of a piece of evidence. A caption or a footnote in the middle of one ends it."""
+    edges = {
+        edge
+        for section in evidence.paper.sections.sections
+        if not section.level
+        for edge in (section.start, section.end)
+    }
+    cuts = sorted(edge - evidence.start for edge in edges)
+    for start, end in sentence_spans(evidence.text):
+        inside = [cut for cut in cuts if start < cut < end]
+        yield from (
+            span
+            for span in (stripped(evidence.text, *each) for each in pairwise((start, *inside, end)))
+            if span[0] < span[1]
+        )
+
+
 def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
     """The sentence as a part; None for what breaks a text: a heading, a table's cells, contents, a reference.
 
@@ -174,7 +194,9 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
         return None
     if not (bullet or _WHOLE.search(text, start, end)):
         return None
-    in_middle = text[start].islower() and not begins and text[:start].rstrip()[-1:] not in [*".!?:…"]
+    before = text[max(0, start - 40) : start]
+    follows = before.rstrip()[-1:] in [*".!?:…"] and not _PARAGRAPH.search(before)  # "e.g. otters", of an odd split
+    in_middle = not (begins or bullet or follows) and bool(_LOWER_CASE.match(text, start, end))
     spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
     announces = text[end - 1] == ":" or _ANNOUNCES.match(text, start, end)  # what is announced may answer
     can_answer = spelled >= SHORTEST_SENTENCE and not announces and not in_middle
@@ -238,7 +260,7 @@ def _after_heading(evidence: Evidence, start: int, end: int) -> int:
     """Where a sentence begins if its section's heading, which is part of the text before it, is left out."""
     at = evidence.start + start
     for section in evidence.paper.sections.sections:
-        if at <= section.start < evidence.start + end:
+        if section.level and at <= section.start < evidence.start + end:
             begins = section.start - evidence.start
             title = r"\W*".join(map(re.escape, f"{section.number} {section.title}".split()))
             if match := re.compile(rf"{title}[\s.:—–-]*", re.I).match(evidence.text, begins, end):

@@ -101,6 +101,47 @@ def test_evidence_that_begins_in_mid_sentence_is_quoted_from_the_next_one_on() -
     assert found[0] == "Kelp keeps the rafts of otters together at night."
 
 
+def test_a_sentence_that_a_figure_interrupts_is_not_quoted_by_halves() -> None:
+    text = (
+        "Urchins eat the kelp of the bay, and the otters of the\n\nFigure 4: The otters of the bay.\n\n"
+        "bay eat the urchins within a day. So the kelp of the bay grows, and fish come back to the bay."
+    )
+    evidence = evidence_on(text)[0]
+    start = text.index("Figure 4")
+    caption = PaperSection(start, text.index("\n\nbay"), 0, "", "Figure 4", "caption")
+    evidence = replace(evidence, paper=replace(evidence.paper, sections=SectionMap((caption,))))
+    said = [
+        evidence.text[part.start : part.end] for block in blocks(evidence) for part in block.parts if part.can_answer
+    ]
+    assert said == ["Figure 4: The otters of the bay.", "So the kelp of the bay grows, and fish come back to the bay."]
+    assert all("within a day" not in found for found in shown("What do the otters of the bay eat?", evidence))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answers"),
+    [
+        ("� drawn by the otter has edges that form a cycle around the kelp.", False),
+        ("kelp-eating urchins of the bay are eaten by the otters there.", False),
+        ("mLEARn is a library in which otters learn to count the urchins.", True),
+        ("• otters that dive for urchins, and for the clams below the kelp.", True),
+    ],
+)
+def test_what_begins_in_mid_sentence_does_not_answer(sentence: str, answers: bool) -> None:
+    evidence = evidence_on(
+        f"The bay is cold and deep and full of kelp.\n\n{sentence} The kelp of the bay is very old."
+    )[0]
+    said = [
+        evidence.text[part.start : part.end] for block in blocks(evidence) for part in block.parts if part.can_answer
+    ]
+    assert any(sentence[:20] in each for each in said) == answers
+
+
+def test_an_excerpt_does_not_end_with_a_question() -> None:
+    text = "Otters eat a quarter of their weight in urchins each day. Is that much for an animal of the sea?"
+    (found, *_) = shown("How much do otters eat each day?", *evidence_on(text))
+    assert found == "Otters eat a quarter of their weight in urchins each day."
+
+
 def test_links_and_references_do_not_answer() -> None:
     text = (
         "• Review\n• Otters\n• Archive\n\n→Otter, A., and Seal, B. (2001). Otters and kelp in many seas.\n\n"
@@ -145,7 +186,24 @@ def test_a_caption_below_a_table_is_no_row_and_stands_behind_it() -> None:
     rows = ["Gorder  79  110", "RCM  3  5", "SlashBurn  41  52"]
     text = "\n".join(["Graph  pokec  flickr", *rows, "Table 2. Seconds to order each graph."])
     found = shown("What does table 2 say of RCM?", *evidence_on(text))
-    assert found[0].splitlines() == ["Graph  pokec  flickr", "RCM  3  5", "Table 2. Seconds to order each graph."]
+    assert found[0].splitlines() == text.splitlines()
+
+
+def test_of_a_long_table_the_rows_near_the_asked_one_are_shown() -> None:
+    rows = [f"graph{number}  {'of the bay ' * 3} {number}0  {number}5" for number in range(1, 60)]
+    text = "\n".join(["Table 2: Seconds to order each graph.", "Graph  Where  Gorder  Random", *rows])
+    (found, *_) = shown("How many seconds does Gorder need for graph30?", *evidence_on(text))
+    lines = found.splitlines()
+    assert lines[:2] == ["Table 2: Seconds to order each graph.", "Graph  Where  Gorder  Random"]
+    assert any(line.startswith("graph30 ") for line in lines)
+    assert 5 < len(lines) < 20
+
+
+def test_a_row_that_only_repeats_the_question_does_not_answer() -> None:
+    text = "BAY  Big Area of the Yard\nPEP  Policy Enforcement Point\nSEA  Seat of Every Animal"
+    more = "A policy enforcement point opens and ends connections between a subject and the bay."
+    (found, *_) = shown("What is a policy enforcement point?", *evidence_on(f"{text}\n\n{more}"))
+    assert found == more
 
 
 def test_rows_of_a_table_have_its_caption_and_header() -> None:
@@ -261,6 +319,9 @@ def test_only_a_place_that_may_answer_is_pointed_to() -> None:
         ("In Section 3.1 we briefly discuss how the servers elect a leader.", False),
         ("Chapter 7 compares the throughput of the two systems.", False),
         ("This section presents the results of the measurements.", False),
+        ("Table 2 shows a breakdown of the paths that an operation takes.", False),
+        ("In Table II, we list the efficiency of two-phase routing.", False),
+        ("Table II shows that two-phase routing is as efficient as the best scheme.", True),
         ("The rest of this paper is structured as follows.", False),
         ("This paper is organized as follows.", False),
         ("Section 2 shows that the two protocols are equivalent.", True),
