@@ -6,7 +6,9 @@ LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or
 right), and perhaps `doi`, `arxiv`, `set`, `venue` (words that must stand in it; "" where the first pages name none)
 and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this script were read by hand:
 mixed-front-matter.jsonl, forty papers of many layouts, and other-front-matter.jsonl, other papers, books, forms and
-test files, many of them without a title or an author. Their sets are every second file by name.
+test files, many of them without a title or an author. Their sets are every second file by name. A third,
+blind-front-matter.jsonl, was read by somebody who had not seen the program: 55 files that nothing was tuned on, all but
+one of two journals.
 """
 
 from __future__ import annotations
