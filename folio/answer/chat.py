@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from folio.answer import followup, library_questions
 from folio.answer.evidence import GatheredEvidence, gather
 from folio.answer.extractive import WITHOUT_MODEL, is_about
+from folio.answer.facts_question import papers_described
 from folio.answer.question_type import QuestionKind, QuestionType, question_type
 from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
@@ -340,6 +341,7 @@ class Chat:
             return among[0]
         ids = {paper.id for paper in among}
         named = [paper for paper in self._retriever.paper_names().meant(question) if paper.id in ids]
+        named = named or papers_described(question, among)
         return named[0] if len(named) == 1 else None
 
     def _search_in(

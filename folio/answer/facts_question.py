@@ -62,6 +62,13 @@ _FRAME = frozenset(
         " make made create invent propose introduce develop design first original call title full"
     )
 )
+# Words of a question about a paper as a whole
+_OF_THE_WHOLE = frozenset(
+    tokenize(
+        "summary summarize summarise summarizing overview gist synopsis nutshell sum short brief quick main key point"
+        " idea message topic goal purpose say said tell explain describe about what"
+    )
+)
 _PLACES = frozenset(tokenize("present journal conference venue workshop proceedings magazine"))
 # "when/where", "who & when"; the ending of "Lamport's"
 _AND, _WRITTEN_OTHERWISE = re.compile(r"\s*[/&]\s*"), re.compile(r"(?<=\w)['’]s\b\s*(?=\s)")
@@ -123,6 +130,13 @@ def papers_asked_about(asked: FactsQuestion, papers: Sequence[Paper], names: Pap
     if not tokens:
         return list(papers) if asked.of_a_paper and len(papers) == 1 else []
     return _described(asked, tokens, papers)
+
+
+def papers_described(question: str, papers: Sequence[Paper]) -> list[Paper]:
+    """The papers that a question about one as a whole describes, without their names: "a summary of the X paper"."""
+    tokens = frozenset(tokenize(question)) - _FRAME - _OF_THE_WHOLE
+    asked = FactsQuestion(question, (), _OF_A_PAPER.search(question) is not None)
+    return _described(asked, tokens, papers) if tokens else []
 
 
 def _described(asked: FactsQuestion, tokens: frozenset[str], papers: Sequence[Paper]) -> list[Paper]:

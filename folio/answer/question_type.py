@@ -58,6 +58,7 @@ def _plural(noun: str) -> str:
 
 _NUMBER = re.compile(
     rf"how (?:{_SIZES})\b"
+    r"|what (?:do|does|did) [^?,;]{1,80}? (?:cost|weigh)\b"
     r"|(?:what|which)(?: (?:is|was|are|were))?(?: (?:the|a|an|its|their))?(?: [\w-]+){0,3}?"
     rf" (?P<measure>{'|'.join(map(_plural, _MEASURES))})(?=[?.,;]|$| (?:{'|'.join(_AFTER_MEASURE)})\b)",
     re.I,
@@ -99,7 +100,10 @@ _ASPECTS: tuple[tuple[Aspect, str], ...] = (
     ("method", rf"\b(?:methods?|methodology|approach)\b.{{0,40}}\b(?:the|this) {_WORK}\b"),
     ("method", rf"\bhow (?:does|do|did) (?:the|this) {_WORK} (?:do|work|proceed|go about)"),
     ("about", r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about\W*$"),
-    ("summary", r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\boverview of\b"),
+    (
+        "summary",
+        r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\b(?:overview|gist|synopsis) of\b|\bin a nutshell\b|\bsum up\b",
+    ),
     (
         "about",
         rf"\bwhat (?:does|do|did) (?:the|this|that)(?: [\w-]+){{0,4}}? {_WORK}"

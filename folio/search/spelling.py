@@ -17,6 +17,8 @@ from folio.text import STOP_WORDS, tokenize
 _WORD = re.compile(r"[^\s\"“”„«»‘()\[\]{},;!?…]+")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|(?<!\w)'[^']*'(?!\w)|`[^`]*`")
 _PLAIN = re.compile(r"[^\W\d_]+")
+# As people type them without the apostrophe
+_CONTRACTION = re.compile(r"(?:does|did|are|was|were|has|have|had|could|would|should)nt", re.I)
 
 SHORTEST = 5  # letters of a word that is matched: close to a shorter one is almost anything
 LONGEST = 40
@@ -99,7 +101,7 @@ def _candidates(question: str) -> Iterator[tuple[int, int, int]]:
             continue
         if any(low <= start < high for low, high in quoted) or bare.casefold() in STOP_WORDS:
             continue
-        if not bare[1:].islower():  # an acronym, or a name such as RoBERTa
+        if not bare[1:].islower() or _CONTRACTION.fullmatch(bare):  # an acronym, or a name such as RoBERTa
             continue
         is_name = bare[0].isupper() and not at_start
         yield start, start + len(bare), LEAST_FOR_A_NAME if is_name else LEAST_PASSAGES

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from folio.answer.facts_question import FactsQuestion
+from folio.answer.facts_question import FactsQuestion, papers_described
 from folio.answer.library_questions import LibraryQuestion, answer, library_question, wanted_papers
 from folio.answer_types import Answer, Evidence
 from folio.paper_metadata import Field, Metadata, Origin, PersonName, simple_metadata
@@ -43,6 +43,24 @@ from tests.helpers.factories import hits_on
 )
 def test_which_questions_are_about_the_library(question: str, expected: LibraryQuestion | None) -> None:
     assert library_question(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "described"),
+    [
+        ("short summary of the end to end argument paper", True),
+        ("what is the article about end-to-end arguments about?", True),
+        ("give me the gist of the paper on argument design", True),
+        ("summarize end-to-end arguments", False),  # may be a subject
+        ("summarize the paper on quorum arguments", False),
+        ("summarize the papers on end-to-end arguments", False),
+        ("what is the paper about?", False),
+    ],
+)
+def test_a_paper_as_a_whole_is_described_by_words_of_its_title(question: str, described: bool) -> None:
+    hits = hits_on("A page.", title="End-to-End Arguments in System Design")
+    (paper,) = (hit.paper for hit in hits)
+    assert papers_described(question, [paper]) == ([paper] if described else [])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from folio.search.question_parts import compared_things
         "What top-5 accuracies are reported?",
         "Is the tongue retreating? How fast does it?",
         "what is the serum half-life of T20",
+        "what does a physical tank for demonstrations cost in dollars",
     ],
 )
 def test_a_number_is_asked_for(question: str) -> None:

@@ -22,6 +22,9 @@ from folio.text import tokenize
         ("What is the size of a raft?", "Rafts of two kinds float.", None),  # a size is written in digits
         ("What is the size of a chunk?", "Chunks have 64 MB or 128 MB.", None),  # which of them?
         ("What is the size of the 64 MB chunk?", "It has 64 MB.", None),  # the question has it
+        ("How many replicas are needed?", "It uses t + 1 replicas.", None),  # a part of a formula
+        ("How many replicas are needed?", "It uses 2 * t replicas.", None),
+        ("How many replicas are needed?", "It uses 3 replicas, one for each.", "3 replicas"),
         ("When was the gauge built?", "The gauge was built in 1922 (Otter, 2019).", "1922"),
         ("When was it built?", "It was built in March 1922.", "March 1922"),
         ("When was it built?", "Built in 1922, it was moved in 1950.", None),

@@ -24,7 +24,9 @@ TEXT = (
     " RoBERTa is a transformer, Herbivore hides its users. They consider a collection of a million slides in order."
 )
 TIMES = {"vaswani": 9, "googl": 20}  # in how many passages; other words are in three
-VOCABULARY = {token: TIMES.get(token, 3) for token in tokenize(TEXT) if token.isalpha() and len(token) > 3}
+VOCABULARY = {"doesn": 9} | {
+    token: TIMES.get(token, 3) for token in tokenize(TEXT) if token.isalpha() and len(token) > 3
+}
 ENGLISH = {"system", "salient", "trusty"}
 
 
@@ -34,7 +36,7 @@ def put_right(question: str) -> Respelling:
         lambda token: token in Counter(tokenize(TEXT)),
         lambda word: word in ENGLISH,
         lambda: VOCABULARY,
-        lambda stem, typed: surface_of(stem, typed, [TEXT]),
+        lambda stem, typed: surface_of(stem, typed, [TEXT, "It doesn't."]),
     )
 
 
@@ -64,6 +66,7 @@ def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
         "What is a trusty leader?",  # an English word that no paper has
         "Collider bias",  # two letters off "consider", and its letters stand so in other words
         "two Herbivores",
+        "what doesnt the leader trust",  # "doesn't", of which a paper's words have "doesn"
         "Who is Ongara?",  # a name, close to a word that is not frequent
         "What is RAFTS or GOGLE?",  # acronyms
         "What is RoBERTa or GoogLe?",
