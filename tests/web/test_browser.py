@@ -383,6 +383,16 @@ def test_the_page_names_the_section_of_hits_citations_and_evidence(opened: Open,
     expect(tab.find("#hits")).not_to_contain_text("Journal of Ice")
 
 
+def test_what_is_typed_into_a_filter_stays_when_the_options_are_shown_anew(opened: Open, sectioned: Live) -> None:
+    tab = opened(sectioned)
+    tab.page.get_by_role("button", name="Options").click()
+    section = tab.page.get_by_label("Section", exact=True)
+    section.fill("references")
+    tab.page.evaluate("import('/assets/shared.js').then((shared) => shared.loadHealth())")
+    section.press("Enter")
+    expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
+
+
 def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) -> None:
     tab = opened(sectioned, PHONE)
     tab.page.get_by_role("button", name="Options").click()

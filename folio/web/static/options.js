@@ -31,6 +31,8 @@ const SECTIONS = [
 ];
 const MAX_TYPED = 500; // characters, as the server has it
 
+const applied = {}; // the filters that the fields were last filled with
+
 const update = (change) => {
   change();
   notify("options");
@@ -145,7 +147,8 @@ function renderTags() {
   const chosen = papers.map((paper) => [getTitle(paper), () => options.papers.delete(paper.id)]);
   for (const [name, label] of FILTERS) {
     const typed = options.filters[name];
-    byId(`filter-${name}`).value = typed ?? "";
+    if (typed !== applied[name]) byId(`filter-${name}`).value = typed ?? ""; // else somebody may be typing in it
+    applied[name] = typed;
     if (typed) chosen.push([`${label}: ${typed}`, () => setFilter(name, "")]);
   }
   const others = [];
