@@ -391,6 +391,8 @@ def test_what_is_typed_into_a_filter_stays_when_the_options_are_shown_anew(opene
     tab.page.evaluate("import('/assets/shared.js').then((shared) => shared.loadHealth())")
     section.press("Enter")
     expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
+    tab.page.get_by_role("button", name="Remove: Section: references").click()
+    expect(section).to_have_value("")
 
 
 def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) -> None:

@@ -92,6 +92,10 @@ function renderPanel() {
 }
 
 function renderFilter(name, example) {
+  // Only once: what is set anew while a button is pressed takes the button away.
+  const apply = () => {
+    if (node.value.trim() !== (options.filters[name] ?? "")) update(() => setFilter(name, node.value));
+  };
   const node = el("input", {
     type: "text",
     id: `filter-${name}`,
@@ -99,11 +103,11 @@ function renderFilter(name, example) {
     maxlength: MAX_TYPED,
     autocomplete: "off",
     list: name === "section" || GROUPS.includes(name) ? `known-${name}` : null,
-    onchange: () => update(() => setFilter(name, node.value)),
+    onchange: apply,
     onkeydown: (event) => {
       if (event.key !== "Enter") return;
       event.preventDefault(); // otherwise it would send the question
-      update(() => setFilter(name, node.value));
+      apply();
     },
   });
   return node;
