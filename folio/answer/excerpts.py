@@ -235,7 +235,7 @@ def _table(evidence: Evidence, found: Structure) -> Block | None:
     rows = [stripped(text, *item) for item in found.items]
     tail = None
     if below := _CAPTION_BELOW.search(text, *rows[-1]):
-        rows[-1], tail = stripped(text, rows[-1][0], below.start()), stripped(text, below.start(), rows[-1][1])
+        rows[-1], tail = stripped(text, rows[-1][0], below.start()), _caption(text, below.start())
     above = 0
     while above < min(HEADER_ROWS, len(rows) - 1) and not any(map(str.isdigit, text[slice(*rows[above])])):
         above += 1
@@ -245,6 +245,16 @@ def _table(evidence: Evidence, found: Structure) -> Block | None:
     parts = tuple(Part(start, end) for start, end in rows[above:])
     section = _section(evidence, found.start)[1]
     return Block(evidence, "table", parts, head if head[0] < head[1] else None, section, tail)
+
+
+def _caption(text: str, start: int) -> Span:
+    """A caption's first sentences, "Table 2." and the one behind it, in the paragraph that begins here."""
+    start = stripped(text, start, len(text))[0]
+    gap = _PARAGRAPH.search(text, start)
+    paragraph = text[start : gap.start() if gap else len(text)]
+    ends = [end for _, end in sentence_spans(paragraph)]
+    end = next((end for end in ends if len(paragraph[:end].split()) >= SHORTEST_SENTENCE), ends[-1])
+    return start, start + end
 
 
 def _section(evidence: Evidence, start: int) -> tuple[int, Kind]:
