@@ -66,12 +66,12 @@ _LEANS = re.compile(
     r"|[^.;:]*\bon the other hand\b",
     re.I,
 )
-# What only says where something is said: "Section 2 describes the protocol", "Table 1 lists ...", "In this section, we
-# present ...", "The rest of this paper is organized as follows". "Section 2 shows that ..." says something.
-_PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+|tables?|figures?|figs?\.)"
+# What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
+# rest of this paper is organized as follows". "Section 2 shows that ..." says something.
+_PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+)"
 _TELLS = (
     r"(?:describ|present|discuss|introduc|outlin|review|evaluat|cover|giv|conclud|summari|explain|detail|address|examin"
-    r"|explor|survey|provid|report|list|defin|contain|compar|analy|motivat|specif|formali|illustrat|show|deriv|investigat)"
+    r"|explor|survey|provid|report|defin|contain|compar|analy|motivat|specif|formali|illustrat|show|deriv|investigat)"
     r"\w*\b(?!,? that\b)"
 )
 _ANNOUNCES = re.compile(
