@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,4 +58,22 @@ def test_what_others_made_is_kept(folder: Path) -> None:
 def test_a_folder_is_deleted_after_its_block(folder: Path) -> None:
     with temporary_folder("folio-plot-") as made:
         (made / "file").touch()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_goes_although_another_thread_still_makes_files_in_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, late = os.rmdir, [True]
+
+    def rmdir(path: Any, **how: Any) -> None:
+        if late:  # a file appears between the listing and the removal
+            late.clear()
+            raise OSError(errno.ENOTEMPTY, "Directory not empty")
+        remove(path, **how)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    with temporary_folder("folio-bm25-") as made:
+        (made / "meta.lock").touch()
+    assert not late
     assert list(folder.iterdir()) == []
