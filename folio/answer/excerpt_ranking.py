@@ -156,7 +156,7 @@ def scored_excerpts(
     The likeliest `most` sentences are embedded one by one: within their passage, the states of their tokens tell of
     their neighbours too. The others may stand beside these.
     """
-    scores = _Scores(question, question_type(question), _label(question), by)
+    scores = _Scores(question, frozenset(tokenize(question)), question_type(question), _label(question), by)
     heads = [_above(one.block, one.match) for one in read]
     numbers = numbers_in(question)
     likely: list[_Likely] = []
@@ -226,6 +226,7 @@ class _Scores:
     """
 
     question: str
+    terms: frozenset[str]  # its search tokens
     asked: QuestionType
     label: str
     by: ExcerptWeights
@@ -235,9 +236,8 @@ class _Scores:
         by = self.by
         of_block = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
         of_block += by.named * self._is_named(block)
-        known = set(tokenize(self.question))
         for place, part in enumerate(block.parts):
-            if part.can_answer and (block.kind != "table" or _says_more(block.text_of(place), known)):
+            if part.can_answer and (block.kind != "table" or _says_more(block.text_of(place), self.terms)):
                 has = has_type(self.asked.kind, block.text_of(place), self.question)
                 yield place, of_block + by.type * has
 
@@ -248,7 +248,7 @@ class _Scores:
         return re.search(rf"^\s*{self.label}\b", block.evidence.text[block.start : block.end], re.I | re.M) is not None
 
 
-def _says_more(text: str, known: set[str]) -> bool:
+def _says_more(text: str, known: frozenset[str]) -> bool:
     """Whether a row says more than the question: "PEP Policy Enforcement Point" does not say what one is."""
     new = set(tokenize(text)) - known
     return len(new) > 1 or any(char.isdigit() for term in new for char in term)
@@ -344,6 +344,7 @@ def brief(excerpt: Excerpt) -> Excerpt:
     block = excerpt.block
     if block.kind == "table":
         first, last = _rows(block, excerpt.core, LEAST_WORDS)
+        return replace(excerpt, first=first, last=last)
     while block.kind == "prose" and block.parts[first].leans and first > excerpt.first:
         first -= 1
     while block.kind == "prose" and sum(block.words[first : last + 1]) < LEAST_WORDS:

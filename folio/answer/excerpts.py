@@ -161,20 +161,14 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
 
 def _sentences(evidence: Evidence) -> Iterator[Span]:
     """The sentences of a piece of evidence. A caption or a footnote in the middle of one ends it."""
-    edges = {
-        edge
-        for section in evidence.paper.sections.sections
-        if not section.level
-        for edge in (section.start, section.end)
-    }
-    cuts = sorted(edge - evidence.start for edge in edges)
+    apart = [section for section in evidence.paper.sections.sections if not section.level]
+    cuts = sorted({edge - evidence.start for section in apart for edge in (section.start, section.end)})
     for start, end in sentence_spans(evidence.text):
         inside = [cut for cut in cuts if start < cut < end]
-        yield from (
-            span
-            for span in (stripped(evidence.text, *each) for each in pairwise((start, *inside, end)))
-            if span[0] < span[1]
-        )
+        for piece in pairwise((start, *inside, end)):
+            first, last = stripped(evidence.text, *piece)
+            if first < last:
+                yield first, last
 
 
 def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:

@@ -41,9 +41,10 @@ _QUALIFIER = re.compile(
     r"|[~≈<>≤≥±]\s?)$",
     re.I,
 )
-# What makes a number a part of a formula: "2t + 1 replicas", "3 x 4"
+# What makes a number a part of a formula, right before and right behind it: "2t + 1 replicas", "3 × 4"
 _OPERATOR = r"[+×*/^=−]"
-_IN_FORMULA = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$"), re.compile(rf"\s?{_OPERATOR}\s?[\w(]")
+_FORMULA_BEFORE = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$")
+_FORMULA_BEHIND = re.compile(rf"\s?{_OPERATOR}\s?[\w(]")
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 _MONTHS = re.compile(rf"(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 # A place that is none: "in Table 3", "in Section 2"
@@ -133,8 +134,9 @@ def _asked_numbers(text: str, question: str) -> list[Span]:
         return []
     pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", next(iter(written)))))
     found = re.search(rf"(?<![\w.,]){pattern}", text)
-    before, behind = _IN_FORMULA
-    if found is None or before.search(text, 0, found.start()) or behind.match(text, found.end()):
+    if found is None:
+        return []
+    if _FORMULA_BEFORE.search(text, 0, found.start()) or _FORMULA_BEHIND.match(text, found.end()):
         return []
     qualified = _QUALIFIER.search(text, 0, found.start())
     return [(qualified.start() if qualified else found.start(), _unit_end(text, found.end()))]
