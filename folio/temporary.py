@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from folio.files import remove
+
 # Seconds after which a folder is deleted: a person has seen its pictures, or the command that made it is gone.
 KEPT_S = 24 * 3600
-# How often deleting a folder is tried, and the pause between two tries
-TRIES, PAUSE_S = 5, 0.05
 # As made here: tempfile adds eight characters to the prefix.
 _OURS = re.compile(r"folio-(?:bm25|pages|plot|ray|zotero)-[a-z0-9_]{8}")
 
@@ -36,16 +36,8 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        _delete(folder)
-
-
-def _delete(folder: Path) -> None:
-    """Delete a folder in which another thread, such as tantivy's, may still make files of its own."""
-    for _ in range(TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(PAUSE_S)
+        with suppress(OSError):
+            remove(folder)
 
 
 def _delete_old() -> None:
