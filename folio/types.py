@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -219,19 +220,24 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What is read for a question: a text, what stands above it, and the spans of its sentences, in order."""
+    """What is read for a question: a text, and what stands above it."""
 
     above: str  # the paper's title and the section
     text: str
-    sentences: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Log-odds that a passage answers the question, and that each of its sentences does."""
+    """Log-odds that a passage answers the question, and that what stands around each of its tokens does."""
 
     answers: float
-    sentences: tuple[float, ...]
+    tokens: tuple[float, ...]
+    starts: tuple[int, ...]  # where each token begins in the passage's text, in characters
+
+    def sentence(self, start: int, end: int) -> float:
+        """The log-odds that the characters [start, end) answer: the mean of their tokens. -inf without a token."""
+        own = self.tokens[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+        return sum(own) / len(own) if own else -math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from folio.answer.excerpts import MOST_BEFORE, Block, Span, blocks
+from folio.answer.excerpts import MOST_BEFORE, Block, Part, Span, blocks
 from folio.answer.question_type import QuestionType, question_type
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
@@ -24,7 +24,7 @@ from folio.grounding.quantities import quantities
 from folio.protocols import PassageReader, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
-from folio.search.reader_reranker import MOST_ODDS, above, numbers_in, odds
+from folio.search.reader_reranker import MOST_ODDS, above, numbers_in, odds, passage_of
 from folio.sections import APART
 from folio.text import tokenize
 from folio.types import Passage, Reading, Vectors
@@ -118,11 +118,12 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
-    """A block of the evidence, the question's matches in its piece of it, and what the reader says of the block."""
+    """A block of the evidence, the question's matches in its piece of it, and what the reader says of it."""
 
     block: Block
     match: Matches
-    reading: Reading
+    answers: float  # the log-odds that what was read with it answers
+    parts: tuple[float, ...]  # and that each of its parts does
 
 
 def read_blocks(
@@ -130,18 +131,50 @@ def read_blocks(
 ) -> list[ReadBlock]:
     """The blocks of the evidence in which a question may be answered, each read with it. Raises ModelError.
 
-    found: the question's matches in each piece of evidence.
+    found: the question's matches in each piece of evidence. A block is read in the passages that were found, which the
+    reader knows from their order; if these have not half of each part, by itself.
     """
     unasked = APART - asked_kinds(question)
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
-    readings = reader.read(question, [_passage(block) for block, _ in among])
-    return [ReadBlock(block, match, reading) for (block, match), reading in zip(among, readings, strict=True)]
+    read_in = [_read_in(block) for block, _ in among]
+    texts = list(dict.fromkeys(one for own in read_in for one, _ in own))
+    readings = dict(zip(texts, reader.read(question, texts), strict=True))
+    return [
+        ReadBlock(
+            block,
+            match,
+            max(readings[text].answers for text, _ in own),
+            tuple(_odds_of_part(part, [(readings[text], start) for text, start in own]) for part in block.parts),
+        )
+        for (block, match), own in zip(among, read_in, strict=True)
+    ]
+
+
+def _read_in(block: Block) -> list[tuple[Passage, int]]:
+    """The passages that a block is read in, and where each begins in the evidence's text."""
+    evidence = block.evidence
+    spans = [(hit, hit.chunk.start - evidence.start, hit.chunk.end - evidence.start) for hit in evidence.hits]
+    having = [
+        [min(end, part.end) - max(start, part.start) > (part.end - part.start) / 2 for part in block.parts]
+        for _, start, end in spans
+    ]
+    if having and all(map(any, zip(*having, strict=True))):
+        return [(passage_of(hit), start) for (hit, start, _), has in zip(spans, having, strict=True) if any(has)]
+    start, end = block.start, block.end
+    return [
+        (Passage(above(evidence.paper, evidence.start + start, evidence.start + end), evidence.text[start:end]), start)
+    ]
+
+
+def _odds_of_part(part: Part, read: Sequence[tuple[Reading, int]]) -> float:
+    """The log-odds that a part answers, of the reading that sees it in the better light."""
+    return max(reading.sentence(part.start - start, part.end - start) for reading, start in read)
 
 
 def most_sure(read: Sequence[ReadBlock]) -> float:
     """The reader's log-odds that one of these blocks answers; -MOST_ODDS without any."""
-    return max((one.reading.answers for one in read), default=-MOST_ODDS)
+    return max((one.answers for one in read), default=-MOST_ODDS)
 
 
 def scored_excerpts(
@@ -161,11 +194,11 @@ def scored_excerpts(
     numbers = numbers_in(question)
     likely: list[_Likely] = []
     for at, (one, head) in enumerate(zip(read, heads, strict=True)):
-        block, match, reading = one.block, one.match, one.reading
+        block, match = one.block, one.match
         for place, besides in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
-            besides += by.read * odds(reading.sentences[place], numbers, block.text_of(place))
+            besides += by.read * odds(one.parts[place], numbers, block.text_of(place))
             likely.append(_Likely(at, place, besides, by.match * matched + besides))
     likely = sorted(likely, key=lambda each: -each.score)[:most]
     if not likely:
@@ -190,14 +223,6 @@ def _label(question: str) -> str:
     """The numbered algorithm, listing or table that a question names, as its caption begins; "" if none."""
     named = _LABEL.search(question)
     return f"{named[1]} {named[2]}".casefold() if named else ""
-
-
-def _passage(block: Block) -> Passage:
-    """What the reader reads of a block."""
-    evidence, start = block.evidence, block.start
-    title = above(evidence.paper, evidence.start + start, evidence.start + block.end)
-    spans = tuple((part.start - start, part.end - start) for part in block.parts)
-    return Passage(title, evidence.text[start : block.end], spans)
 
 
 def _above(block: Block, match: Matches) -> Vectors:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -41,17 +42,19 @@ SHA256 = {
 # Tokens of a question, of what stands above a passage, and of all that is read together; as in training.
 MOST_QUESTION, MOST_ABOVE, WINDOW = 48, 28, 320
 
-Span = tuple[int, int]
+# Readings that are remembered: the passages that are read for their order are those that an answer is looked for in.
+REMEMBERED = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A part of a passage that is read at once: its tokens and their types, and the tokens of each sentence."""
+    """Tokens that are read at once, and which tokens of which passage's text are its last ones but [SEP]."""
 
     passage: int
     ids: Ids
     types: Ids
-    sentences: dict[int, Span]  # by their place in the passage
+    first: int
+    end: int
 
 
 class Reader:
@@ -62,6 +65,8 @@ class Reader:
         self._threads = threads
         self._loaded: _Model | None = None
         self._loading = threading.Lock()
+        self._recent = OrderedDict[tuple[str, Passage], Reading]()
+        self._lock = threading.Lock()  # for _recent
 
     def load_in_background(self) -> None:
         """Start loading in a thread; the first call waits for it and raises its errors."""
@@ -72,21 +77,17 @@ class Reader:
 
         Raises ModelMissing or ModelError if the model cannot be loaded.
         """
-        if not passages:
-            return []
-        model = self._model()
-        asked = token_ids(model.tokenizer, question)[0][:MOST_QUESTION]
-        encoder, heads = model.encoder, model.heads
-        windows = [part for place, passage in enumerate(passages) for part in model.windows(asked, passage, place)]
-        answers = [-math.inf] * len(passages)
-        sentences = [[-math.inf] * len(passage.sentences) for passage in passages]
-        states = encoder.map(lambda window: encoder.run(window.ids, window.types), windows)
-        for window, state in zip(windows, states, strict=True):
-            answers[window.passage] = max(answers[window.passage], float(state[0] @ heads[0, :-1] + heads[0, -1]))
-            for place, (first, last) in window.sentences.items():
-                mean = state[first:last].mean(axis=0)
-                sentences[window.passage][place] = float(mean @ heads[1, :-1] + heads[1, -1])
-        return [Reading(answer, tuple(own)) for answer, own in zip(answers, sentences, strict=True)]
+        with self._lock:
+            known = {one: self._recent[question, one] for one in passages if (question, one) in self._recent}
+        if new := [passage for passage in dict.fromkeys(passages) if passage not in known]:
+            known.update(zip(new, self._model().read(question, new), strict=True))
+        with self._lock:
+            for passage in passages:
+                self._recent[question, passage] = known[passage]
+                self._recent.move_to_end((question, passage))
+            while len(self._recent) > REMEMBERED:
+                self._recent.popitem(last=False)
+        return [known[passage] for passage in passages]
 
     def _model(self) -> _Model:
         with self._loading:
@@ -111,28 +112,35 @@ class _Model:
         words = np.load(minilm.FOLDER / minilm.WORDS, mmap_mode="r")
         return cls(minilm.load_tokenizer(), OnnxEncoder(files[GRAPH], words, positions, types, threads), heads)
 
-    def windows(self, asked: Ids, passage: Passage, place: int) -> Iterator[_Window]:
-        """[CLS] question [SEP] above [SEP] text [SEP], the text as it fits.
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
+        """What it makes of each passage."""
+        asked = token_ids(self.tokenizer, question)[0][:MOST_QUESTION]
+        texts = [token_ids(self.tokenizer, passage.text) for passage in passages]
+        answers = [-math.inf] * len(passages)
+        tokens = [np.zeros(len(ids), dtype=np.float32) for ids, _ in texts]
+        windows = [
+            window
+            for place, (passage, (ids, _)) in enumerate(zip(passages, texts, strict=True))
+            for window in self._windows(asked, passage.above, ids, place)
+        ]
+        (of_passage, of_tokens), bias = self.heads[:, :-1], self.heads[:, -1]
+        states = self.encoder.map(lambda window: self.encoder.run(window.ids, window.types), windows)
+        for window, state in zip(windows, states, strict=True):
+            answers[window.passage] = max(answers[window.passage], float(state[0] @ of_passage + bias[0]))
+            own = state[len(state) - 1 - (window.end - window.first) : -1]
+            tokens[window.passage][window.first : window.end] = own @ of_tokens + bias[1]
+        return [
+            Reading(answer, tuple(odds.tolist()), tuple(start for start, _ in spans))
+            for answer, odds, (_, spans) in zip(answers, tokens, texts, strict=True)
+        ]
 
-        A passage with sentences is read in as many parts as these need; one without, to the end of the first.
-        """
-        above = token_ids(self.tokenizer, passage.above)[0][:MOST_ABOVE]
-        ids, spans = token_ids(self.tokenizer, passage.text)
+    def _windows(self, asked: Ids, title: str, ids: Ids, place: int) -> Iterator[_Window]:
+        """[CLS] question [SEP] title [SEP] text [SEP], as often as the text needs; the last is full, too."""
+        above = token_ids(self.tokenizer, title)[0][:MOST_ABOVE]
         room = WINDOW - 4 - len(asked) - len(above)
-        starts = np.array([start for start, _ in spans], dtype=np.int64)
-        tokens = [tuple(np.searchsorted(starts, sentence).tolist()) for sentence in passage.sentences]
-        begin, inside = 0, dict[int, Span]()
-        for at, (first, last) in enumerate(tokens):
-            if inside and last - begin > room:
-                yield _window(asked, above, ids[begin:first][:room], begin, inside, place)
-                begin, inside = first, {}
-            inside[at] = (first, min(last, begin + room))
-        yield _window(asked, above, ids[begin:][:room], begin, inside, place)
-
-
-def _window(asked: Ids, above: Ids, ids: Ids, begin: int, inside: dict[int, Span], place: int) -> _Window:
-    whole = np.concatenate(([CLS], asked, [SEP], above, [SEP], ids, [SEP])).astype(np.int32)
-    types = (np.arange(len(whole)) >= len(asked) + 2).astype(np.int32)
-    shift = len(asked) + len(above) + 3 - begin
-    moved = {at: (first + shift, last + shift) for at, (first, last) in inside.items() if first < last}
-    return _Window(place, whole, types, moved)
+        for begin in range(0, max(1, len(ids)), room):
+            first = max(0, min(begin, len(ids) - room))
+            text = ids[first : first + room]
+            whole = np.concatenate(([CLS], asked, [SEP], above, [SEP], text, [SEP])).astype(np.int32)
+            types = (np.arange(len(whole)) >= len(asked) + 2).astype(np.int32)
+            yield _Window(place, whole, types, first, first + len(text))

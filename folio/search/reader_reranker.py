@@ -31,7 +31,7 @@ class ReaderReranker:
         first = self._first.scores(question, hits, weights)
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:READ], order[READ:]
-        read = self._reader.read(question, [_passage(hits[place]) for place in top])
+        read = self._reader.read(question, [passage_of(hits[place]) for place in top])
         numbers = numbers_in(question)
         scores = [0.0] * len(hits)
         for place, reading in zip(top, read, strict=True):
@@ -55,7 +55,8 @@ def odds(read: float, numbers: frozenset[str], text: str) -> float:
     return max(-MOST_ODDS, min(MOST_ODDS, read - WITHOUT_NUMBERS * missing))
 
 
-def _passage(hit: Hit) -> Passage:
+def passage_of(hit: Hit) -> Passage:
+    """What the reader reads of a hit."""
     return Passage(above(hit.paper, hit.chunk.start, hit.chunk.end), hit.text)
 
 

@@ -23,7 +23,7 @@ from folio.ingest.progress import Outcome
 from folio.model_choice import ModelChoice
 from folio.protocols import Embedder, TermWeights
 from folio.store import indexes
-from folio.text import coverage, tokenize
+from folio.text import coverage, sentence_spans, tokenize
 from folio.types import Hit, Passage, Reading, SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
 
@@ -160,10 +160,15 @@ class WordReader:
         def share(text: str) -> float:
             return len(asked & set(tokenize(text))) / max(1, len(asked))
 
-        return [
-            Reading(share(f"{one.above} {one.text}"), tuple(share(one.text[a:b]) for a, b in one.sentences))
-            for one in passages
-        ]
+        def read(one: Passage) -> Reading:
+            words = [
+                (share(one.text[start:end]), word.start())
+                for start, end in sentence_spans(one.text)
+                for word in re.compile(r"\S+").finditer(one.text, start, end)
+            ]
+            return Reading(share(f"{one.above} {one.text}"), *(tuple(row) for row in zip(*words, strict=True)))
+
+        return [read(one) for one in passages]
 
     def load_in_background(self) -> None: ...
 

@@ -57,17 +57,34 @@ def test_odds_are_of_one_passage_whatever_is_read_beside_it_and_in_which_thread(
 
 
 def test_the_sentence_that_answers_has_the_best_odds_in_whichever_part_of_a_long_passage_it_is(reader: Reader) -> None:
-    others = ["Sea otters float in kelp.", "The ice is thick in winter.", "Urchins eat the kelp of the coast."] * 30
+    others = ["The glacier is long.", "Its ice is thick in winter.", "Urchins eat the kelp of the coast."] * 30
     for place in (0, 31, 88):
         said = [*others[:place], "In the wild a sea otter lives for ten to fifteen years.", *others[place:]]
         starts = [sum(len(sentence) + 1 for sentence in said[:at]) for at in range(len(said))]
         spans = tuple((start, start + len(sentence)) for start, sentence in zip(starts, said, strict=True))
-        (reading,) = reader.read(QUESTION, [Passage("On Sea Otters", " ".join(said), spans)])
-        assert max(range(len(said)), key=lambda at: reading.sentences[at]) == place
-        assert min(reading.sentences) > -99  # each was read
+        (reading,) = reader.read(QUESTION, [Passage("On Sea Otters", " ".join(said))])
+        odds = [reading.sentence(*span) for span in spans]
+        assert max(range(len(said)), key=odds.__getitem__) == place
     one_word = "kelp" * 500  # more tokens than are read at once
-    (reading,) = reader.read(QUESTION, [Passage("", f"{one_word} Otters.", ((0, 2000), (2001, 2008)))])
-    assert all(map(math.isfinite, reading.sentences))
+    (reading,) = reader.read(QUESTION, [Passage("", f"{one_word} Otters.")])
+    assert all(math.isfinite(reading.sentence(*span)) for span in ((0, 2000), (2001, 2008)))
+    assert reading.sentence(2001, 2001) == -math.inf
+
+
+def test_a_passage_is_read_once_for_one_question(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    run = OnnxEncoder.run
+
+    def counted(self: OnnxEncoder, ids: Ids, types: Ids | None = None) -> Vectors:
+        runs.append(len(ids))
+        return run(self, ids, types)
+
+    monkeypatch.setattr(OnnxEncoder, "run", counted)
+    first = reader.read("Where do otters sleep?", PASSAGES)
+    assert reader.read("Where do otters sleep?", PASSAGES[::-1]) == first[::-1]
+    assert len(runs) == len(PASSAGES)
+    assert reader.read("Where do the otters sleep?", PASSAGES) != first
+    assert len(runs) == 2 * len(PASSAGES)
 
 
 def test_what_is_read_is_cut_as_in_training(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +98,10 @@ def test_what_is_read_is_cut_as_in_training(reader: Reader, monkeypatch: pytest.
 
     monkeypatch.setattr(OnnxEncoder, "run", spied)
     one = [token_ids(load_tokenizer(), word)[0][0] for word in ("question", "title", "text")]
-    reader.read("question " * 99, [Passage("title " * 99, "text " * 999)])
+    reader.read("question " * 99, [Passage("title " * 99, "text " * 250)])
     reader.read("question", [Passage("", "text \ud800")])
-    (ids, types), (short, short_types) = seen
+    (ids, types), (last, _), (short, short_types) = seen
+    assert len(last) == WINDOW  # the last part of a text is as long as the others
     counts = (MOST_QUESTION, MOST_ABOVE, WINDOW - 4 - MOST_QUESTION - MOST_ABOVE)
     parts = [[word] * count for word, count in zip(one, counts, strict=True)]
     assert ids.tolist() == [CLS, *parts[0], SEP, *parts[1], SEP, *parts[2], SEP]

@@ -26,7 +26,7 @@ class Odds:
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
         self.seen += passages
-        return [Reading(self.odds.get(passage.text, 0.0), ()) for passage in passages]
+        return [Reading(self.odds.get(passage.text, 0.0), (), ()) for passage in passages]
 
     def load_in_background(self) -> None: ...
 
