@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import chain, zip_longest
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ REMARKS: dict[QuestionKind, str] = {
     "thanks": "You are welcome. Ask another question about your papers whenever you like.",
 }
 # Passages of a paper that is asked about as a whole, at least, and of each part of a question
-WHOLE_PAPER_PASSAGES, OF_EACH_PART = 6, 2
+WHOLE_PAPER_PASSAGES, OF_EACH_PART = 6, 4
 # Papers that are read for a question which asks for papers, and passages in which their best ones are looked for
 WANTED_PAPERS, OF_WANTED = 12, 36
 FRONT_PAGES = 2  # pages of a paper on which its authors, its year and its venue are looked for
@@ -170,11 +171,11 @@ class Chat:
             return self._reply(
                 replace(direct, question=typed, notice=" ".join(filter(None, [spelt.note, direct.notice])))
             )
-        chain = self._chain
-        if chain is None and not self._turns:  # search while LangChain is being imported
+        loaded = self._chain
+        if loaded is None and not self._turns:  # search while LangChain is being imported
             self._search(question)
             self._prefetched = question
-            chain = self._loaded_chain()
+            loaded = self._loaded_chain()
             self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
         inputs = {
@@ -186,7 +187,7 @@ class Chat:
             "is_repeat": self._is_repeat,
         }
         try:
-            answer: Answer = (chain or self._loaded_chain()).invoke(inputs)["answer"]
+            answer: Answer = (loaded or self._loaded_chain()).invoke(inputs)["answer"]
         except followup.NotUnderstoodError as unclear:  # nothing was searched
             self._found = SearchResult((), {}, {})
             answer = Answer(question, question, (), notice=str(unclear), style=self._style)
@@ -309,12 +310,15 @@ class Chat:
             whole, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
             aspect = asked.aspect or "about"
             return replace(found, hits=tuple(whole_paper_hits(aspect, question, whole, found.hits, most)))
-        found = self._search_in(question, self._papers, also=remembered(self._turns))
-        hits = {hit.chunk.id: hit for hit in found.hits}
-        for part in parts_alone(question):
-            for hit in self._search_in(part, self._named_alone(part), top_k=OF_EACH_PART).hits:
-                hits.setdefault(hit.chunk.id, hit)
-        return replace(found, hits=tuple(hits.values()))
+        parts = parts_alone(question)
+        if not parts:
+            return self._search_in(question, self._papers, also=remembered(self._turns))
+        things = compared_things(question)
+        searches = [self._search_in(part, self._meant_by(part, things), top_k=OF_EACH_PART) for part in parts]
+        in_turn = chain.from_iterable(zip_longest(*(one.hits for one in searches)))
+        hits = {hit.chunk.id: hit for hit in in_turn if hit}
+        stages = {stage: sum(one.timings_ms.get(stage, 0.0) for one in searches) for stage in searches[0].timings_ms}
+        return replace(searches[0], hits=tuple(hits.values()), timings_ms=stages)
 
     def _best_of_papers(self, topic: str) -> SearchResult:
         """The best passage of each of the best papers for a subject, the best paper first."""
@@ -324,19 +328,25 @@ class Chat:
         hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]
         return replace(found, hits=tuple(hits))
 
-    def _named_alone(self, part: str) -> Sequence[Paper] | None:
-        """The one paper that a part of a question names, or all that are asked."""
-        named = self._retriever.paper_names().meant(part)
-        asked = self._papers
-        return named if len(named) == 1 and (asked is None or named[0] in asked) else asked
+    def _meant_by(self, part: str, things: Sequence[str]) -> Sequence[Paper] | None:
+        """The one paper that a part of a question names or, of a thing that is compared, describes; or all."""
+        among = self._papers_asked()
+        named = [paper for paper in self._retriever.paper_names().meant(part) if paper in among]
+        if not named and (thing := next((thing for thing in things if thing in part), "")):
+            named = papers_described(f"the {thing} paper", among)
+        return named if len(named) == 1 else self._papers
+
+    def _papers_asked(self) -> Sequence[Paper]:
+        """The chosen papers, or all but older versions."""
+        if self._papers is not None:
+            return self._papers
+        return [paper for paper in self._retriever.papers() if not is_superseded(paper)]
 
     def _paper_as_a_whole(self, question: str, asked: QuestionType) -> Paper | None:
         """The one paper that a question is about as a whole; None if there is none, or more than one is meant."""
         if asked.kind != "paper":
             return None
-        among = self._papers
-        if among is None:
-            among = [paper for paper in self._retriever.papers() if not is_superseded(paper)]
+        among = self._papers_asked()
         if len(among) == 1:
             return among[0]
         ids = {paper.id for paper in among}

@@ -109,7 +109,7 @@ class ExtractiveAnswerer:
         return replace(excerpt_sentence(alone(headless), question, number_sentences(evidence), Section()), marks=())
 
     def _best_of_parts(self, question: str, evidence: Sequence[Evidence]) -> list[tuple[str, Excerpt]]:
-        """The best excerpt for each part of a question; [] if it has none, or not all have an answer apart.
+        """The best excerpts for each part of a question; [] if it has none, or not all have an answer apart.
 
         Questions that are asked one after the other are each refused or answered; of what is compared or joined, a
         part is no question, and the whole is. A compared thing that nothing is about is left out. Sets `confidence` to
@@ -126,10 +126,10 @@ class ExtractiveAnswerer:
                 continue
             if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
                 return []
-            best = next((one for one in scored if not any(one.overlaps(other) for _, other in found)), None)
-            if best is None or (questions and best is not scored[0]):
+            own = [one for one in scored if not any(one.overlaps(other) for _, other in found)]
+            if not own or (questions and own[0] is not scored[0]):
                 return []
-            found.append((part, best))
+            found += [(part, own[0]), *((part, brief(other)) for other in pointers(own))]
             sure.append(self.confidence or 0.0)
         self.confidence = mean(sure) if sure and not questions else None
         return found

@@ -47,13 +47,19 @@ _COMPARISONS = (
         r"(?P<two>[^?]{1,80})",
         re.I,
     ),
+    re.compile(
+        r"\b(?:how|what)\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80}?)"
+        r"\s+(?:differ(?:ent)?|compare|have in common)\b",
+        re.I,
+    ),
     re.compile(r"(?P<one>[\w .+/-]{1,60}?)\s+(?:versus|vs\.?)\s+(?P<two>[\w .+/-]{1,60})", re.I),
+    re.compile(rf"^{_WH}\b[^,?]{{1,80}},\s+(?P<one>[^,?]{{1,60}}?)\s+or\s+(?P<two>[^,?]{{1,60}})$", re.I),
 )
 # What follows the second thing of a comparison, and is not part of it.
 _AFTER_THING = re.compile(
     r"\s*(?:[,;:?!]|\.(?:\s|$)|\s[–—-]\s|\b(?:in|on|for|with respect to|regarding|when|at|by|as)\b).*$", re.I | re.S
 )
-_ARTICLE = re.compile(r"^(?:what (?:is|are) )?(?:the|an?)\s+", re.I)
+_ARTICLE = re.compile(rf"^(?:{_PREPOSITION}\s+)?(?:what (?:is|are) )?(?:(?:the|an?)\s+)?", re.I)
 # "How long does A take compared to B"
 _COMPARED_TO = re.compile(r"^(?P<one>.+?),?\s+compared\s+(?:to|with)\s+(?P<two>.+)$", re.I)
 _ASKED_FIRST = re.compile(rf"^(?:{_PREPOSITION}\s+)?{_WH}(?:\s+(?!{_AUXILIARY}\b)[\w-]+){{0,3}}", re.I)
@@ -101,7 +107,7 @@ def compared_things(question: str) -> tuple[str, ...]:
     """The two things that a question compares; () if it compares none."""
     for pattern in _COMPARISONS:
         if match := pattern.search(question):
-            pair = (_ARTICLE.sub("", _AFTER_THING.sub("", match[name]).strip()) for name in ("one", "two"))
+            pair = (_AFTER_THING.sub("", _ARTICLE.sub("", match[name].strip())) for name in ("one", "two"))
             things = tuple(thing for thing in pair if tokenize(thing))
             if len(things) == 2:
                 return things

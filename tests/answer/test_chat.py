@@ -633,6 +633,7 @@ def test_what_a_model_would_add_is_said_once(start: Start) -> None:
     [
         "Sea otters vs the Aletsch glacier - of which diet and of which length is each?",
         "What is the diet of the sea otter compared to the length of the Aletsch glacier?",
+        "How do the sea otters and the ice of the alps differ in diet and length?",
     ],
 )
 def test_each_paper_that_a_question_compares_has_an_excerpt_under_its_name(start: Start, question: str) -> None:

@@ -67,6 +67,19 @@ def test_several_questions_in_one_have_an_excerpt_each_if_both_are_answered() ->
     assert sum(IS_THICK in text for text in texts(asked(same, papers()))) == 1
 
 
+def test_what_is_compared_has_other_places_too_each_under_its_paper() -> None:
+    said = (
+        "Otters sleep in the kelp of the bay at night, tied to it by their fur.",
+        "In storms the otters sleep behind the rocks of the coast, where the water is still.",
+        "Seals sleep on the sand of the long beaches, where no bear comes near them.",
+        "When the tide is high the seals sleep in the open water, upright like a bottle.",
+    )
+    hits = [hit_on(text, file=f"{text.split()[0]}{number}.pdf") for number, text in enumerate(said)]
+    found = asked("How do otters and seals differ in where they sleep?", evidence_of(hits))
+    assert sorted(texts(found)) == sorted(said)
+    assert ["otters" in text.lower() for text in texts(found)] == [True, True, False, False]
+
+
 def test_sentences_are_quoted_word_for_word_from_their_page() -> None:
     answerer: Answerer = extractive()
     assert (answerer.name, answerer.notice, answerer.evidence_tokens) == ("extractive (built in)", WITHOUT_MODEL, 6000)
