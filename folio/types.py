@@ -252,6 +252,7 @@ class Hit:
     lexical: float | None = None  # BM25
     highlights: tuple[tuple[int, int], ...] = ()  # the fine passages in it nearest to the question: spans of the paper
     summary: str = ""  # a model's, in the question's light: it guides an answer, and is never evidence
+    parts: tuple[str, ...] = ()  # of the question, that it was found for (question_parts.py)
 
     @property
     def pages(self) -> tuple[int, int]:

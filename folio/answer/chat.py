@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -314,11 +314,9 @@ class Chat:
         if not parts:
             return self._search_in(question, self._papers, also=remembered(self._turns))
         things = compared_things(question)
-        searches = [self._search_in(part, self._meant_by(part, things), top_k=OF_EACH_PART) for part in parts]
-        in_turn = chain.from_iterable(zip_longest(*(one.hits for one in searches)))
-        hits = {hit.chunk.id: hit for hit in in_turn if hit}
-        stages = {stage: sum(one.timings_ms.get(stage, 0.0) for one in searches) for stage in searches[0].timings_ms}
-        return replace(searches[0], hits=tuple(hits.values()), timings_ms=stages)
+        return _joined(
+            {part: self._search_in(part, self._meant_by(part, things), top_k=OF_EACH_PART) for part in parts}
+        )
 
     def _best_of_papers(self, topic: str) -> SearchResult:
         """The best passage of each of the best papers for a subject, the best paper first."""
@@ -377,6 +375,19 @@ class Chat:
         gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)
         self._clock.lap("evidence")
         return gathered
+
+
+def _joined(found: Mapping[str, SearchResult]) -> SearchResult:
+    """What was found for each part of a question, in turn; the orders of the first."""
+    hits: dict[int, Hit] = {}
+    for of_rank in zip_longest(*(one.hits for one in found.values())):
+        for part, hit in zip(found, of_rank, strict=True):
+            if hit is not None:
+                known = hits.get(hit.chunk.id, hit)
+                hits[hit.chunk.id] = replace(known, parts=(*known.parts, part))
+    first = next(iter(found.values()))
+    laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in found.values()) for stage in first.timings_ms}
+    return replace(first, hits=tuple(hits.values()), timings_ms=laps)
 
 
 def log_entry(reply: Reply, asked: str, model: str) -> LogEntry:

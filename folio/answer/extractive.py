@@ -85,20 +85,19 @@ class ExtractiveAnswerer:
             yield from whole
             return
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-        alone_sure = self.confidence if of_parts else None
-        scored = self._score(question, evidence, style)
-        self.confidence = self.confidence if alone_sure is None else alone_sure
-        if self.confidence is not None and len(senses) > 1 and question == senses[0]:
+        scored = [] if of_parts else self._score(question, evidence, style)
+        if self.confidence is not None and len(senses) > 1 and question == senses[0] and not of_parts:
             self.confidence = self._confidence_of_followup(senses, evidence)
-        if scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
+        if self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
             heading = FROM_PAPERS if self.confidence >= SURE else CLOSEST
-            yield from _each(of_parts, evidence, heading) or _best(scored, question, evidence, style, heading)
+            yield from _each(of_parts, evidence, heading)
+            yield from _best(scored, question, evidence, style, heading)
 
     def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
-        if scored := self._score(question, evidence, style):
-            of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-            yield from _each(of_parts, evidence, CLOSEST) or _best(scored, question, evidence, style, CLOSEST)
+        of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
+        yield from _each(of_parts, evidence, CLOSEST)
+        yield from _best([] if of_parts else self._score(question, evidence, style), question, evidence, style, CLOSEST)
 
     def best_quote(self, question: str, evidence: Sequence[Evidence]) -> Sentence | None:
         """The one sentence that answers best, for an answer that a model writes; None where nothing does."""
@@ -113,25 +112,26 @@ class ExtractiveAnswerer:
 
         Questions that are asked one after the other are each refused or answered; of what is compared or joined, a
         part is no question, and the whole is. A compared thing that nothing is about is left out. Sets `confidence` to
-        the mean of what is compared or joined, whose words no passage has all; to None for other questions.
+        the mean of the parts: no passage has the words of all.
         """
         questions, things = questions_in(question), compared_things(question)
         found: list[tuple[str, Excerpt]] = []
         sure: list[float] = []
         for part in parts_alone(question):
-            scored = self._score(part, evidence)
+            own = [piece for piece in evidence if any(part in hit.parts for hit in piece.hits)]
+            scored = self._score(part, own or evidence)
             thing = "" if questions else next((thing for thing in things if thing in part), "")
             weights = self._term_weights(thing) if thing else {}
             if thing and not any(is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}") for one in scored):
                 continue
             if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
                 return []
-            own = [one for one in scored if not any(one.overlaps(other) for _, other in found)]
-            if not own or (questions and own[0] is not scored[0]):
+            new = [one for one in scored if not any(one.overlaps(other) for _, other in found)]
+            if not new or (questions and new[0] is not scored[0]):
                 return []
-            found += [(part, own[0]), *((part, brief(other)) for other in pointers(own))]
+            found += [(part, new[0]), *((part, brief(other)) for other in pointers(new))]
             sure.append(self.confidence or 0.0)
-        self.confidence = mean(sure) if sure and not questions else None
+        self.confidence = mean(sure) if sure else None
         return found
 
     def _of_papers(self, topic: str, evidence: Sequence[Evidence]) -> Iterator[Sentence]:
@@ -210,10 +210,12 @@ def is_about(weights: TermWeights, said: str) -> bool:
 def _best(
     scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style, heading: Section
 ) -> Iterator[Sentence]:
-    """The excerpt that answers, and where else an answer may be.
+    """The excerpt that answers, and where else an answer may be; nothing without an excerpt.
 
     heading: of excerpts. A report sums up with these and adds more excerpts, paper by paper.
     """
+    if not scored:
+        return
     sentences = number_sentences(evidence)
     best, *others = answering = [scored[0], *pointers(scored)]
     if style == "plain":
