@@ -252,7 +252,7 @@ class Hit:
     lexical: float | None = None  # BM25
     highlights: tuple[tuple[int, int], ...] = ()  # the fine passages in it nearest to the question: spans of the paper
     summary: str = ""  # a model's, in the question's light: it guides an answer, and is never evidence
-    parts: tuple[str, ...] = ()  # of the question, that it was found for (question_parts.py)
+    found_for: tuple[str, ...] = ()  # the question, or parts of it, that a plain search found it for
 
     @property
     def pages(self) -> tuple[int, int]:

@@ -144,7 +144,8 @@ class DeepSearch:
         calls, seconds = begun.calls_before + budget.calls, begun.seconds_before + budget.seconds
         self.trace = DeepTrace(tuple(record.events), self._assessor.name, state.round, calls, round(seconds, 2))
         chosen = {hit.chunk.id: hit for hit in state.chosen}
-        evidence = {hit.chunk.id: chosen.get(hit.chunk.id, hit) for hit in first} | chosen
+        found = {hit.chunk.id: replace(chosen.get(hit.chunk.id, hit), found_for=hit.found_for) for hit in first}
+        evidence = found | {id: hit for id, hit in chosen.items() if id not in found}
         return SearchResult(tuple(evidence.values())[: self._limits.evidence], clock.laps, {})
 
     def _plainly_found(self, question: str, tools: Tools) -> list[Hit]:

@@ -309,10 +309,11 @@ class Chat:
             found = self._search_in(question, (paper,))
             whole, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
             aspect = asked.aspect or "about"
-            return replace(found, hits=tuple(whole_paper_hits(aspect, question, whole, found.hits, most)))
+            hits = whole_paper_hits(aspect, question, whole, found.hits, most)
+            return _joined({question: replace(found, hits=tuple(hits))})
         parts = parts_alone(question)
         if not parts:
-            return self._search_in(question, self._papers, also=remembered(self._turns))
+            return _joined({question: self._search_in(question, self._papers, also=remembered(self._turns))})
         things = compared_things(question)
         return _joined(
             {part: self._search_in(part, self._meant_by(part, things), top_k=OF_EACH_PART) for part in parts}
@@ -378,13 +379,13 @@ class Chat:
 
 
 def _joined(found: Mapping[str, SearchResult]) -> SearchResult:
-    """What was found for each part of a question, in turn; the orders of the first."""
+    """What was found for a question, or for each part of it in turn; the orders of the first."""
     hits: dict[int, Hit] = {}
     for of_rank in zip_longest(*(one.hits for one in found.values())):
         for part, hit in zip(found, of_rank, strict=True):
             if hit is not None:
                 known = hits.get(hit.chunk.id, hit)
-                hits[hit.chunk.id] = replace(known, parts=(*known.parts, part))
+                hits[hit.chunk.id] = replace(known, found_for=(*known.found_for, part))
     first = next(iter(found.values()))
     laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in found.values()) for stage in first.timings_ms}
     return replace(first, hits=tuple(hits.values()), timings_ms=laps)

@@ -85,7 +85,7 @@ class ExtractiveAnswerer:
             yield from whole
             return
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-        scored = [] if of_parts else self._score(question, evidence, style)
+        scored = [] if of_parts else self._score_plainly(question, evidence, style)
         if self.confidence is not None and len(senses) > 1 and question == senses[0] and not of_parts:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
@@ -118,7 +118,7 @@ class ExtractiveAnswerer:
         found: list[tuple[str, Excerpt]] = []
         sure: list[float] = []
         for part in parts_alone(question):
-            own = [piece for piece in evidence if any(part in hit.parts for hit in piece.hits)]
+            own = [piece for piece in evidence if _is_found_for(part, piece)]
             scored = self._score(part, own or evidence)
             thing = "" if questions else next((thing for thing in things if thing in part), "")
             weights = self._term_weights(thing) if thing else {}
@@ -187,6 +187,16 @@ class ExtractiveAnswerer:
         self.confidence = confidence(question, evidence, found, weights, read=self._read)
         return scored_excerpts(self._embedder, question, read, most)
 
+    def _score_plainly(self, question: str, evidence: Sequence[Evidence], style: Style) -> list[Excerpt]:
+        """The same of what a plain search found for the question, if that answers it.
+
+        What a deep search finds besides made a plain answer more often worse than better (LOG.md).
+        """
+        own = [piece for piece in evidence if _is_found_for(question, piece)] if style == "plain" else []
+        scored = self._score(question, own) if own else []
+        is_enough = scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE
+        return scored if is_enough or len(own) == len(evidence) else self._score(question, evidence, style)
+
     def _confidence_of_followup(self, senses: Sequence[str], evidence: Sequence[Evidence]) -> float:
         """That of all its senses on average: it may have been understood wrongly."""
         each = [confidence(sense, evidence, *self._matches(sense, evidence), read=self._read) for sense in senses]
@@ -200,6 +210,10 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question, pieces, weights), weights
+
+
+def _is_found_for(question: str, evidence: Evidence) -> bool:
+    return any(question in hit.found_for for hit in evidence.hits)
 
 
 def is_about(weights: TermWeights, said: str) -> bool:

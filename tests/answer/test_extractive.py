@@ -80,6 +80,14 @@ def test_what_is_compared_has_other_places_too_each_under_its_paper() -> None:
     assert ["otters" in text.lower() for text in texts(found)] == [True, True, False, False]
 
 
+def test_what_a_deep_search_found_besides_answers_only_what_the_plain_one_does_not() -> None:
+    diet, thick = "What is the diet of the sea otter?", "How thick is the ice of the Aletsch glacier?"
+    otters, glaciers = papers()
+    found = replace(otters, hits=tuple(replace(hit, found_for=(diet, thick)) for hit in otters.hits))
+    assert {quote.paper.file for one in asked(diet, [found, glaciers]) for quote in one.citations} == {"otters.pdf"}
+    assert asked(thick, [found, glaciers])[0].citations[0].paper.file == "glaciers.pdf"
+
+
 def test_sentences_are_quoted_word_for_word_from_their_page() -> None:
     answerer: Answerer = extractive()
     assert (answerer.name, answerer.notice, answerer.evidence_tokens) == ("extractive (built in)", WITHOUT_MODEL, 6000)
