@@ -30,10 +30,7 @@ _ASKED: dict[Fact, str] = {
 }
 _BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
 _JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
-_ENDS: dict[Fact, re.Pattern[str]] = {
-    "who": re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I),
-    "when": re.compile(r"\b(?:publication (?:year|date)|(?:published|written|from) when)\W*$", re.I),
-}
+_ENDS = {"who": re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)}
 # Words of a question about a paper as such
 _OF_A_PAPER = re.compile(
     r"\b(?:papers?|articles?|study|report|document|publication|manuscript|preprint|thesis|book|notes|essay|memo|replication"

@@ -170,17 +170,14 @@ _HINT = re.compile(
 )
 
 
-_FRAGMENT = re.compile(r"^\W*(?:no|not|nor|neither|never|except)\b(?!.*\b(?:mean|meant)\b)", re.I)
 _ASKS = re.compile(
     r"\b(?:how|what|which|who|whose|where|when|why|is|are|was|were|does|do|did|can|could|tell|explain)\b", re.I
 )
 
 
 def is_unclear(question: str) -> bool:
-    """Whether nobody could tell what a question asks: "Not payment", "???"."""
-    if not any(map(str.isalnum, question)):
-        return True
-    return bool(_FRAGMENT.match(question)) and len(_content(question)) < _FEW_WORDS and not _ASKS.search(question)
+    """Whether nobody could tell what a question asks: "???"."""
+    return not any(map(str.isalnum, question))
 
 
 def _content(question: str) -> set[str]:

@@ -46,7 +46,6 @@ _OPERATOR = r"[+×*/^=−]"
 _FORMULA_BEFORE = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$")
 _FORMULA_BEHIND = re.compile(rf"\s?{_OPERATOR}\s?[\w(]")
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
-_MONTHS = re.compile(rf"(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.I)
 # A place that is none: "in Table 3", "in Section 2"
 _PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
 
@@ -103,7 +102,7 @@ def _new(text: str, question: str) -> bool:
 def _places(text: str, question: str) -> Iterator[Span]:
     for match in _PLACE.finditer(text):
         place = match["place"]
-        if _new(place, question) and not _PARTS.match(place) and not _MONTHS.match(place):
+        if _new(place, question) and not _PARTS.match(place):
             yield match.span("place")
 
 

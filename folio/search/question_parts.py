@@ -41,7 +41,6 @@ _COMPARISONS = (
         re.I,
     ),
     re.compile(r"\bdifferen(?:ces?|t)\s+between\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80})", re.I),
-    re.compile(r"^(?P<one>[^,;:?]{1,60}?)\s+(?:and|or)\s+(?P<two>[^,;:?]{1,60})[,;:?]\s.*\bdiffer", re.I),
     re.compile(
         r"\bhow\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,80}?)\s+(?:differ(?:ent)?\s+from|compare[sd]?\s+(?:to|with))\s+"
         r"(?P<two>[^?]{1,80})",
@@ -74,7 +73,6 @@ _COMPARING = re.compile(
 _NAME = r"(?:(?:the|an?)\s+)?[A-Z0-9][\w.+/-]*(?:\s+[A-Z0-9][\w.+/-]*){0,5}"
 _ITEM = rf"{_NAME}(?:\s+(?!and\b)[a-z][\w-]*){{0,3}}?"
 _JOINED = re.compile(rf"\b(?:both\s+)?(?P<first>{_ITEM}(?:,\s+{_ITEM}){{0,3}}),?\s+and\s+(?P<last>{_NAME})")
-_BEGINS_QUESTION = re.compile(rf"{_WH}\b", re.I)
 
 
 def question_parts(question: str) -> tuple[str, ...]:
@@ -162,9 +160,8 @@ def _compared_to(question: str) -> list[str]:
 
 def _joined(question: str) -> list[str]:
     """The question with each of the names that "and" joins."""
-    for match in _JOINED.finditer(question):
-        if not _BEGINS_QUESTION.match(match["first"]):
-            before, after = question[: match.start()], question[match.end() :]
-            names = [*re.split(r",\s+", match["first"]), match["last"]]
-            return [f"{before}{name}{after}".strip(" ?") for name in names]
+    if match := _JOINED.search(question):
+        before, after = question[: match.start()], question[match.end() :]
+        names = [*re.split(r",\s+", match["first"]), match["last"]]
+        return [f"{before}{name}{after}".strip(" ?") for name in names]
     return []

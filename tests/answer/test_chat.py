@@ -142,10 +142,10 @@ def test_who_no_longer_listens_ends_the_answer_and_the_conversation_is_as_before
 def test_what_nobody_could_understand_is_asked_back_without_a_search(start: Start) -> None:
     chat = start()
     chat.ask(LENGTH)
-    reply = chat.ask("Not payment")
+    reply = chat.ask("???")
     assert searched(chat) == [LENGTH]
     assert (reply.answer.refused, reply.answer.evidence, reply.hits) == (True, (), ())
-    assert reply.answer.notice == "It is not clear what “Not payment” asks. Please ask it as a whole question."
+    assert reply.answer.notice == "It is not clear what “???” asks. Please ask it as a whole question."
     assert (
         "800 metres" in chat.ask("How thick is its ice at the Konkordiaplatz?").answer.text
     )  # the conversation goes on

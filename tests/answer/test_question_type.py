@@ -114,7 +114,6 @@ def test_a_question_about_a_whole_paper_asks_for_a_part_of_it(question: str, asp
         ("What is the difference between the Aletsch glacier and the Rhone one?", ("Aletsch glacier", "Rhone one")),
         ("GFS vs HDFS", ("GFS", "HDFS")),
         ("GFS vs HDFS - which language is each written in?", ("GFS", "HDFS")),
-        ("Zab or Paxos, what is the difference?", ("Zab", "Paxos")),
         ("how do tao and walter differ in the consistency they promise", ("tao", "walter")),
         ("What do the otter and the seal have in common?", ("otter", "seal")),
         ("which takes longer, the conda workshop or the scipy course", ("conda workshop", "scipy course")),

@@ -61,7 +61,7 @@ def test_a_resolution_counts_words() -> None:
 
 
 def test_what_cannot_be_understood_stays_as_typed() -> None:
-    rewrite = Rewrite("r", ("???", LENGTH), "Not payment", "Not payment")
+    rewrite = Rewrite("r", ("???", LENGTH), "…", "…")
     assert followups.resolution([rewrite], followup.standalone).left_alone == 1
 
 
