@@ -42,7 +42,8 @@ from folio.store import indexes
 NEWCOMERS = Path(__file__).with_name("newcomers.jsonl")
 EVERY = 10**9  # questions
 METRICS = {
-    "recall@1": "R@1", "recall@5": "R@5", "mrr": "MRR", "page.recall@5": "page R@5", "gold_shown": "gold shown",
+    "recall@1": "R@1", "recall@5": "R@5", "mrr": "MRR", "page.recall@5": "page R@5", "paper.recall@5": "paper R@5",
+    "paper.mrr": "paper MRR", "gold_shown": "gold shown",
     "first_citation": "first page", "any_citation": "any page", "answerable_refused": "refused wrongly",
     "refusal_recall": "refused rightly", "answer_words": "words", "marked_f1": "marked F1",
 }  # fmt: skip
