@@ -188,7 +188,7 @@ class ExtractiveAnswerer:
         return scored_excerpts(self._embedder, question, read, most)
 
     def _score_plainly(self, question: str, evidence: Sequence[Evidence], style: Style) -> list[Excerpt]:
-        """The same of what a plain search found for the question, if that answers it.
+        """The excerpts of what a plain search found for the question, if that answers it; else of all. See `_score`.
 
         What a deep search finds besides made a plain answer more often worse than better (LOG.md).
         """

@@ -52,7 +52,7 @@ _COMPARISONS = (
         re.I,
     ),
     re.compile(r"(?P<one>[\w .+/-]{1,60}?)\s+(?:versus|vs\.?)\s+(?P<two>[\w .+/-]{1,60})", re.I),
-    re.compile(rf"^{_WH}\b[^,?]{{1,80}},\s+(?P<one>[^,?]{{1,60}}?)\s+or\s+(?P<two>[^,?]{{1,60}})$", re.I),
+    re.compile(rf"^{_WH}\b[^,?]{{1,80}},\s+(?P<one>[^,?]{{1,60}}?)\s+or\s+(?P<two>[^,?]{{1,60}})\??$", re.I),
 )
 # What follows the second thing of a comparison, and is not part of it.
 _AFTER_THING = re.compile(

@@ -116,7 +116,7 @@ def test_a_question_about_a_whole_paper_asks_for_a_part_of_it(question: str, asp
         ("GFS vs HDFS - which language is each written in?", ("GFS", "HDFS")),
         ("how do tao and walter differ in the consistency they promise", ("tao", "walter")),
         ("What do the otter and the seal have in common?", ("otter", "seal")),
-        ("which takes longer, the conda workshop or the scipy course", ("conda workshop", "scipy course")),
+        ("which takes longer, the conda workshop or the scipy course?", ("conda workshop", "scipy course")),
         ("Which of them swims, and does it dive, or sleep?", ()),
         ("What did they use, in the crystal study vs the junction one?", ("crystal study", "junction one")),
         ("How do otters and seals swim?", ()),
