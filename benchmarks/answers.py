@@ -7,8 +7,8 @@ python benchmarks/answers.py --out runs/now --before runs/before        only com
 
 data/ is a folder with questions/, papers/, mixed/, covidqa/, evidence/, pages/, qasper/ and mtrag/; a set whose files
 are missing is left out and named. benchmarks/newcomers.jsonl comes with Folio, and so do others for --newcomers:
-newcomers-kept, newcomers-second and newcomers-second-kept. LOG.md says which sets a weight was chosen on; the others
-stay unseen until then.
+newcomers-kept, newcomers-second, newcomers-second-kept and newcomers-third-kept. LOG.md says which sets a weight was
+chosen on; the others stay unseen until then.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from folio.answer.excerpts import MOST_BEFORE, Block, Part, Span, blocks
+from folio.answer.excerpts import MOST_BEFORE, SHORTEST_SENTENCE, Block, Part, Span, blocks
 from folio.answer.question_type import QuestionType, question_type
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
@@ -63,6 +63,7 @@ MOST_READ, MOST_OF_REPORT = 6, 16
 # How much the match of the whole passage counts when the first excerpt is chosen, beside a score of WEIGHTS.
 LEAD_WEIGHT = 0.5
 
+_FIGURE = re.compile(r"\b(?:fig(?:ure|s|ures)?|tables?|captions?|diagrams?|plots?|charts?|graphs?|pictures?)\b", re.I)
 _LABEL = re.compile(r"\b(algorithm|listing|procedure|table)\s+(\d+|[IVX]+)\b", re.I)
 
 
@@ -261,10 +262,21 @@ class _Scores:
         by = self.by
         of_block = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
         of_block += by.named * self._is_named(block)
+        begins = self._begins(block)
         for place, part in enumerate(block.parts):
-            if part.can_answer and (block.kind != "table" or _says_more(block.text_of(place), self.terms)):
+            if (
+                place >= begins
+                and part.can_answer
+                and (block.kind != "table" or _says_more(block.text_of(place), self.terms))
+            ):
                 has = has_type(self.asked.kind, block.text_of(place), self.question)
                 yield place, of_block + by.type * has
+
+    def _begins(self, block: Block) -> int:
+        """The place of the first part that may answer: behind what a caption names, unless a figure is asked for."""
+        if block.section != "caption" or block.kind != "prose" or _FIGURE.search(self.question):
+            return 0
+        return next((place + 1 for place, words in enumerate(block.words) if words >= SHORTEST_SENTENCE), 0)
 
     def _is_named(self, block: Block) -> bool:
         """Whether a list or table has the question's label where a caption begins: above, or below a table."""

@@ -66,6 +66,8 @@ _LEANS = re.compile(
     r"|[^.;:]*\bon the other hand\b",
     re.I,
 )
+# "Unfortunately, for high-degree objects these queries ..."
+_ADVERB = re.compile(r"^[A-Z]\w+ly,\s+")
 # What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
 # rest of this paper is organized as follows". "Section 2 shows that ..." says something.
 _PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+)"
@@ -135,7 +137,8 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
     text, sentences = evidence.text, list(_sentences(evidence))
     taken: list[Span] = []
     for found in sorted(structures(text), key=lambda found: (found.kind != "table", found.start)):
-        if found.is_bibliography or any(found.start < end and start < found.end for start, end in taken):
+        is_contents = 2 * sum(bool(_LEADERS.search(text, *item)) for item in found.items) > len(found.items)
+        if found.is_bibliography or is_contents or any(found.start < end and start < found.end for start, end in taken):
             continue
         block = _table(evidence, found) if found.kind == "table" else _list(evidence, found, sentences)
         if block is not None:
@@ -192,14 +195,16 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
     follows = before.rstrip()[-1:] in [*".!?:…"] and not _PARAGRAPH.search(before)  # "e.g. otters", of an odd split
     in_middle = not (begins or bullet or follows) and bool(_LOWER_CASE.match(text, start, end))
     spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
-    announces = text[end - 1] == ":" or _ANNOUNCES.match(text, start, end)  # what is announced may answer
+    # What is announced or asked may answer.
+    announces = text[end - 1] in ":?" or _ANNOUNCES.match(text, start, end)
     can_answer = spelled >= SHORTEST_SENTENCE and not announces and not in_middle
     return Part(start, end, can_answer, in_middle or leans(text[start:end]), in_middle)
 
 
 def leans(sentence: str) -> bool:
     """Whether a sentence refers to what comes before it."""
-    return bool(_LEANS.match(sentence.lstrip("\"'“‘([ ")))
+    bare = sentence.lstrip("\"'“‘([ ")
+    return bool(_LEANS.match(bare) or _LEANS.match(_ADVERB.sub("", bare)))
 
 
 def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Block | None:

@@ -27,7 +27,7 @@ from folio.answer.excerpt_ranking import (
 from folio.answer.excerpts import Span
 from folio.answer.library_questions import wanted_papers
 from folio.answer.question_type import ASKING, question_type
-from folio.answer.short_answer import meets_conditions, short_answer
+from folio.answer.short_answer import has_type, meets_conditions, short_answer
 from folio.answer.title_page import title_span
 from folio.answer.whole_paper import OF_THE_WHOLE, SUMMARY_PARTS, kinds_of
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
@@ -89,7 +89,8 @@ class ExtractiveAnswerer:
         if self.confidence is not None and len(senses) > 1 and question == senses[0] and not of_parts:
             self.confidence = self._confidence_of_followup(senses, evidence)
         if self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
-            heading = FROM_PAPERS if self.confidence >= SURE else CLOSEST
+            is_sure = self.confidence >= SURE and (not scored or _gives_value(scored[0], question))
+            heading = FROM_PAPERS if is_sure else CLOSEST
             yield from _each(of_parts, evidence, heading)
             yield from _best(scored, question, evidence, style, heading)
 
@@ -210,6 +211,12 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question, pieces, weights), weights
+
+
+def _gives_value(excerpt: Excerpt, question: str) -> bool:
+    """Whether what answers has a number or a date, if the question asks for one."""
+    kind = question_type(question).kind
+    return kind not in ("number", "date") or has_type(kind, excerpt.core_text, question)
 
 
 def _is_found_for(question: str, evidence: Evidence) -> bool:

@@ -34,6 +34,7 @@ _ENDS = {"who": re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)}
 # Words of a question about a paper as such
 _OF_A_PAPER = re.compile(
     r"\b(?:papers?|articles?|study|report|document|publication|manuscript|preprint|thesis|book|notes|essay|memo|replication"
+    r"|reproduction"
     r"|(?:co-?)?authors?|authored|writers?|write|wrote|written|publish(?:ed)?)\b",
     re.I,
 )
@@ -55,8 +56,8 @@ _FRAME = frozenset(
     tokenize(
         "please tell give show list name know whose whos who's write wrote written author authored writer publish"
         " published publication paper article study report document manuscript preprint thesis book notes essay memo"
-        " replication submit appear come came release released year date old recent new person people team behind"
-        " make made create invent propose introduce develop design first original call title full"
+        " replication reproduction do submit appear come came release released year date old recent new person people"
+        " team behind make made create invent propose introduce develop design first original call title full"
     )
 )
 # Words of a question about a paper as a whole

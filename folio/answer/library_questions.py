@@ -38,13 +38,15 @@ _IN_ALL = re.compile(
     re.I,
 )
 _WHICH = re.compile(
-    r"\W*(?:(?:which|what|list(?: all| the)?|show(?: me)?(?: all| the)?|are there(?: any)?) )?"
+    r"\W*(?:(?:(?:which|what)(?: of (?:my|our|the|these|those|your))?"
+    r"|list(?: all| the)?|show(?: me)?(?: all| the)?|are there(?: any)?) )?"
     r"(?:papers?|articles?|studies|publications?)\s+(?:(?:are|were|is|do you have|that are|there are)\s+)?"
     r"(?P<rest>.+?)\W*",
     re.I | re.S,
 )
 _BY = re.compile(
-    r"(?:(?:written|authored|published|made)\s+)?by\s+(?P<name>.+)|did\s+(?P<did>.+?)\s+(?:write|publish|author)",
+    r"(?:(?:written|authored|published|made)\s+)?by\s+(?P<name>.+)|did\s+(?P<did>.+?)\s+(?:write|publish|author)"
+    r"|(?:have|has|with|list|name)\s+(?P<having>.+?)\s+(?:as (?:an? |the )?(?:co-?)?|among (?:the |their )?)authors?",
     re.I | re.S,
 )
 _ABOUT = re.compile(r"(?:(?:is|are|that)\s+)?(?:about|on|dealing with|concerning)\s+(?P<topic>.+)", re.I | re.S)
@@ -132,7 +134,7 @@ def _restricted(rest: str) -> LibraryQuestion | None:
     """Which papers are meant by what follows the word "papers"; None if what they say decides it."""
     rest = rest.strip(" ?.!")
     if by := _BY.fullmatch(rest):
-        return LibraryQuestion("by", by["name"] or by["did"])
+        return LibraryQuestion("by", by["name"] or by["did"] or by["having"])
     if years := _YEARS.fullmatch(rest):
         return LibraryQuestion("years", years=_span(years))
     if about := _ABOUT.fullmatch(rest):

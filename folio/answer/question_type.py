@@ -99,7 +99,10 @@ _ASPECTS: tuple[tuple[Aspect, str], ...] = (
     ("results", rf"\bwhat (?:does|do|did) (?:the|this|these|they) ?(?:{_WORK})? (?:find|show|discover)\b"),
     ("method", rf"\b(?:methods?|methodology|approach)\b.{{0,40}}\b(?:the|this) {_WORK}\b"),
     ("method", rf"\bhow (?:does|do|did) (?:the|this) {_WORK} (?:do|work|proceed|go about)"),
-    ("about", r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about\W*$"),
+    (
+        "about",
+        r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about(?:,? in (?:short|brief))?\W*$",
+    ),
     (
         "summary",
         r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\b(?:overview|gist|synopsis) of\b|\bin a nutshell\b|\bsum up\b",

@@ -144,7 +144,8 @@ def _compared(question: str) -> list[str]:
         return []
     before, _, after_one = question.partition(things[0])
     between, _, after = after_one.partition(things[1])
-    return [_uncompared(f"{things[0]} {before} {between} {after}"), _uncompared(f"{things[1]} {before} {after}")]
+    parts = _uncompared(f"{things[0]} {before} {between} {after}"), _uncompared(f"{things[1]} {before} {after}")
+    return [f"What is {part}" if part == thing else part for part, thing in zip(parts, things, strict=True)]
 
 
 def _uncompared(text: str) -> str:

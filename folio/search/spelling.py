@@ -20,6 +20,8 @@ _PLAIN = re.compile(r"[^\W\d_]+")
 # As people type them without the apostrophe
 _CONTRACTION = re.compile(r"(?:does|did|are|was|were|has|have|had|could|would|should)nt", re.I)
 
+_PREFIX = re.compile(r"(?:de|dis|mis|non|out|over|pre|re|sub|un|under)(?=\w{4})")
+
 SHORTEST = 5  # letters of a word that is matched: close to a shorter one is almost anything
 LONGEST = 40
 # Letters from which two errors may be in a word that cannot be spelt right
@@ -70,7 +72,7 @@ def respelled(
     for start, stop, least in _candidates(question):
         word = question[start:stop].casefold()
         stems = tokenize(word)
-        if len(stems) != 1 or len(parts) >= 2 * MOST_WORDS or is_word(word):
+        if len(stems) != 1 or len(parts) >= 2 * MOST_WORDS or _is_right(word, is_word):
             continue
         if is_known(stems[0]):
             meant = _name(word, surface(stems[0], word))
@@ -86,6 +88,12 @@ def respelled(
         return Respelling(question)
     changed = "".join([parts[1], *parts[2:]])
     return Respelling("".join([*parts, question[end:]]), question[first:end], changed)
+
+
+def _is_right(word: str, is_word: Callable[[str], bool]) -> bool:
+    """Whether this is an English word, or one behind a prefix: "resends"."""
+    prefix = _PREFIX.match(word)
+    return is_word(word) or (prefix is not None and is_word(word[prefix.end() :]))
 
 
 def _candidates(question: str) -> Iterator[tuple[int, int, int]]:

@@ -53,6 +53,7 @@ def shown(question: str, *evidence: Evidence) -> list[str]:
     [
         "Therefore, this is indeed a CRDT.", "It floats.", "This shows that otters float.", "However, seals do not.",
         "These results hold.", "In contrast, seals dive.", "For example, the pups sleep.", "They sleep.",
+        "Unfortunately, for great rafts these counts fail.",
         "The latter sleeps.", "But nobody knows.", "“This” is quoted.", "Such rafts drift.",
     ],
 )  # fmt: skip
@@ -77,6 +78,25 @@ def test_an_excerpt_begins_with_what_its_sentence_refers_to() -> None:
     found = shown("What is a CRDT?", *evidence_on(text))
     assert "Therefore, this is indeed a CRDT." in found[0]
     assert not any(map(leans, found))
+
+
+def test_neither_contents_nor_a_question_nor_a_caption_answers() -> None:
+    contents = "".join(f"2.{number} Rafts of otters . . . . . . . . . {number}\n" for number in range(3, 9))
+    said = "Otters hold on to kelp and to one another at night. Their rafts drift with the tide of the bay."
+    found = shown("What do rafts of otters do?", *evidence_on(contents, f"Why do rafts of otters drift? {said}"))
+    assert not any(". . ." in text for text in found)
+    answerer = ExtractiveAnswerer(HashingEmbedder(1024), WordReader(), even_weights, evidence_tokens=6000)
+    evidence = sectioned(
+        ("Rafts", "other", said), ("Figure 3", "caption", "Figure 3: What the rafts of the otters do.")
+    )
+    for question, pieces in (
+        ("What do rafts of otters do?", [evidence]),
+        ("Why do rafts of otters drift?", evidence_on(f"Why do rafts of otters drift? {said}")),
+    ):
+        marked = [one.text[start:end] for one in answerer.closest(question, pieces) for start, end in one.marks]
+        assert marked
+        assert all("Figure" not in mark and "?" not in mark for mark in marked)
+    assert any("Figure 3" in text for text in shown("Which figure shows what the rafts of the otters do?", evidence))
 
 
 def test_of_a_definition_the_sentence_that_gives_it_is_marked() -> None:

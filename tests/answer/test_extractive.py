@@ -80,6 +80,15 @@ def test_what_is_compared_has_other_places_too_each_under_its_paper() -> None:
     assert ["otters" in text.lower() for text in texts(found)] == [True, True, False, False]
 
 
+def test_what_answers_a_question_for_a_number_without_one_is_only_close() -> None:
+    question = "How much did it cost to make the otters course on the kelp forests of the northern bay in winter?"
+    made = "To make the otters course on the kelp forests of the northern bay in winter did cost{} much."
+    reached = "The otters course on the kelp forests of the northern bay reached 450 people in winter."
+    for price, heading in ((" 3 million euros, too", "From the papers"), ("", "Closest passages")):
+        first, *_ = asked(question, evidence_on(f"{made.format(price)} {reached}"))
+        assert str(first.section) == heading
+
+
 def test_what_a_deep_search_found_besides_answers_only_what_the_plain_one_does_not() -> None:
     diet, thick = "What is the diet of the sea otter?", "How thick is the ice of the Aletsch glacier?"
     otters, glaciers = papers()

@@ -26,6 +26,8 @@ from tests.helpers.factories import hits_on
         ("Which papers are by Ada Otter?", LibraryQuestion("by", "Ada Otter")),
         ("Which papers did Otter write?", LibraryQuestion("by", "Otter")),
         ("papers by Otter", LibraryQuestion("by", "Otter")),
+        ("which of my papers have Ada Otter as an author?", LibraryQuestion("by", "Ada Otter")),
+        ("papers with Otter among the authors", LibraryQuestion("by", "Otter")),
         ("Which papers were published since 2015?", LibraryQuestion("years", years=(2015, 9999))),
         ("papers from 2015", LibraryQuestion("years", years=(2015, 2015))),
         ("papers from 2015 on", LibraryQuestion("years", years=(2015, 9999))),
@@ -104,6 +106,7 @@ def test_which_questions_want_papers_and_on_what(question: str, topic: str) -> N
         ("How do the authors of Raft measure time?", ""),
         ("What did the authors publish?", ""),
         ("Who measured the ice?", ""),
+        ("who did the otters reproduction, and when did it come out?", "who when"),
         ("Which papers use drones?", ""),
     ],
 )

@@ -50,7 +50,7 @@ from folio.search.question_parts import MOST_PARTS, question_parts
             ),
         ),
         ("What eats urchins? And where do otters sleep?", ("What eats urchins", "where do otters sleep")),
-        ("Compare Raft and Paxos", ("Raft", "Paxos")),
+        ("Compare Raft and Paxos", ("What is Raft", "What is Paxos")),
         (
             "How does Raft differ from Paxos in leader election?",
             ("Raft in leader election", "Paxos in leader election"),

@@ -21,6 +21,7 @@ TEXT = (
     "The Google File System stores chunks. Google runs the file system. A consensus algorithm elects a leader, and"
     " simulations of the architecture measure its performance. Simulations were measured. Transformers translate."
     " Vaswani trained transformers. Raft is a consensus algorithm by Ongaro; simulators trust the architecture."
+    " Resaliente is a name."
     " RoBERTa is a transformer, Herbivore hides its users. They consider a collection of a million slides in order."
 )
 TIMES = {"vaswani": 9, "googl": 20}  # in how many passages; other words are in three
@@ -64,6 +65,7 @@ def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
     [
         "What is the Google file system?",
         "What is a trusty leader?",  # an English word that no paper has
+        "what is resalient",  # an English word behind a prefix
         "Collider bias",  # two letters off "consider", and its letters stand so in other words
         "two Herbivores",
         "what doesnt the leader trust",  # "doesn't", of which a paper's words have "doesn"
