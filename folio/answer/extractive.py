@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
+from operator import itemgetter
 from statistics import mean
 
 from folio.answer import followup
@@ -44,6 +46,8 @@ from folio.text import coverage, tokenize
 LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
 # The share of the words of a thing, by IDF, that what is said of it has
 MOST_OF_A_NAME = 0.5
+# Excerpts for each part of a question that one paper answers whole
+MOST_OF_ONE_PAPER = 2
 WITHOUT_MODEL = with_commands(
     "These are passages as they stand in the papers. With a chat model on Ollama (`python query.py --doctor` shows"
     " how), Folio answers in sentences and cites these."
@@ -267,14 +271,17 @@ def _title(evidence: Evidence, heading: Section) -> Sentence | None:
 
 
 def _each(found: Sequence[tuple[str, Excerpt]], evidence: Sequence[Evidence], heading: Section) -> list[Sentence]:
-    """An excerpt for each part of a question, headed by its paper if they are of several."""
+    """The excerpts of each part of a question, headed by their paper if they are of several; two of each if of one."""
     sentences = number_sentences(evidence)
-    papers = [excerpt.block.evidence.paper for _, excerpt in found]
-    headings = [replace(heading, subheading=paper.title or paper.file) for paper in papers]
-    if len(set(papers)) == 1:
-        headings = [heading] * len(papers)
-    parts = zip(found, headings, strict=True)
-    return [excerpt_sentence(excerpt, part, sentences, own) for (part, excerpt), own in parts]
+    papers = {excerpt.block.evidence.paper for _, excerpt in found}
+    if len(papers) == 1:
+        found = [one for _, own in groupby(found, key=itemgetter(0)) for one in islice(own, MOST_OF_ONE_PAPER)]
+    told = []
+    for part, excerpt in found:
+        paper = excerpt.block.evidence.paper
+        own = replace(heading, subheading=paper.title or paper.file) if len(papers) > 1 else heading
+        told.append(excerpt_sentence(excerpt, part, sentences, own))
+    return told
 
 
 def excerpt_sentence(

@@ -80,6 +80,18 @@ def test_what_is_compared_has_other_places_too_each_under_its_paper() -> None:
     assert ["otters" in text.lower() for text in texts(found)] == [True, True, False, False]
 
 
+def test_one_paper_has_no_more_than_two_places_for_each_thing_that_is_compared() -> None:
+    paragraphs = [
+        f"{name} sleep in the {place} at night. "
+        + " ".join(f"Of {place} {place}{day} is {name}{place}{day} and {place * 2}{day}." for day in range(8))
+        for name, places in (("Otters", ("kelp", "surf", "bay")), ("Seals", ("sand", "rocks", "ice")))
+        for place in places
+    ]
+    found = asked("How do otters and seals differ in where they sleep?", evidence_on("\n\n".join(paragraphs)))
+    assert [text.split()[0] for text in texts(found)] == ["Otters", "Otters", "Seals", "Seals"]
+    assert {one.section.subheading for one in found} == {""}
+
+
 def test_what_answers_a_question_for_a_number_without_one_is_only_close() -> None:
     question = "How much did it cost to make the otters course on the kelp forests of the northern bay in winter?"
     made = "To make the otters course on the kelp forests of the northern bay in winter did cost{} much."
