@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -252,7 +252,8 @@ class Hit:
     lexical: float | None = None  # BM25
     highlights: tuple[tuple[int, int], ...] = ()  # the fine passages in it nearest to the question: spans of the paper
     summary: str = ""  # a model's, in the question's light: it guides an answer, and is never evidence
-    found_for: tuple[str, ...] = ()  # the question, or parts of it, that a plain search found it for
+    # The question, or parts of it, that a plain search found it for: of use while it is answered, and not kept with it
+    found_for: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def pages(self) -> tuple[int, int]:
