@@ -35,12 +35,15 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 _ALGORITHM = re.compile(r"(?:algorithm|listing|procedure)\s*\d", re.I)
 _CAPTION_BELOW = re.compile(r"\n\s*table\s*[\dIVX]", re.I)
-# What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001)."
+# What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001).",
+# "Otter et al., (2001). On ..."
 _LEADERS = re.compile(r"(?:\. ?){4,}")
 # What begins in the middle of a sentence: a word without capitals, or one behind a sign of a formula
 _LOWER_CASE = re.compile(r"(?:[^\w\s\"“‘'(\[]+\s+)?[a-z]+(?:[’'-][a-z]+)*(?![\w’'-])")
 _REFERENCE = re.compile(
-    r"\W*\[\d+\]\s+[A-Z]|\W*(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}|doi:|https?://doi", re.I
+    r"\W*\[\d+\]\s+[A-Z]|\W*(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}"
+    r"|\W*[A-Z][\w’'-]+(?: et al\.)?, \((?:19|20)\d\d\)\.|doi:|https?://doi",
+    re.I,
 )
 _OWN_WORK = (
     r"(?:paper|article|study|work|thesis|report|review|section|chapter|document|survey|manuscript|tutorial|course|book"

@@ -165,11 +165,12 @@ def test_an_excerpt_does_not_end_with_a_question() -> None:
 def test_links_and_references_do_not_answer() -> None:
     text = (
         "• Review\n• Otters\n• Archive\n\n→Otter, A., and Seal, B. (2001). Otters and kelp in many seas.\n\n"
+        "Otter et al., (2018). How otters hold on to kelp in many seas.\n\n"
         "Otters hold on to kelp while they rest."
     )
     found = shown("How do otters hold on to kelp?", *evidence_on(text))
     assert "Otters hold on to kelp while they rest." in found[0]
-    assert not any("Review" in excerpt or "→" in excerpt for excerpt in found)
+    assert not any("Review" in excerpt or "→" in excerpt or "(2018)" in excerpt for excerpt in found)
 
 
 def test_licences_are_shown_only_if_they_are_asked_for() -> None:
