@@ -23,7 +23,7 @@ from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import Selection
-from folio.search.question_parts import compared_things, parts_alone
+from folio.search.question_parts import compared_things, parts_alone, thing_in
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
 from folio.shown_text import name_line
@@ -171,11 +171,11 @@ class Chat:
             return self._reply(
                 replace(direct, question=typed, notice=" ".join(filter(None, [spelt.note, direct.notice])))
             )
-        loaded = self._chain
-        if loaded is None and not self._turns:  # search while LangChain is being imported
+        chain = self._chain
+        if chain is None and not self._turns:  # search while LangChain is being imported
             self._search(question)
             self._prefetched = question
-            loaded = self._loaded_chain()
+            chain = self._loaded_chain()
             self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
         inputs = {
@@ -187,7 +187,7 @@ class Chat:
             "is_repeat": self._is_repeat,
         }
         try:
-            answer: Answer = (loaded or self._loaded_chain()).invoke(inputs)["answer"]
+            answer: Answer = (chain or self._loaded_chain()).invoke(inputs)["answer"]
         except followup.NotUnderstoodError as unclear:  # nothing was searched
             self._found = SearchResult((), {}, {})
             answer = Answer(question, question, (), notice=str(unclear), style=self._style)
@@ -314,10 +314,8 @@ class Chat:
         parts = parts_alone(question)
         if not parts:
             return _joined({question: self._search_in(question, self._papers, also=remembered(self._turns))})
-        things = compared_things(question)
-        return _joined(
-            {part: self._search_in(part, self._meant_by(part, things), top_k=OF_EACH_PART) for part in parts}
-        )
+        meant = self._meant_by(parts, compared_things(question))
+        return _joined({part: self._search_in(part, meant[part], top_k=OF_EACH_PART) for part in parts})
 
     def _best_of_papers(self, topic: str) -> SearchResult:
         """The best passage of each of the best papers for a subject, the best paper first."""
@@ -327,13 +325,21 @@ class Chat:
         hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]
         return replace(found, hits=tuple(hits))
 
-    def _meant_by(self, part: str, things: Sequence[str]) -> Sequence[Paper] | None:
-        """The one paper that a part of a question names or, of a thing that is compared, describes; or all."""
+    def _meant_by(self, parts: Sequence[str], things: Sequence[str]) -> dict[str, Sequence[Paper] | None]:
+        """For each part, the one paper that it names or, of a thing that is compared, describes; or all."""
         among = self._papers_asked()
-        named = [paper for paper in self._retriever.paper_names().meant(part) if paper in among]
-        if not named and (thing := next((thing for thing in things if thing in part), "")):
-            named = papers_described(f"the {thing} paper", among)
-        return named if len(named) == 1 else self._papers
+        found: dict[str, Sequence[Paper] | None] = {}
+        for part in parts:
+            thing = thing_in(part, things)
+            meant = self._named_or_described(part, f"the {thing} paper" if thing else "", among)
+            found[part] = meant if len(meant) == 1 else self._papers
+        return found
+
+    def _named_or_described(self, names: str, describes: str, among: Sequence[Paper]) -> Sequence[Paper]:
+        """Those of these papers that a text names; if it names none, those that another describes."""
+        ids = {paper.id for paper in among}
+        named = [paper for paper in self._retriever.paper_names().meant(names) if paper.id in ids]
+        return named or papers_described(describes, among)
 
     def _papers_asked(self) -> Sequence[Paper]:
         """The chosen papers, or all but older versions."""
@@ -348,10 +354,8 @@ class Chat:
         among = self._papers_asked()
         if len(among) == 1:
             return among[0]
-        ids = {paper.id for paper in among}
-        named = [paper for paper in self._retriever.paper_names().meant(question) if paper.id in ids]
-        named = named or papers_described(question, among)
-        return named[0] if len(named) == 1 else None
+        meant = self._named_or_described(question, question, among)
+        return meant[0] if len(meant) == 1 else None
 
     def _search_in(
         self, question: str, papers: Sequence[Paper] | None, *, also: Sequence[int] | None = None, top_k: int = 0

@@ -52,6 +52,8 @@ _OWN_WORK = (
 # Words that lean on the sentence before: "Therefore", "It", "These results", "In contrast". "It is known that", "This
 # paper", "Here we" and "Both A and B" do not.
 _LEANS = re.compile(
+    # "Unfortunately, for high-degree objects these queries ..."
+    r"(?:(?-i:[A-Z])\w+ly,\s+)?(?:"
     r"(?:(?:therefore|thus|hence|however|moreover|furthermore|additionally|consequently|accordingly|nevertheless"
     r"|nonetheless|otherwise|instead|similarly|likewise|also|but|and|so|yet|then|conversely|meanwhile|besides|still"
     r"|again|finally|indeed|specifically|such|they|their|theirs|them|he|she|his|her|him|latter|former|its|those|these)\b"
@@ -66,11 +68,9 @@ _LEANS = re.compile(
     rf"|[a-z]+ (?:it|its|they|their|them|he|she|this|these|those)\b(?! {_OWN_WORK}\b))"
     # "We apply this pattern", "the vertices of this convex hull"
     rf"|[^.;:,]*?\b(?:this|these|the above)\s+(?!(?:{_OWN_WORK}|and|or|is|are|was|were|can|may|will|has|have)\b)[a-z]"
-    r"|[^.;:]*\bon the other hand\b",
+    r"|[^.;:]*\bon the other hand\b)",
     re.I,
 )
-# "Unfortunately, for high-degree objects these queries ..."
-_ADVERB = re.compile(r"^[A-Z]\w+ly,\s+")
 # What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
 # rest of this paper is organized as follows". "Section 2 shows that ..." says something.
 _PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+)"
@@ -206,8 +206,7 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
 
 def leans(sentence: str) -> bool:
     """Whether a sentence refers to what comes before it."""
-    bare = sentence.lstrip("\"'“‘([ ")
-    return bool(_LEANS.match(bare) or _LEANS.match(_ADVERB.sub("", bare)))
+    return bool(_LEANS.match(sentence.lstrip("\"'“‘([ ")))
 
 
 def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Block | None:

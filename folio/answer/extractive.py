@@ -38,7 +38,7 @@ from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, matches
-from folio.search.question_parts import compared_things, parts_alone, questions_in
+from folio.search.question_parts import compared_things, parts_alone, questions_in, thing_in
 from folio.text import coverage, tokenize
 
 # A paper is listed for a subject if its passage answers as surely as that, and if this and the paper's own score (the
@@ -125,7 +125,7 @@ class ExtractiveAnswerer:
         for part in parts_alone(question):
             own = [piece for piece in evidence if _is_found_for(part, piece)]
             scored = self._score(part, own or evidence)
-            thing = "" if questions else next((thing for thing in things if thing in part), "")
+            thing = "" if questions else thing_in(part, things)
             weights = self._term_weights(thing) if thing else {}
             if thing and not any(is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}") for one in scored):
                 continue

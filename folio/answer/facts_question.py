@@ -30,7 +30,7 @@ _ASKED: dict[Fact, str] = {
 }
 _BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
 _JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
-_ENDS = {"who": re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)}
+_ENDS_WITH_WHO = re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)
 # Words of a question about a paper as such
 _OF_A_PAPER = re.compile(
     r"\b(?:papers?|articles?|study|report|document|publication|manuscript|preprint|thesis|book|notes|essay|memo|replication"
@@ -95,7 +95,7 @@ def facts_question(question: str) -> FactsQuestion | None:
         for fact in _ASKED
         if _BEGINS[fact].match(question)
         or _JOINED[fact].search(question)
-        or (fact in _ENDS and _ENDS[fact].search(question))
+        or (fact == "who" and _ENDS_WITH_WHO.search(question))
     )
     of_a_paper = _OF_A_PAPER.search(question) is not None
     # Much of a paper is somewhere, such as its code.

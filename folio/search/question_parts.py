@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import chain
 
 from folio.text import tokenize
@@ -110,6 +111,11 @@ def compared_things(question: str) -> tuple[str, ...]:
             if len(things) == 2:
                 return things
     return ()
+
+
+def thing_in(part: str, things: Sequence[str]) -> str:
+    """Which of the compared things a part of the question is about; "" for none."""
+    return next((thing for thing in things if thing in part), "")
 
 
 def _several(parts: list[str]) -> tuple[str, ...]:
