@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +25,7 @@ from folio.background import run_in_background
 from folio.errors import ModelError, ModelMissing
 from folio.models.bert_onnx import VERSION
 from folio.models.onnx_session import Ids, OnnxEncoder
+from folio.models.recent import Recent
 from folio.types import Tokens, Vectors
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ class BuiltinEmbedder:
         self._threads = threads
         self._loaded: _Model | None = None
         self._loading = threading.Lock()
-        self._recent: OrderedDict[str, _Encoded] = OrderedDict()  # the most recently used last
-        self._lock = threading.Lock()
+        self._recent = Recent[str, _Encoded](CACHED_TOKENS, lambda encoded: sum(encoded.lengths))
 
     @property
     def dimension(self) -> int:
@@ -217,26 +216,19 @@ class BuiltinEmbedder:
         """The tokens and hidden states of each text, from the cache of recent texts where possible.
 
         A question is embedded, then compared token by token; its passages are reranked, then searched for the answer,
-        and come back with the next question of a conversation. lru_cache cannot do this: texts are run in batches, and
-        the limit is a number of tokens.
+        and come back with the next question of a conversation.
         """
-        with self._lock:
-            known = {text: self._recent[text] for text in texts if text in self._recent}
+        return self._recent.get(texts, self._encode_new)
+
+    def _encode_new(self, texts: Sequence[str]) -> list[_Encoded]:
         model = self._model()
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        tokenized = [token_ids(model.tokenizer, text) for text in new]
+        tokenized = [token_ids(model.tokenizer, text) for text in texts]
         by_text = [windows(ids) for ids, _ in tokenized]
         states = model.encoder.map(model.encoder.run, list(chain.from_iterable(by_text)))
-        for text, (_, spans), parts in zip(new, tokenized, by_text, strict=True):
-            lengths = tuple(len(ids) for ids in parts)
-            known[text] = _Encoded(tuple(spans), lengths, tuple(islice(states, len(parts))))
-        with self._lock:
-            for text in texts:
-                self._recent[text] = known[text]
-                self._recent.move_to_end(text)
-            while sum(sum(encoded.lengths) for encoded in self._recent.values()) > CACHED_TOKENS:
-                self._recent.popitem(last=False)
-        return [known[text] for text in texts]
+        return [
+            _Encoded(tuple(spans), tuple(len(ids) for ids in parts), tuple(islice(states, len(parts))))
+            for (_, spans), parts in zip(tokenized, by_text, strict=True)
+        ]
 
     def load_in_background(self) -> None:
         """See protocols.TokenEmbedder."""

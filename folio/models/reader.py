@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -23,6 +22,7 @@ from folio.background import run_in_background
 from folio.models import minilm
 from folio.models.minilm import CLS, SEP, token_ids
 from folio.models.onnx_session import Ids, OnnxEncoder
+from folio.models.recent import Recent
 from folio.types import Passage, Reading, Vectors
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ class Reader:
         self._threads = threads
         self._loaded: _Model | None = None
         self._loading = threading.Lock()
-        self._recent = OrderedDict[tuple[str, Passage], Reading]()
-        self._lock = threading.Lock()  # for _recent
+        self._recent = Recent[tuple[str, Passage], Reading](REMEMBERED)
 
     def load_in_background(self) -> None:
         """Start loading in a thread; the first call waits for it and raises its errors."""
@@ -77,17 +76,8 @@ class Reader:
 
         Raises ModelMissing or ModelError if the model cannot be loaded.
         """
-        with self._lock:
-            known = {one: self._recent[question, one] for one in passages if (question, one) in self._recent}
-        if new := [passage for passage in dict.fromkeys(passages) if passage not in known]:
-            known.update(zip(new, self._model().read(question, new), strict=True))
-        with self._lock:
-            for passage in passages:
-                self._recent[question, passage] = known[passage]
-                self._recent.move_to_end((question, passage))
-            while len(self._recent) > REMEMBERED:
-                self._recent.popitem(last=False)
-        return [known[passage] for passage in passages]
+        keys = [(question, passage) for passage in passages]
+        return self._recent.get(keys, lambda new: self._model().read(question, [passage for _, passage in new]))
 
     def _model(self) -> _Model:
         with self._loading:
