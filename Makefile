@@ -53,7 +53,7 @@ test: $(DEV) ## Run everything that CI runs: ruff, strict types, imports, all te
 	@$(PYTHON) -m pytest -n auto
 
 # Apart from the others, so that these show that Folio needs none of its packages on one computer.
-cluster: $(CLUSTER) ## Run the tests of STORE=milvus and of Ray, with the packages of requirements-cluster.txt; QUICK=1: most
+cluster: $(CLUSTER) ## Run the tests of `ingest --on ray`, with the packages of requirements-cluster.txt; QUICK=1: most
 	@$(PYTHON) -m pytest -n auto $(if $(QUICK),-m "not slow") tests/cluster
 
 # What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.

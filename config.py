@@ -39,10 +39,7 @@ def _data_folder() -> Path:
 CHECKOUT = _checkout()
 DATA = _data_folder()
 # They run a command or let text leave this computer: set in the environment or by the user, never in the checkout.
-PERSONAL = (
-    "OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "MILVUS_URI", "MILVUS_TOKEN", "RECORDS_URI",
-    "RAY_ADDRESS", "OLLAMA_HOSTS",
-)  # fmt: skip
+PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "RAY_ADDRESS", "OLLAMA_HOSTS")
 
 _CLOSE, _SHORTEST = 0.86, 4  # how like a setting a name is that was probably mistyped: ratio, characters
 _OF_OTHERS = ("OPENAI_API_KEY",)  # very like one of ours, OPENALEX_API_KEY, and no mistake
@@ -79,24 +76,7 @@ class Settings(BaseSettings):
     MODELS_DIR: Path = DATA / "models"
     """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
-    # Where the library is
-    STORE: Literal["local", "milvus"] = "local"
-    """`local` keeps the library in VECTORSTORE_DIR; `milvus` keeps papers, passages and vectors in Milvus, for several
-    computers or for more passages than one holds (docs/scale.md), with the packages of requirements-cluster.txt."""
-    MILVUS_URI: str = ""
-    """With STORE=milvus, a server, `http://host:19530`; or a file ending in `.db`, which Milvus Lite makes and one
-    process at a time may use. Empty: the file `cluster.db` in VECTORSTORE_DIR. Papers and questions are sent to the
-    server. Not read from the checkout's `.env`."""
-    MILVUS_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
-    """The token for the server: `user:password` or an API key. Not read from the checkout's `.env`."""
-    MILVUS_PREFIX: Annotated[str, Field(pattern=r"^[A-Za-z]\w{0,63}$")] = "folio"
-    """What the names of the library's collections begin with; a server may hold several libraries."""
-    MILVUS_TIMEOUT_S: Seconds = 60
-    """Seconds that a request to Milvus may take."""
-    RECORDS_URI: str = ""
-    """With STORE=milvus, where each paper is kept as a file, from which all collections can be made again: a folder,
-    or an address such as `s3://bucket/folder`. Empty: the folder `records` in VECTORSTORE_DIR. Not read from the
-    checkout's `.env`."""
+    # Several computers
     RAY_ADDRESS: str = ""
     """With `ingest.py --on ray`, the cluster that reads and embeds papers: `host:port`. This computer must be a part of
     it; papers are sent there. Empty: a Ray of its own on this computer. Not read from the checkout's `.env`."""
@@ -285,19 +265,6 @@ class Settings(BaseSettings):
     @classmethod
     def _at_home(cls, path: Path) -> Path:
         return path.expanduser()
-
-    @field_validator("MILVUS_URI")
-    @classmethod
-    def _is_server_or_file(cls, uri: str) -> str:
-        if not uri:
-            return uri
-        if "@" in uri:
-            raise ValueError("must have no user or password in it: set MILVUS_TOKEN to user:password")
-        if uri.startswith(("http://", "https://")):
-            return uri
-        if "://" in uri or not uri.endswith(".db"):
-            raise ValueError("must be http://host:port, or the path of a file that ends in .db")
-        return str(Path(uri).expanduser())
 
     @field_validator("OPENALEX_API_KEY", "S2_API_KEY")
     @classmethod

@@ -1,6 +1,6 @@
 """How long an ingest takes without Ray, and with 1 and 2 of its workers; and where the time goes.
 
-    python benchmarks/ingest_on_ray.py FOLDER [--papers 60] [--runs 3] [--store milvus]
+    python benchmarks/ingest_on_ray.py FOLDER [--papers 60] [--runs 3]
 
 Each ingest is a process of its own with the built-in embedder and a new store in a temporary folder. The kinds take
 turns, so that what else the computer does meets all of them. Then the steps of the same papers are timed one after the
@@ -49,7 +49,7 @@ KINDS = {"without Ray, --jobs 1": ["--jobs", "1"], "without Ray, --jobs 2": ["--
 
 
 @contextmanager
-def settings(papers: Path, store: str) -> Iterator[dict[str, Any]]:
+def settings(papers: Path) -> Iterator[dict[str, Any]]:
     """The settings of an ingest into a new folder."""
     with tempfile.TemporaryDirectory() as name:
         yield {
@@ -58,13 +58,12 @@ def settings(papers: Path, store: str) -> Iterator[dict[str, Any]]:
             "INGESTED_JSON": f"{name}/ingested.json",
             "EMBEDDER": "builtin",
             "OCR": "off",
-            "STORE": store,
         }
 
 
-def ingest(papers: Path, store: str, arguments: list[str]) -> float:
+def ingest(papers: Path, arguments: list[str]) -> float:
     """Seconds that a whole ingest takes. Files that cannot be read are no reason to stop."""
-    with settings(papers, store) as chosen:
+    with settings(papers) as chosen:
         began = perf_counter()
         command = [sys.executable, str(ROOT / "ingest.py"), *arguments]
         done = subprocess.run(command, env={**os.environ, **chosen}, capture_output=True, text=True, check=False)
@@ -73,10 +72,10 @@ def ingest(papers: Path, store: str, arguments: list[str]) -> float:
         return perf_counter() - began
 
 
-def steps(papers: Path, store: str) -> dict[str, float]:
+def steps(papers: Path) -> dict[str, float]:
     """Seconds of each step of an ingest, one after the other."""
     spent = dict.fromkeys(("read", "embed", "put", "update indexes"), 0.0)
-    with settings(papers, store) as chosen:
+    with settings(papers) as chosen:
         app = App(Settings(**{**chosen, "_env_file": None}), print)
         embedder = app.new_embedder()
         job = Job(app.reading, app.limits(1), embedder.identity(), app.worker_embedder(embedder), app.embed_batch)
@@ -147,7 +146,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--papers", type=int, default=60, help="how many of the folder's PDFs, by name")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--store", choices=("local", "milvus"), default="local")
     arguments = parser.parse_args()
     print(f"Folio {folio.__version__}, {os.cpu_count()} cores, load {' '.join(f'{x:.1f}' for x in os.getloadavg())}")
     with tempfile.TemporaryDirectory() as name:
@@ -155,18 +153,16 @@ def main() -> None:
         chosen = sorted(arguments.folder.glob("**/*.pdf"))[: arguments.papers]
         for number, path in enumerate(chosen):
             (papers / f"{number:03}-{path.name}").symlink_to(path.resolve())
-        print(
-            f"{len(chosen)} papers, {sum(path.stat().st_size for path in chosen) / 1e6:.0f} MB, STORE={arguments.store}"
-        )
+        print(f"{len(chosen)} papers, {sum(path.stat().st_size for path in chosen) / 1e6:.0f} MB")
         taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for _ in range(arguments.runs):
             for kind, options in KINDS.items():
-                taken[kind].append(ingest(papers, arguments.store, options))
+                taken[kind].append(ingest(papers, options))
                 load = os.getloadavg()[0]
                 print(f"{kind:<24} {taken[kind][-1]:7.1f} s   load {load:.1f}", flush=True)
         for kind, seconds in taken.items():
             print(f"{kind:<24} median {statistics.median(seconds):7.1f} s of {len(seconds)}")
-        for step, spent in steps(papers, arguments.store).items():
+        for step, spent in steps(papers).items():
             print(f"{step:<24} {spent:7.1f} s")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from folio.answer_types import Style
-from folio.app_settings import AppSettings, Place
+from folio.app_settings import AppSettings
 from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
 from folio.files import write_json
 from folio.ingest.local_store import LocalStore, StoreBackend
@@ -30,12 +30,11 @@ from folio.store.fingerprint import fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.paper_store import PaperStore, SearchIndexes
 from folio.store.permissions import make_private
-from folio.types import Notice, Paper, Progress, SourceFile
+from folio.types import Notice, Paper, SourceFile
 
 if TYPE_CHECKING:
     from config import SettingsError, load_settings, personal_file
     from folio.answer.chat import Chat
-    from folio.ingest.move import Moved
     from folio.ingest.pipeline import PaperReader
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.ingest.scanned_pages import ScannedPages
@@ -79,8 +78,7 @@ class App(AppSettings):
 
     def over(self, papers: Path, store: Path) -> App:
         """The same app over another folder of papers, with another store in a folder."""
-        chosen = {"PAPERS_DIR": papers, "STORE": "local", "VECTORSTORE_DIR": store}
-        chosen["INGESTED_JSON"] = store / "ingested.json"
+        chosen = {"PAPERS_DIR": papers, "VECTORSTORE_DIR": store, "INGESTED_JSON": store / "ingested.json"}
         return replace(self, settings=self.settings.model_copy(update=chosen))
 
     def embedder(self, library: PaperStore) -> Embedder:
@@ -274,35 +272,11 @@ class App(AppSettings):
     @cached_property
     def backend(self) -> StoreBackend:
         """Where the library is kept."""
-        return self.backend_of(self.settings.STORE)
-
-    def backend_of(self, place: Place) -> StoreBackend:
-        """One of the places where a library may be kept. Milvus is imported only where it is asked for."""
-        mine, folder, style = self.settings, self.store_folder, self.citation_style
-        if place == "milvus":
-            from folio.cluster.milvus_store import MilvusStore
-
-            uri = mine.MILVUS_URI or str(folder / "cluster.db")
-            where = (uri, mine.MILVUS_TOKEN.get_secret_value(), mine.MILVUS_PREFIX)
-            records = mine.RECORDS_URI or str(folder / "records")
-            return MilvusStore(*where, records, folder, style, mine.MILVUS_TIMEOUT_S, self.notice)
-        return LocalStore(folder, mine.LEXICAL, style, self.notice)
-
-    def move(self, to: Place, progress: Progress, *, replaces: bool) -> Moved:
-        """Bring the library of the other place to this one; see move.move. The caller holds the writer lock."""
-        from folio.ingest.move import move
-
-        source, target = self.backend_of("milvus" if to == "local" else "local"), self.backend_of(to)
-        return move(source, target, self.settings.INGESTED_JSON, progress, replaces=replaces)
-
-    @property
-    def settings_file(self) -> Path:
-        """The user's own settings, which every command reads."""
-        return personal_file()
+        return LocalStore(self.store_folder, self.settings.LEXICAL, self.citation_style, self.notice)
 
     @property
     def library_path(self) -> Path:
-        """The SQLite file of this computer: with the library, or with a copy of what others share."""
+        """The SQLite file with the library."""
         return self.backend.database_path
 
     def has_library(self) -> bool:

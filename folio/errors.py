@@ -6,7 +6,6 @@ FolioError                 exit code 1
 │   └── NetworkOff         2   it would ask services on the internet, which this server may not do
 ├── StoreError             1   the library or its indexes
 │   ├── StoreMissing           nothing has been ingested yet
-│   ├── StoreUnfinished        a move of a library to this place has not ended
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
@@ -106,10 +105,6 @@ class StoreError(FolioError):
 
 
 class StoreMissing(StoreError):
-    pass
-
-
-class StoreUnfinished(StoreError):
     pass
 
 

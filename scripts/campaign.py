@@ -3,7 +3,6 @@
     python scripts/campaign.py --seed 1 --trials 5000 --jobs 2 --out campaign.jsonl
     python scripts/campaign.py --only flips,kills --minutes 10 --out campaign.jsonl
     python scripts/campaign.py --replay flips-1-42
-    python scripts/campaign.py --store milvus --minutes 15 --out milvus.jsonl
 
 A trial breaks something while Folio works or between two commands. Then the store is opened and verified, the command
 is run to its end, and the store is compared with a fresh one: content, ranking and answers. Everything random in a
@@ -34,9 +33,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, help="stop after so many minutes")
     parser.add_argument("--out", type=Path, help="file with a line of JSON for each trial; continued if it is there")
     parser.add_argument("--papers", type=Path, action="append", help="a folder with PDFs to mutate, several times")
-    parser.add_argument(
-        "--store", choices=("local", "milvus"), default="local", help="milvus: kills alone, over Milvus Lite"
-    )
     parser.add_argument("--replay", metavar="SEED", action="append", help="run this trial alone, such as flips-1-42")
     given = parser.parse_args(argv)
     kinds = given.only.split(",")
@@ -48,8 +44,6 @@ def main(argv: list[str] | None = None) -> int:
         return _replay(given.replay, sources)
     if given.out is None:
         parser.error("--out is needed")
-    if given.store == "milvus":
-        return _milvus(given.out, given.minutes or 10, given.seed)
     groups = seeds(kinds, given.seed, given.trials)
     campaign(groups, given.out, sources, jobs=given.jobs, minutes=given.minutes)
     wanted = {seed for group in groups for seed in group}
@@ -59,17 +53,6 @@ def main(argv: list[str] | None = None) -> int:
     for result in failed[:_SHOWN]:
         print(f"\n{result.seed}: {result.what}\n  {result.failure}\n  {'; '.join(result.commands)}")
     return 1 if failed or not results else 0
-
-
-def _milvus(out: Path, minutes: float, seed: int) -> int:
-    from campaign.milvus_kills import campaign
-
-    trials = campaign(out, minutes, seed)
-    failed = [trial for trial in trials if trial.failure]
-    print(f"{len(trials)} kills, {len(failed)} failed")
-    for trial in failed[:_SHOWN]:
-        print(f"\n{trial.change}, {trial.whom}, {trial.after_ms} ms after write {trial.at}\n  {trial.failure}")
-    return 1 if failed or not trials else 0
 
 
 def _replay(seeds: list[str], sources: list[Path]) -> int:

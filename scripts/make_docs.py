@@ -1,7 +1,7 @@
 """Write the generated parts of docs/ again: `make docs`.
 
 A generated part is between two comments, `<!-- generated: NAME -->` and `<!-- end -->`. It comes from the code: the
-module docstrings, the import contracts in pyproject.toml, config.py, the commands' parsers and benchmarks/.
+module docstrings, the import contracts in pyproject.toml, config.py and the commands' parsers.
 tests/test_docs.py fails while a page is out of date.
 """
 
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -23,10 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pydantic import SecretStr
 
-from benchmarks import milvus_table, scale_model
 from config import Settings
 from folio.agent.graph import drawn
-from folio.commands import ask, evaluate, fetch, ingest, log, move, papers, serve
+from folio.commands import ask, evaluate, fetch, ingest, log, papers, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,24 +34,9 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
     "log": partial(log.parser, "folio log"),
-    "move": partial(move.parser, "folio move"),
     "serve": partial(serve.parser, "serve.py"),
     "evaluate": partial(evaluate.parser, "evaluate.py"),
 }
-
-
-# docs/scale.md
-
-
-def measured() -> str:
-    """What benchmarks/milvus.py measured last."""
-    found = json.loads((ROOT / "benchmarks" / "milvus-measured.json").read_text(encoding="utf-8"))
-    return milvus_table.markdown(found)
-
-
-def reckoned(make: Callable[[Sequence[int], scale_model.UnitCosts], str], *sizes: int) -> str:
-    """A table of benchmarks/scale_model.py."""
-    return make(sizes, scale_model.measured_costs())
 
 
 # docs/architecture.md
@@ -188,10 +171,6 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "imports": ("docs/architecture.md", imports),
     "graph": ("docs/architecture.md", drawn),
     "settings": ("docs/settings.md", settings),
-    "measured": ("docs/scale.md", measured),
-    "cluster": ("docs/scale.md", partial(reckoned, scale_model.cluster_table, 10**8, 10**9)),
-    "ingest-hours": ("docs/scale.md", partial(reckoned, scale_model.ingest_table, 10**8, 10**9)),
-    "reread": ("docs/scale.md", partial(reckoned, scale_model.reread_table, 10**6, 10**7, 10**8, 10**9)),
     **{name: ("docs/commands.md", partial(options, name)) for name in PARSERS},
 }
 

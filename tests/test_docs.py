@@ -31,7 +31,6 @@ SCRIPT_OF = {
     "ask": "query",
     "papers": "papers",
     "log": "log",
-    "move": "move",
     "serve": "serve",
     "evaluate": "evaluate",
 }

@@ -1,6 +1,5 @@
-"""A library on Milvus: the same papers, passages and vectors, in collections that many computers share.
+"""Reads and embeds papers in workers of Ray, on this computer or others, for `folio ingest --on ray`.
 
-In: what an ingest adds and a question asks (store/paper_store.py). Out: the same as from a library on one computer.
-Imported only with STORE=milvus, and by `folio move --to milvus`. pymilvus, milvus-lite and fsspec are the extra
-`cluster`.
+In: PDF files and an embedder. Out: papers with their vectors, as an ingest without Ray reads them.
+Imported only with `--on ray`. Ray is the extra `cluster`.
 """

@@ -44,8 +44,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
     tag = "with --zotero: only what has this tag; repeat it for more"
     found.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
-    yes = "with STORE=milvus: let --rebuild and --repair replace the collections, which others may use"
-    found.add_argument("--yes", action="store_true", help=yes)
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
     what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
@@ -74,13 +72,7 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
-    if app.backend.asks_first and (arguments.rebuild or arguments.repair) and not arguments.yes:
-        which = "--rebuild" if arguments.rebuild else "--repair"
-        raise UsageError(
-            f"{which} replaces everything in {app.backend.place}, which others may use.",
-            f"Add --yes if that is what you want: python ingest.py {which} --yes.",
-        )
-    if arguments.verify or (arguments.repair and not app.backend.asks_first):
+    if arguments.verify or arguments.repair:
         app.open_library().close()  # fails here without a store, before the lock would create its folder
     if arguments.verify:
         with _lock_if_possible(app):
@@ -289,6 +281,5 @@ def _repair(app: App) -> int:
     from folio.console import output
 
     chunks = app.repair()
-    what = "all collections from RECORDS_URI" if app.backend.asks_first else "FAISS and BM25 from the library"
-    output().print(f"Rebuilt {what}: {chunks:,} passages. Nothing was embedded again.")
+    output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
     return _verify(app)

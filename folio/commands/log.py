@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int, run_subcommand, up_to
+from folio.cli.command import positive_int, run_subcommand
 from folio.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
 # Their modules are imported when they are needed: --help needs none.
 LISTED = 20  # questions, if not told otherwise
-MOST_NUMBER = 2**63 - 1  # of a question in Milvus: the microseconds of its time
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
     found = Parser(
         prog=prog,
         description="List the questions that were asked, with their answers and what people thought of them.",
-        epilog="Without COMMAND, the last questions are listed. The log is in the index, on this computer unless"
-        " STORE=milvus puts the index on a server;"
+        epilog="Without COMMAND, the last questions are listed. The log is in the index, on this computer;"
         " QUERY_LOG=false keeps none, and query.py --forget deletes it.",
     )
     listed = found.add_subparsers(title="commands", metavar="COMMAND")
@@ -38,11 +36,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     made.set_defaults(run=_list)
     made = listed.add_parser("show", help="show one question with its answer", description="Show one question.")
     made.add_argument(
-        "number",
-        type=up_to(MOST_NUMBER),
-        nargs="?",
-        metavar="NUMBER",
-        help="its number in the list (default: the last)",
+        "number", type=positive_int, nargs="?", metavar="NUMBER", help="its number in the list (default: the last)"
     )
     made.add_argument("--json", action="store_true", help="print only JSON")
     made.set_defaults(run=_show)

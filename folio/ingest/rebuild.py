@@ -117,7 +117,7 @@ def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
 
 
 def open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
-    """The library of an interrupted rebuild or move if it is sound and can be continued, otherwise an empty one."""
+    """The library of an interrupted rebuild if it is sound and can be continued, otherwise an empty one."""
     with suppress(StoreMismatch):
         if read_if_sound(path, lambda found: _can_continue(found, fingerprint)):
             return Library(path)

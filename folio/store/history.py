@@ -1,7 +1,6 @@
 """What a store keeps of questions, wherever it is: the log, and the conversations of the web app.
 
-`QueryLog` and `Conversations` keep them in a SQLite file, folio/cluster/ in Milvus, where all servers see them.
-tests/cluster/test_history.py has the contract that both keep.
+`QueryLog` and `Conversations` keep them in a SQLite file.
 """
 
 from __future__ import annotations

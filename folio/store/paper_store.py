@@ -1,7 +1,6 @@
 """What a question and an ingest need of a library, wherever its papers are kept.
 
-`Library` keeps them in a SQLite file, with indexes beside it; folio/cluster/ keeps them in Milvus. tests/store/
-has the contract that both keep.
+`Library` keeps them in a SQLite file, with indexes beside it.
 """
 
 from __future__ import annotations

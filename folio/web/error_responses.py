@@ -23,7 +23,6 @@ from folio.errors import (
     StoreBusy,
     StoreMismatch,
     StoreMissing,
-    StoreUnfinished,
     UsageError,
 )
 from folio.files import disk_full, is_full, unusable
@@ -40,7 +39,6 @@ STATUSES: tuple[tuple[type[FolioError], int], ...] = (
     (Busy, 409),
     (UsageError, 400),
     (StoreMissing, 409),
-    (StoreUnfinished, 409),
     (StoreMismatch, 409),
     (StoreBusy, 409),
     (DiskFull, 507),

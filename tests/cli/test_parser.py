@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.commands import ask, evaluate, fetch, ingest, main, move, papers, serve
+from folio.commands import ask, evaluate, fetch, ingest, main, papers, serve
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,6 @@ from folio.commands import ask, evaluate, fetch, ingest, main, move, papers, ser
         (fetch.main, ["--serch"], "fetch.py: error: unrecognized arguments: --serch (did you mean --search?)"),
         (serve.main, ["--prt", "80"], "serve.py: error: unrecognized arguments: --prt 80 (did you mean --port?)"),
         (evaluate.main, ["--juge"], "evaluate.py: error: unrecognized arguments: --juge (did you mean --judge?)"),
-        (move.main, ["--too", "milvus"],
-         "folio move: error: the following arguments are required: --to (did you mean --to?)"),
         (papers.main, ["list", "--warnigs"],
          "folio papers: error: unrecognized arguments: --warnigs (did you mean --warnings?)"),
         # Only the named command's options: `folio papers edit` has --reset

@@ -45,7 +45,6 @@ from tests.helpers.fakes import (
     make_pdf,
     read_once,
 )
-from tests.helpers.milvus import lite_app
 from tests.helpers.paths import ROOT
 
 
@@ -91,20 +90,10 @@ def plain(papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hash
     return app
 
 
-@pytest.mark.parametrize("store", ["local", "milvus"])
 def test_the_library_and_the_report_are_those_of_an_ingest_without_ray(
-    ray: Any, plain: HashingApp, papers: Path, tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+    ray: Any, plain: HashingApp, papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "ray"
-    if store == "milvus":
-        pytest.importorskip("milvus_lite")
-        with lite_app(folder, papers) as app:
-            _same(app, plain, monkeypatch)
-    else:
-        _same(hashing_app(folder, PAPERS_DIR=papers), plain, monkeypatch)
-
-
-def _same(app: HashingApp, plain: HashingApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = hashing_app(tmp_path / "ray", PAPERS_DIR=papers)
     outcomes = app.run(on_ray=True)
     with monkeypatch.context() as patch:
         patch.setattr(workers, "run_guarded", read_once)
