@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
-from folio.types import ANYWHERE, Hit, Passage, PassageFields, Reading, Tokens, Vectors, require
+from folio.types import Hit, Passage, Reading, Tokens, Vectors, require
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -76,10 +76,8 @@ class TokenEmbedder(Embedder, Protocol):
 class LexicalIndex(Protocol):
     """BM25 over the chunks of a library."""
 
-    def search(
-        self, query: str, k: int, papers: frozenset[str] | None = None, fields: PassageFields = ANYWHERE
-    ) -> list[tuple[int, float]]:
-        """At most k (chunk id, BM25 score), best first, ties by id. papers: search only these. fields: see there."""
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """At most k (chunk id, BM25 score), best first, ties by id. papers: search only these."""
         ...
 
     def rarity(self, token: str) -> float:

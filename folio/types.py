@@ -158,21 +158,6 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class PassageFields:
-    """What is known beforehand of the chunks that may be found: an index that knows these fields may find no others.
-
-    One that does not know them may find any; what was found is checked all the same (candidate_filter.py).
-    """
-
-    years: tuple[tuple[int | None, int | None], ...] = ()  # of their papers: in one of these ranges; none: any
-    kinds: frozenset[Kind] = frozenset()  # they lie, in part at least, in a section of one of these; none: anywhere
-    apart: frozenset[Kind] = frozenset()  # most of them is not of one of these (sections.APART)
-
-
-ANYWHERE = PassageFields()
-
-
-@dataclass(frozen=True, slots=True)
 class NewPaper(Described):
     """A parsed, cleaned and split paper, ready for the library."""
 

@@ -1,8 +1,7 @@
 """Which passages a search may return: those of chosen sections, and references or licences only if they are asked for.
 
-An index on this computer knows papers, but no sections. So what it finds is looked at, and it is searched deeper until
-enough is left (`deep_enough`): a filter never leaves a search with less than the library has. An index that knows more
-(types.PassageFields) is told what may be left, and seldom searched twice.
+The indexes know papers, but no sections. So what they find is looked at, and they are searched deeper until enough is
+left (`deep_enough`): a filter never leaves a search with less than the library has.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from functools import cached_property
 from folio.paper_versions import is_superseded
 from folio.protocols import LexicalIndex
 from folio.sections import APART, KINDS, Kind, PaperSection, Spans, overlap
-from folio.store.paper_store import PaperStore, Years
+from folio.store.paper_store import PaperStore
 from folio.text import plain_words
-from folio.types import Chunk, PassageFields
+from folio.types import Chunk
 
 Scored = list[tuple[int, float]]  # (chunk id, score), best first
 
@@ -57,12 +56,6 @@ class SectionFilter:
     def chooses(self, section: PaperSection) -> bool:
         return any(_fits(section, words) for words in self._words)
 
-    @property
-    def kinds(self) -> frozenset[Kind]:
-        """The kinds that are asked for; none if anything is asked for by its title."""
-        kinds = [kind for kind, _ in self._words if kind is not None]
-        return frozenset(kinds) if len(kinds) == len(self._words) else frozenset()
-
     @cached_property
     def _words(self) -> tuple[tuple[Kind | None, frozenset[str]], ...]:
         return tuple((kind_named(wanted), frozenset(plain_words(wanted))) for wanted in self.wanted)
@@ -73,11 +66,6 @@ def _fits(section: PaperSection, wanted: tuple[Kind | None, frozenset[str]]) -> 
     if kind is not None:
         return section.kind == kind
     return bool(words) and bool(section.level) and words <= set(plain_words(section.title))
-
-
-def in_years(year: int | None, ranges: Iterable[Years]) -> bool:
-    """Whether a year lies in one of these ranges; one that is not known does not."""
-    return year is not None and any((first or year) <= year <= (last or year) for first, last in ranges)
 
 
 def kind_named(word: str) -> Kind | None:
@@ -94,10 +82,9 @@ class CandidateFilter:
     sections: SectionFilter | None
     apart: frozenset[Kind]  # the kinds that are no evidence for this question
     hidden: frozenset[str] = frozenset()  # ids of papers that are not searched
-    years: tuple[Years, ...] = ()  # of the papers that are searched; () for any
     newest_only: bool = False  # whether papers are left out of which there is a newer version
     chunks: dict[int, Chunk] = field(default_factory=dict)  # all that were read
-    _spans: dict[str, tuple[Spans | None, Spans]] = field(default_factory=dict)  # of papers of these years
+    _spans: dict[str, tuple[Spans | None, Spans]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -106,22 +93,15 @@ class CandidateFilter:
         question: str,
         sections: SectionFilter | None,
         hidden: frozenset[str] = frozenset(),
-        years: tuple[Years, ...] = (),
         newest_only: bool = False,
     ) -> CandidateFilter:
         """sections: where to search; what they name is searched even if the question does not ask for it.
 
-        hidden: ids of papers that are not searched. years: of those that are, () for any. newest_only: leave out
-        papers of which the library has a newer version.
+        hidden: ids of papers that are not searched. newest_only: leave out papers of which the library has a newer
+        version.
         """
         apart = frozenset[Kind]() if sections else APART - asked_kinds(question)
-        return cls(library, sections, apart, hidden, years, newest_only)
-
-    @property
-    def fields(self) -> PassageFields:
-        """What is known beforehand of the chunks that may be found."""
-        kinds = self.sections.kinds if self.sections else frozenset[Kind]()
-        return PassageFields(self.years, kinds, self.apart)
+        return cls(library, sections, apart, hidden, newest_only)
 
     def allowed(self, ids: Iterable[int]) -> set[int]:
         """Those of these chunks that may be found. Chunks that the library does not have are kept."""
@@ -134,16 +114,12 @@ class CandidateFilter:
         for paper in self.library.papers_by_id(ids):
             if self.newest_only and is_superseded(paper):
                 self.hidden |= {paper.id}
-            if self.years and not in_years(paper.year, self.years):
-                continue
             chosen = paper.sections.spans(self.sections.chooses) if self.sections else None
             self._spans[paper.id] = chosen, paper.sections.apart(self.apart)
 
     def _allows(self, chunk: Chunk) -> bool:
         """Whether its paper is searched, and most of it lies in the chosen sections and not in what is apart."""
         if chunk.paper_id in self.hidden:
-            return False
-        if self.years and chunk.paper_id not in self._spans:
             return False
         chosen, apart = self._spans.get(chunk.paper_id, (None, ()))
         half = (chunk.end - chunk.start) / 2
@@ -170,5 +146,4 @@ def words_search(
     index: LexicalIndex, text: str, wanted: int, within: frozenset[str] | None, candidates: CandidateFilter
 ) -> Scored:
     """The best chunks for these words that may be found, with their BM25 scores."""
-    fields = candidates.fields
-    return deep_enough(lambda depth: index.search(text, depth, within, fields), wanted, candidates)
+    return deep_enough(lambda depth: index.search(text, depth, within), wanted, candidates)

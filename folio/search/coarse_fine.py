@@ -98,8 +98,7 @@ def _nearest(
     index: DenseIndex, query: Vectors, count: int, papers: frozenset[str] | None, candidates: CandidateFilter
 ) -> tuple[int, ...]:
     """The nearest chunks of an index that may be found, best first."""
-    fields = candidates.fields
-    found = deep_enough(lambda depth: index.search(query, depth, papers, fields), count, candidates)
+    found = deep_enough(lambda depth: index.search(query, depth, papers), count, candidates)
     if len(found) < count and papers is None:
         exact = index.search_all(query, count, candidates.allowed)
         found = found if exact is None else exact

@@ -19,7 +19,7 @@ from folio.paper_lists import unsure_fields
 from folio.paper_metadata import PersonName
 from folio.paper_versions import newest
 from folio.search.aliases import KnownBy, known_by_none
-from folio.search.candidate_filter import SectionFilter, in_years, kind_named
+from folio.search.candidate_filter import SectionFilter, kind_named
 from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
 from folio.sections import KINDS
 from folio.shown_text import name_line
@@ -57,7 +57,7 @@ class YearRange(NamedTuple):
 
     def holds(self, year: int | None) -> bool:
         """Whether a year lies in the range; one that is not known does not."""
-        return in_years(year, (self,))
+        return year is not None and (self.first or year) <= year <= (self.last or year)
 
 
 def _no_hint(papers: Sequence[Paper]) -> str:

@@ -29,7 +29,7 @@ from folio.search.paper_ranking import (
     by_passages,
     paper_hit,
 )
-from folio.search.paper_selection import PapersOfYears, select
+from folio.search.paper_selection import select
 from folio.search.readings import fuse_readings
 from folio.search.reranking import reranked
 from folio.search.sample_paper import SAMPLE_ID, names_sample
@@ -136,16 +136,13 @@ class Retriever:
             extra = self._writer.write(question)
             clock.lap("write")
         reranker = self._reranker if rerank else None
-        years = papers.years if isinstance(papers, PapersOfYears) else ()
-        within = None if papers is None or years else frozenset(paper.id for paper in papers)
+        within = None if papers is None else frozenset(paper.id for paper in papers)
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
             asked = tuple(dict.fromkeys((question, *(readings or extra.wordings))))
             hidden = self._hidden(question) if papers is None else frozenset[str]()
-            candidates = CandidateFilter.of(
-                self._library, question, sections, hidden, years, newest_only=within is None
-            )
+            candidates = CandidateFilter.of(self._library, question, sections, hidden, newest_only=within is None)
             fused, ranked, added, highlights = self._on_indexes(
                 lambda indexes: self._candidates(
                     indexes, asked, typed, extra.passage, top_k, within, also, candidates, clock

@@ -32,7 +32,6 @@ from folio.store.engine_errors import Found, engine_errors, require_possible
 from folio.store.rows import Passage, Stamp
 from folio.temporary import temporary_folder
 from folio.text import VERSION, tokenize
-from folio.types import ANYWHERE, PassageFields
 
 if TYPE_CHECKING:
     import tantivy
@@ -270,10 +269,8 @@ class TantivyIndex:
                 self._words = vocabulary_of(self._searcher.terms_with_prefix("body", "", limit=MOST_TERMS))
         return self._words
 
-    def search(
-        self, query: str, k: int, papers: frozenset[str] | None = None, fields: PassageFields = ANYWHERE
-    ) -> list[tuple[int, float]]:
-        """See protocols.LexicalIndex. It knows no fields."""
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """See protocols.LexicalIndex."""
         return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
 
     def passages_of(self, token: str, k: int) -> list[int]:
@@ -363,10 +360,8 @@ class OkapiIndex:
         terms = sorted(self._document_frequency.items(), key=lambda term: (-term[1], term[0]))
         return vocabulary_of(terms[:MOST_TERMS])
 
-    def search(
-        self, query: str, k: int, papers: frozenset[str] | None = None, fields: PassageFields = ANYWHERE
-    ) -> list[tuple[int, float]]:
-        """See protocols.LexicalIndex. It knows no fields."""
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """See protocols.LexicalIndex."""
         return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
 
     def passages_of(self, token: str, k: int) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from folio.store.library import Library
 from folio.store.vector_index import VectorIndex
-from folio.types import ANYWHERE, Grain, PassageFields, Vectors
+from folio.types import Grain, Vectors
 
 
 class GrainVectors:
@@ -16,10 +16,8 @@ class GrainVectors:
         self._library, self._index, self._grain = library, index, grain
         self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # of the papers that were searched last
 
-    def search(
-        self, query: Vectors, k: int, papers: frozenset[str] | None = None, fields: PassageFields = ANYWHERE
-    ) -> list[tuple[int, float]]:
-        """See DenseIndex.search. It knows no fields."""
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """See DenseIndex.search."""
         return self._index.search(query, k, None if papers is None else self._ids_of(papers))
 
     def search_all(

@@ -14,10 +14,8 @@ from folio.protocols import LexicalIndex
 from folio.store.database import Database
 from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Stamp
-from folio.types import ANYWHERE, Chunk, Failure, Grain, NewPaper, Paper, PassageFields, SourceFile, Vectors
+from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
 
-# From the first to the last, both included; None is open
-Years = tuple[int | None, int | None]
 # How to open indexes: files checked up to a limit, or wholly; or rebuilt from the library without a look at them
 Trust = Literal["sample", "checked", "none"]
 
@@ -30,14 +28,11 @@ class PaperStore(Protocol):
 
     @property
     def database(self) -> Database:
-        """What services say of works, and who cites whom, to be read: of this computer, or a copy on it."""
+        """What services say of works, and who cites whom, to be read."""
         ...
 
     def changing_works(self) -> AbstractContextManager[Database]:
-        """The same in a transaction, to be changed: what all computers share gets all of it, or nothing.
-
-        The caller holds the writer lock.
-        """
+        """The same in a transaction, to be changed. The caller holds the writer lock."""
         ...
 
     @property
@@ -85,11 +80,6 @@ class PaperStore(Protocol):
 
     def counts(self) -> dict[str, int]:
         """What there is: `papers`, `files`, `failures` -> how many."""
-        ...
-
-    @property
-    def filters(self) -> PaperFilters | None:
-        """Finds the papers that a filter may choose; None where it is as well to read them all."""
         ...
 
     def papers_without_sections(self) -> int:
@@ -204,10 +194,7 @@ class PaperStore(Protocol):
         ...
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
-        """The same by what `change` makes of it; returns whether indexes find the paper by something else then.
-
-        They are to be updated: by its title everywhere, and by its year where they know fields.
-        """
+        """The same by what `change` makes of it; returns whether its title changed: indexes are to be updated then."""
         ...
 
     # Vectors of papers that are still being embedded
@@ -225,31 +212,11 @@ class PaperStore(Protocol):
         ...
 
 
-class PaperFilters(Protocol):
-    """Finds papers by their fields, where there are so many that a filter is not to be resolved to a list of them."""
-
-    def papers_with(self, years: Sequence[Years], names: Sequence[Sequence[str]]) -> list[Paper]:
-        """The papers of one of these years that may be by one of these people; others may be among them.
-
-        names: of each person the words (text.plain_words). None of either means any.
-        """
-        ...
-
-    def has_passage(self, fields: PassageFields) -> bool:
-        """Whether there is such a passage."""
-        ...
-
-
 class DenseIndex(Protocol):
     """The vectors of the chunks of one grain."""
 
-    def search(
-        self, query: Vectors, k: int, papers: frozenset[str] | None = None, fields: PassageFields = ANYWHERE
-    ) -> list[tuple[int, float]]:
-        """At most k (chunk id, cosine), best first, ties by id. papers: search only these. fields: see there.
-
-        Raises IndexDamaged.
-        """
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """At most k (chunk id, cosine), best first, ties by id. papers: search only these. Raises IndexDamaged."""
         ...
 
     def search_all(
