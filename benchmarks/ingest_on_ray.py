@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import folio
 from config import Settings
 from folio.app import App
-from folio.cluster.paper_worker import Job, PaperWorker
-from folio.cluster.ray_reader import RayReader
 from folio.errors import PaperError
 from folio.ingest import chunking, discovery
 from folio.ingest.embedding_queue import EmbeddedPaper, embed_paper
 from folio.ingest.progress import Outcome
+from folio.shared.paper_worker import Job, PaperWorker
+from folio.shared.ray_reader import RayReader
 from folio.store import indexes
 from folio.store.digests import text_hash
 from folio.store.fingerprint import fingerprint
@@ -78,13 +78,13 @@ def steps(papers: Path) -> dict[str, float]:
     with settings(papers) as chosen:
         app = App(Settings(**{**chosen, "_env_file": None}), print)
         embedder = app.new_embedder()
-        job = Job(app.reading, app.limits(1), embedder.identity(), app.worker_embedder(embedder), app.embed_batch)
+        job = Job(app.reading, app.limits(1), embedder.identity(), app.worker_embedders(embedder), app.embed_batch)
         files, _ = discovery.hash_files(discovery.find_pdfs([papers]), _Silent())
-        own = job.embedder(0)
+        own = job.embedders[0]()
         own.embed_passages(["loads the model"])
         with (
             indexes.writing(app.store_folder),
-            closing(PaperWorker(job, 0)) as worker,
+            closing(PaperWorker(job)) as worker,
             closing(app.open_library(create=True)) as library,
         ):
             library.set_fingerprint(fingerprint(embedder, app.reading))

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
 from folio.files import write_json
 from folio.ingest.local_store import LocalStore, StoreBackend
 from folio.model_choice import ModelChoice, prefix_of
-from folio.models.ollama import is_local
+from folio.models.ollama import OllamaServer, is_local
 from folio.offline import go_offline
 from folio.paper_versions import version_keys
 from folio.protocols import Embedder
@@ -180,14 +180,15 @@ class App(AppSettings):
         )
 
     def _ray_reader(self, get_embedder: Callable[[], Embedder], jobs: int | None) -> PaperReader:
-        """What reads and embeds papers on Ray. jobs: its workers; None for one a processor. Raises ClusterError."""
-        from folio.cluster.paper_worker import Job
-        from folio.cluster.ray_reader import RayReader
+        """What reads and embeds papers on Ray. jobs: its workers; None for one a processor. Raises PackagesMissing."""
+        from folio.ingest.scanned_pages import FOLDER
+        from folio.shared.paper_worker import Job
+        from folio.shared.ray_reader import RayReader
 
         def job() -> Job:
             embedder = get_embedder()
-            made = self.worker_embedder(embedder)
-            scans = None if address else self.store_folder
+            made = self.worker_embedders(embedder)
+            scans = None if address else self.store_folder / FOLDER
             return Job(self.reading, self.limits(1), embedder.identity(), made, self.embed_batch, scans)
 
         address = self.settings.RAY_ADDRESS.strip()
@@ -195,21 +196,32 @@ class App(AppSettings):
             self.notice(f"Papers are sent to the computers of the cluster at {address}, which read them.")
         return RayReader(address, jobs, job)
 
-    def worker_embedder(self, embedder: Embedder) -> Callable[[int], Embedder]:
-        """What makes the same embedder in a worker, given the worker's number. Raises UsageError for a server that is
-        not allowed."""
-        from folio.cluster.worker_embedders import BuiltinForWorker, OllamaForWorker
+    def worker_embedders(self, embedder: Embedder) -> tuple[Callable[[], Embedder], ...]:
+        """What makes the same embedder in a worker: one for each server of Ollama.
 
-        mine = self.settings
+        Raises UsageError for a server that is not allowed.
+        """
+        from folio.models.minilm import BuiltinEmbedder
+        from folio.models.ollama_embedder import RETRIES, OllamaEmbedder
+
         if embedder.identity()["embedder"] != "ollama":
-            return BuiltinForWorker()
-        servers = self.ollama_servers()
+            return (partial(BuiltinEmbedder, threads=1),)  # each processor has a worker of its own
+        mine, servers = self.settings, self.ollama_servers()
         for url in servers:
             if url != self.models.server.url and not is_local(url):
                 self.notice(f"Passages go to {url}, another computer.")
-        prefixes = (prefix_of(mine.EMBED_QUERY_PREFIX), prefix_of(mine.EMBED_PASSAGE_PREFIX))
-        kept = self.models.keep_alive
-        return OllamaForWorker(servers, mine.OLLAMA_TIMEOUT_S, mine.EMBED_MODEL, mine.EMBED_BATCH, *prefixes, kept)
+        return tuple(
+            partial(
+                OllamaEmbedder,
+                OllamaServer(url, mine.OLLAMA_TIMEOUT_S, keep_alive=self.models.keep_alive),
+                mine.EMBED_MODEL,
+                mine.EMBED_BATCH,
+                RETRIES if len(servers) == 1 else 1,  # soon to another server, where there is one
+                query_prefix=prefix_of(mine.EMBED_QUERY_PREFIX),
+                passage_prefix=prefix_of(mine.EMBED_PASSAGE_PREFIX),
+            )
+            for url in servers
+        )
 
     def versions_among(self, papers: Iterable[str]) -> list[Paper]:
         """The papers of the library that are older versions of others, or there twice, if one of these is concerned.

@@ -57,10 +57,14 @@ def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
 
 
 def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
-    """The command that installs packages which a part of Folio needs: "models", "evaluate" or "torch"."""
+    """The command that installs packages which a part of Folio needs: "models", "evaluate", "torch" or "cluster"."""
     if not in_checkout:
         return f"pip install 'folio-papers[{extra}]'"
-    files = {"evaluate": "requirements-evaluate.txt", "torch": "requirements.txt"}
+    files = {
+        "cluster": "requirements-cluster.txt",
+        "evaluate": "requirements-evaluate.txt",
+        "torch": "requirements.txt",
+    }
     return f"pip install -r {files[extra]}" if extra in files else f"make {extra}"
 
 

@@ -436,7 +436,7 @@ def _read_papers(
     scans: ScannedPages,
 ) -> Generator[Read, None, None]:
     """Files with a text layer first; then the pages of scans, each under the limits of a file."""
-    scanning = Scanning(scans, progress, reading, limits)
+    scanning = Scanning(scans, progress.scanned, reading, limits)
     for parts in (map(Part, files), scanning):
         results = workers.run_guarded(
             partial(read_part, reading=reading, max_file_mb=limits.max_file_mb, seconds=limits.model_s),
@@ -458,8 +458,15 @@ def _read_papers(
 class Scanning:
     """The parts of scans that are still to be read: an iterator that may have more after each result."""
 
-    def __init__(self, scans: ScannedPages, progress: IngestProgress, reading: Reading, limits: Limits) -> None:
-        self._scans, self._progress = scans, progress
+    def __init__(
+        self,
+        scans: ScannedPages,
+        scanned: Callable[[SourceFile, int, int], None],
+        reading: Reading,
+        limits: Limits,
+    ) -> None:
+        """scanned: see IngestProgress."""
+        self._scans, self._scanned = scans, scanned
         self._reading, self._limits = reading, limits
         self._read: dict[SourceFile, dict[int, Scan]] = {}
         self._left: dict[SourceFile, int] = {}  # pages of each file that have not come back
@@ -511,7 +518,7 @@ class Scanning:
 
     def _report(self, file: SourceFile) -> None:
         done = len(self._read[file])
-        self._progress.scanned(file, done, done + self._left[file])
+        self._scanned(file, done, done + self._left[file])
         if not self._left[file]:
             self._whole.append(file)
 

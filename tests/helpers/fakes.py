@@ -131,11 +131,6 @@ class HashingEmbedder:
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
 
-def hashing_for_worker(number: int) -> HashingEmbedder:
-    """The embedder by hashing of the worker with this number."""
-    return HashingEmbedder()
-
-
 class CoverageReranker:
     """A working reranker: the share of the question's terms that a passage has, by IDF."""
 
@@ -201,8 +196,8 @@ class HashingApp(App):
     def models(self) -> HashingModels:
         return HashingModels(self.settings, self.notice, self.hashing)
 
-    def worker_embedder(self, embedder: Embedder) -> Callable[[int], Embedder]:
-        return hashing_for_worker
+    def worker_embedders(self, embedder: Embedder) -> tuple[Callable[[], Embedder], ...]:
+        return (HashingEmbedder,)
 
     def run(
         self, *, prune: bool = False, rebuild: bool = False, retry: Sequence[str] = (), on_ray: bool = False

@@ -34,13 +34,5 @@ class DownEmbedder(HashingEmbedder):
         raise OllamaError("Nobody is there.", "Come later.")
 
 
-def deadly(mark: str, number: int) -> HashingEmbedder:
-    return DeadlyEmbedder(Path(mark))
-
-
-def down(number: int) -> HashingEmbedder:
-    return DownEmbedder()
-
-
-def other_model(number: int) -> HashingEmbedder:
+def other_model() -> HashingEmbedder:
     return HashingEmbedder(dimension=32)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from folio.cluster.ray_reader import RayReader
+from folio.shared.ray_reader import RayReader
 
 
 @pytest.fixture(scope="session")

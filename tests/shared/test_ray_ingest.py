@@ -6,11 +6,9 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
@@ -23,28 +21,20 @@ if find_spec("ray") is None:  # not imported here: its settings must be there fi
     pytest.skip("ray is not installed (requirements-cluster.txt)", allow_module_level=True)
 
 from folio import workers
-from folio.cluster import ray_reader
-from folio.cluster.paper_worker import Job
-from folio.cluster.ray_reader import RayReader
 from folio.commands import ingest
-from folio.errors import ClusterError, FolioError, OllamaError, PaperLimit, UsageError
+from folio.errors import OllamaError, PaperLimit, UsageError
 from folio.ingest.discovery import find_pdfs, hash_files
 from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.ingest.pipeline import Limits
+from folio.shared import ray_reader
+from folio.shared.paper_worker import Job
+from folio.shared.ray_reader import RayReader
 from folio.store.fingerprint import Reading
 from folio.store.paper_store import PaperStore
 from folio.types import SourceFile
 from tests.helpers import worker_embedders
 from tests.helpers.factories import small_papers
-from tests.helpers.fakes import (
-    HashingApp,
-    HashingEmbedder,
-    RecordedProgress,
-    hashing_app,
-    hashing_for_worker,
-    make_pdf,
-    read_once,
-)
+from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, make_pdf, read_once
 from tests.helpers.paths import ROOT
 
 
@@ -66,8 +56,8 @@ def files_in(folder: Path) -> list[SourceFile]:
     return hash_files(find_pdfs([folder]), RecordedProgress())[0]
 
 
-def job(embedder: Any = hashing_for_worker) -> Job:
-    return Job(Reading(100, 20, "fast", False), Limits(1, 60, 2048, 10), HashingEmbedder().identity(), embedder, 2)
+def job(embedder: Any = HashingEmbedder) -> Job:
+    return Job(Reading(100, 20, "fast", False), Limits(1, 60, 2048, 10), HashingEmbedder().identity(), (embedder,), 2)
 
 
 @pytest.fixture
@@ -122,7 +112,7 @@ def test_workers_that_are_killed_cost_only_the_paper_that_kills_them(
     make_pdf(folder / "once.pdf", "sponges", change="It kills once.")
     make_pdf(folder / "poison.pdf", "sponges", change="It kills always.")
     mark = tmp_path / "killed"
-    reader = RayReader("", 2, lambda: job(partial(worker_embedders.deadly, str(mark))))
+    reader = RayReader("", 2, lambda: job(partial(worker_embedders.DeadlyEmbedder, mark)))
     found = {
         each.item.name: each.result for each in reader(files_in(folder), tuple) if isinstance(each, workers.Finished)
     }
@@ -137,33 +127,9 @@ def test_workers_that_are_killed_cost_only_the_paper_that_kills_them(
     assert found["poison.pdf"].happened == "2 workers of Ray ended while they read the file."
 
 
-def test_papers_wait_until_others_are_back(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(6):
-        make_pdf(tmp_path / f"{number}.pdf", "trees", change=f"It is number {number}.")
-    files = files_in(tmp_path)
-    largest = max(Path(file.path).stat().st_size for file in files)
-    monkeypatch.setattr(ray_reader, "_IN_FLIGHT_BYTES", 2 * largest)
-    taken: list[SourceFile] = []
-    done = 0
-
-    def source() -> Iterator[SourceFile]:
-        for file in files:
-            taken.append(file)
-            assert len(taken) - done <= 4  # two away, one ready to go, and the one that is asked for
-            yield file
-
-    reader = RayReader("", 1, job)
-    for each in reader(source(), tuple):
-        if isinstance(each, workers.Finished):
-            assert isinstance(each.result, EmbeddedPaper)
-            done += 1
-    assert done == 6
-    assert largest <= reader.most_bytes <= 2 * largest
-
-
 @pytest.mark.slow
 def test_an_embedder_that_is_down_ends_the_ingest(ray: Any, papers: Path, tmp_path: Path) -> None:
-    reader = RayReader("", 1, lambda: job(worker_embedders.down))
+    reader = RayReader("", 1, lambda: job(worker_embedders.DownEmbedder))
     with pytest.raises(OllamaError, match=r"^Nobody is there\.$"):
         list(reader(files_in(papers), tuple))
 
@@ -177,42 +143,6 @@ def test_a_ray_of_its_own_can_be_reached_from_this_computer_alone(ray: Any) -> N
 
 
 # Without Ray
-
-
-def refusal(address: str) -> FolioError:
-    with pytest.raises(FolioError) as refused:
-        RayReader(address, 1, no_job)._reachable()
-    return refused.value
-
-
-def test_an_address_where_nobody_answers_is_one_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    error = refusal(f"127.0.0.1:{port}")
-    assert error.happened == f"Ray at 127.0.0.1:{port} does not answer."
-    assert error.remedy.startswith("Check RAY_ADDRESS")
-    for wrong in ("cluster", "http://127.0.0.1:6379", "ray://127.0.0.1:10001", "127.0.0.1:many", "auto"):
-        assert refusal(wrong).happened == f"RAY_ADDRESS is {wrong!r}, which is no address of a cluster."
-
-
-def test_another_version_of_ray_is_one_sentence(ray: Any) -> None:
-    said = (
-        "Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.9.1\n"
-        "This process on Node: 127.0.0.1 was started with:\n    Ray: 2.55.1\n    Python: 3.11.7\n"
-    )
-    error = RayReader("host:6379", 1, no_job)._unusable(RuntimeError(said), ray)
-    python = ".".join(map(str, sys.version_info[:3]))
-    assert error.happened == (
-        f"The cluster at host:6379 runs Ray 2.9.0 and Python 3.9.1, and this computer Ray {ray.__version__}"
-        f" and Python {python}."
-    )
-
-
-def test_without_rays_package_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_reader, "find_spec", lambda name: None)
-    with pytest.raises(ClusterError, match=r"^--on ray needs packages that are not installed: ray\.$") as refused:
-        RayReader("", None, no_job)
-    assert "requirements-cluster.txt" in refused.value.remedy
 
 
 def test_on_is_for_reading(plain: HashingApp) -> None:
