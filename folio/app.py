@@ -15,7 +15,7 @@ from folio.answer_types import Style
 from folio.app_settings import AppSettings
 from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
 from folio.files import write_json
-from folio.ingest.local_store import LocalStore, StoreBackend
+from folio.ingest.store import LocalStore, Store
 from folio.model_choice import ModelChoice, prefix_of
 from folio.models.ollama import OllamaServer, is_local
 from folio.offline import go_offline
@@ -28,8 +28,8 @@ from folio.store import indexes
 from folio.store.closing import closed_on_error
 from folio.store.fingerprint import fingerprint, reading_fingerprint
 from folio.store.library import Library
-from folio.store.paper_store import PaperStore, SearchIndexes
 from folio.store.permissions import make_private
+from folio.store.search_indexes import SearchIndexes
 from folio.types import Notice, Paper, SourceFile
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.ingest.scanned_pages import ScannedPages
     from folio.search.langchain import FolioRetriever
-    from folio.store.history import ConversationStore, QuestionLog
+    from folio.store.conversations import Conversations
+    from folio.store.query_log import QueryLog
 else:
     try:  # An installed Folio carries config.py under this name: a top-level `config` there may be another program's.
         from folio._config import SettingsError, load_settings, personal_file
@@ -81,7 +82,7 @@ class App(AppSettings):
         chosen = {"PAPERS_DIR": papers, "VECTORSTORE_DIR": store, "INGESTED_JSON": store / "ingested.json"}
         return replace(self, settings=self.settings.model_copy(update=chosen))
 
-    def embedder(self, library: PaperStore) -> Embedder:
+    def embedder(self, library: Library) -> Embedder:
         """The embedder that a library was made with; for a new library, the one that the settings choose.
 
         Raises StoreMismatch when the settings ask for another, ModelError when it cannot be used.
@@ -96,7 +97,7 @@ class App(AppSettings):
         """The embedder for a new store."""
         return self.models.embedder("")
 
-    def require_same_settings(self, library: PaperStore) -> None:
+    def require_same_settings(self, library: Library) -> None:
         """Raise StoreMismatch if the store was made with other settings, as far as no model is needed to know."""
         made_with = library.fingerprint()
         expected = reading_fingerprint(self.reading)
@@ -104,7 +105,7 @@ class App(AppSettings):
             expected["embedder"] = self.settings.EMBEDDER
         indexes.require_fingerprint(library, {**made_with, **expected})
 
-    def _require_same_embedder(self, library: PaperStore) -> None:
+    def _require_same_embedder(self, library: Library) -> None:
         """Raise StoreMismatch if the store was made with another embedder; ModelError if its own cannot be used.
 
         A server that does not answer soon is no reason: without it nothing is known, and if no file is new, nothing is
@@ -141,11 +142,6 @@ class App(AppSettings):
         try:
             self.require_same_settings(library)
             self._require_same_embedder(library)
-            if count := library.papers_without_sections():
-                self.notice(
-                    f"Papers that were read before Folio knew sections: {count}."
-                    " `python ingest.py --rebuild` finds their sections."
-                )
             limits, batch, get_embedder = self.limits(jobs), self.embed_batch, lambda: self.embedder(library)
             read = self._ray_reader(get_embedder, jobs) if on_ray else None
             yield from pipeline.ingest(
@@ -282,28 +278,28 @@ class App(AppSettings):
     # The store
 
     @cached_property
-    def backend(self) -> StoreBackend:
+    def backend(self) -> Store:
         """Where the library is kept."""
         return LocalStore(self.store_folder, self.settings.LEXICAL, self.citation_style, self.notice)
 
     @property
     def library_path(self) -> Path:
-        """The SQLite file with the library."""
-        return self.backend.database_path
+        """The file with the library of STORE=local."""
+        return self.store_folder / indexes.LIBRARY
 
     def has_library(self) -> bool:
         """Whether something was ever ingested."""
         return self.backend.exists()
 
-    def open_library(self, *, create: bool = False) -> PaperStore:
-        """The library of the store. create: see StoreBackend.open. Raises StoreMissing before the first ingest."""
+    def open_library(self, *, create: bool = False) -> Library:
+        """The library of the store. create: see Store.open. Raises StoreMissing before the first ingest."""
         return self.backend.open(create=create)
 
-    def query_log(self, library: PaperStore) -> QuestionLog:
+    def query_log(self, library: Library) -> QueryLog:
         """The log of questions of the library."""
         return self.backend.query_log(library)
 
-    def conversations(self) -> ConversationStore:
+    def conversations(self) -> Conversations:
         """The conversations of the web app; in memory, until the program ends, if questions are not logged."""
         if self.logs_questions:
             return self.backend.conversations()
@@ -319,21 +315,21 @@ class App(AppSettings):
         """Rebuild both indexes from the library; returns the number of chunks."""
         return self.backend.repair()
 
-    def open_indexes(self, library: PaperStore) -> SearchIndexes:
+    def open_indexes(self, library: Library) -> SearchIndexes:
         return self.backend.open_indexes(library)
 
     def check_indexes_in_background(self) -> None:
         """Check the indexes' files to their end in threads, for programs that run long enough."""
         self.backend.check_in_background()
 
-    def retriever(self, library: PaperStore) -> Retriever:
+    def retriever(self, library: Library) -> Retriever:
         """A retriever over a library. Raises StoreMissing if it has no paper, StoreMismatch, ModelError."""
         self.require_paper(library)
         self.require_same_settings(library)
         embedder = self.embedder(library)
         return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
-    def require_paper(self, library: PaperStore) -> None:
+    def require_paper(self, library: Library) -> None:
         """Raise StoreMissing if the library has no paper."""
         if not library.chunk_count():
             raise StoreMissing(
@@ -342,7 +338,7 @@ class App(AppSettings):
             )
 
     def retriever_over(
-        self, library: PaperStore, embedder: Embedder, open_indexes: Callable[[], SearchIndexes]
+        self, library: Library, embedder: Embedder, open_indexes: Callable[[], SearchIndexes]
     ) -> Retriever:
         """A retriever with the current settings, over a library made with this embedder."""
         reranker = self.models.reranker()
@@ -355,9 +351,7 @@ class App(AppSettings):
 
     # Answering
 
-    def chat(
-        self, library: PaperStore, *, top_k: int, wanted: PaperFilter = EVERY_PAPER, style: Style = "plain"
-    ) -> Chat:
+    def chat(self, library: Library, *, top_k: int, wanted: PaperFilter = EVERY_PAPER, style: Style = "plain") -> Chat:
         """A conversation with the papers. wanted: ask only these papers and sections. Raises UsageError for none."""
         from folio.answer.chat import Chat, warm_up
 
@@ -387,11 +381,6 @@ class App(AppSettings):
 
         library = self.open_library()
         with closed_on_error(library):
-            if not isinstance(library, Library):
-                raise UsageError(
-                    "LangChain's FAISS vector store is made of a library on this computer.",
-                    "Use langchain_retriever, which searches every store.",
-                )
             store = vector_store(library, self.embedder(library))
         weakref.finalize(store, library.close)
         return store

@@ -32,6 +32,11 @@ class AppSettings:
         return self.settings.VECTORSTORE_DIR
 
     @property
+    def fetched_pdfs(self) -> Path:
+        """Where PDFs go that only the library has, which is shared with the computer that read them."""
+        return self.store_folder / "pdfs"
+
+    @property
     def record_file(self) -> Path:
         """The list of the store's contents for people: ingested.json."""
         return self.settings.INGESTED_JSON

@@ -23,6 +23,9 @@ _PREPRINT_DOIS = (
 )  # fmt: skip
 _APART = 2  # years between the versions of a work
 _TELLING = 4  # words of a title that tell a work
+# Characters of a title and of a name that works are compared by: some titles are whole abstracts, and no index of
+# PostgreSQL holds them
+_TITLE_START, _NAME_START = 300, 100
 _OPENALEX = re.compile(r"W\d{1,12}")
 _S2 = re.compile(r"[0-9a-f]{40}")
 
@@ -101,7 +104,7 @@ def reference_mark(identifier: str) -> str:
 
 def title_key(title: str, first_author: str, year: int | None) -> str:
     """A title with first author and year for comparison; "" if one is missing."""
-    folded, author = fold(title), fold(first_author)
+    folded, author = fold(title)[:_TITLE_START], fold(first_author)[:_NAME_START]
     return f"title {folded} {author} {year}" if folded and author and year else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,7 +13,9 @@ import pytest
 from folio.answer_types import Citation
 from folio.citation_label import CitationStyle, citation_label
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
+from folio.store.indexes import LIBRARY
 from folio.store.library import Library
+from folio.store.sqlite import SqliteDatabase
 from tests.helpers.stores import Store
 
 
@@ -119,7 +122,7 @@ def test_titles_and_names_without_a_year_get_letters_too(store: Store) -> None:
 def test_the_style_decides_what_a_citation_looks_like(store: Store, style: CitationStyle, marks: list[str]) -> None:
     arxiv = Field("2301.01234v2", "page", True)
     say(store, a=replace(about(["Otter"], 2020), arxiv=arxiv), c=Metadata(arxiv=arxiv))
-    library = Library(store.library.path, citation_style=style)
+    library = Library(store.folder / LIBRARY, citation_style=style)
     for papers in (library.papers(), library.papers_by_id([paper.id for paper in library.papers()])):
         cited = [Citation(paper, 0, 4, "Text", 1, 1.0) for paper in papers]
         assert [citation.shown for citation in cited][:3] == marks
@@ -138,7 +141,7 @@ def test_versions_of_a_paper_are_told_apart(store: Store, style: CitationStyle, 
     known = about(["Otter"], 2020)
     first, second, tenth = (Field(f"2301.01234v{number}", "page", True) for number in (1, 2, 10))
     say(store, a=replace(known, arxiv=first), b=replace(known, arxiv=second), c=Metadata(arxiv=tenth))
-    library = Library(store.library.path, citation_style=style)
+    library = Library(store.folder / LIBRARY, citation_style=style)
     for papers in (library.papers(), library.papers_by_id([paper.id for paper in library.papers()])):
         assert [Citation(paper, 0, 4, "Text", 1, 1.0).shown for paper in papers][:3] == marks
     library.close()
@@ -165,10 +168,14 @@ def test_versions_of_one_number_get_letters(store: Store) -> None:
 def test_versions_are_found_by_their_index(store: Store) -> None:
     seen: list[str] = []
     say(store, a=replace(about(["Otter"], 2020), arxiv=Field("2301.01234v1", "page", True)))
-    (paper, *_) = store.library.papers()
-    store.library.database._sqlite.set_trace_callback(seen.append)
-    store.library.papers_by_id([paper.id])
-    store.library.database._sqlite.set_trace_callback(None)
-    (sql,) = (sql for sql in seen if "BETWEEN" in sql)
-    (first, *_) = store.library.database.query(f"EXPLAIN QUERY PLAN {sql}")
-    assert "USING INDEX metadata_arxiv" in first[-1]
+    (file, *_) = store.library.files()
+    database = store.library.database
+    assert isinstance(database, SqliteDatabase)
+    database._sqlite.set_trace_callback(seen.append)
+    store.library.papers_by_id([file.sha256])
+    database._sqlite.set_trace_callback(None)
+    (sql,) = (sql for sql in seen if "alike AS" in sql)
+    steps = [step for *_, step in database.query(f"EXPLAIN QUERY PLAN {sql}")]
+    assert any("USING INDEX papers_arxiv" in step for step in steps)
+    assert any("USING INDEX metadata_arxiv" in step for step in steps)
+    assert not [step for step in steps if re.match(r"SCAN (papers|metadata|p|m)\b", step)]

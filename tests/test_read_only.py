@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from folio import workers
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.errors import StoreError
+from folio.paper_metadata import simple_metadata
 from folio.store.bm25_index import TantivyIndex
 from folio.store.conversations import Conversations
 from folio.store.indexes import LEXICAL
@@ -146,7 +147,8 @@ def test_a_log_that_was_left_behind_is_not_ignored(tmp_path: Path) -> None:
     copied.mkdir()
     with closing(Library(path)) as library:
         library.link([SourceFile(str(tmp_path / "more.pdf"), "more.pdf", "otters.pdf")])
-        for name in ("library.sqlite", "library.sqlite-wal"):  # as after a kill
+        library.set_metadata("0" * 64, "person", simple_metadata("Otters"))
+        for name in ("library.sqlite", "library.sqlite-wal", "user.sqlite", "user.sqlite-wal"):  # as after a kill
             shutil.copy(path.with_name(name), copied / name)
     with read_only_tree(copied):
         with pytest.raises(StoreError, match="cannot be used now"):

@@ -162,21 +162,23 @@ class Chat:
         self._found = SearchResult((), {}, {})
         if remark := REMARKS.get(question_type(question).kind):
             return self._reply(Answer(question, question, (), remark=remark, style=self._style))
-        typed, spelt = question, self._retriever.respelled(question)
-        self._typed, question = (typed, spelt.question) if spelt.typed else ("", question)
-        self._spelt = spelt.question
-        if (direct := self._direct(question)) is not None:
+        typed = question
+        with self._retriever.reading():
+            spelt = self._retriever.respelled(question)
+            self._typed, question = (typed, spelt.question) if spelt.typed else ("", question)
+            self._spelt = spelt.question
+            direct = self._direct(question)
+            if direct is None and not self._turns:  # also while LangChain is being imported
+                self._search(question)
+                self._prefetched = question
+        if direct is not None:
             for sentence in direct.sentences:
                 on_sentence(sentence)
             return self._reply(
                 replace(direct, question=typed, notice=" ".join(filter(None, [spelt.note, direct.notice])))
             )
-        chain = self._chain
-        if chain is None and not self._turns:  # search while LangChain is being imported
-            self._search(question)
-            self._prefetched = question
-            chain = self._loaded_chain()
-            self._clock.skip()
+        chain = self._loaded_chain()
+        self._clock.skip()
         history = [(turn.standalone_question, turn.text) for turn in self._turns]
         inputs = {
             "question": question,
@@ -187,7 +189,7 @@ class Chat:
             "is_repeat": self._is_repeat,
         }
         try:
-            answer: Answer = (chain or self._loaded_chain()).invoke(inputs)["answer"]
+            answer: Answer = chain.invoke(inputs)["answer"]
         except followup.NotUnderstoodError as unclear:  # nothing was searched
             self._found = SearchResult((), {}, {})
             answer = Answer(question, question, (), notice=str(unclear), style=self._style)
@@ -210,12 +212,15 @@ class Chat:
             read = len({piece.paper.id for piece in answer.evidence})
             papers = len(self._retriever.papers() if self._papers is None else self._papers)
             return library_questions.listed_notice(listed, read, papers)
+        things = compared_things(answer.standalone_question)
+        if not things:
+            return ""
         said = " ".join(f"{quote.paper.title} {quote.quote}" for quote in answer.citations)
         cited = {quote.paper.id for quote in answer.citations}
         names = self._retriever.paper_names()
         missing = [
             thing
-            for thing in compared_things(answer.standalone_question)
+            for thing in things
             if not is_about(self._retriever.term_weights(thing), said)
             and cited.isdisjoint(paper.id for paper in names.meant(thing))
         ]
@@ -301,6 +306,10 @@ class Chat:
         A question about one paper as a whole, named or chosen, gets the sections that answer it. Each part of a
         question, such as each thing that it compares, gets passages of its own.
         """
+        with self._retriever.reading():
+            return self._searched(question)
+
+    def _searched(self, question: str) -> SearchResult:
         if topic := library_questions.wanted_papers(question):
             return self._best_of_papers(topic)
         asked = question_type(question)

@@ -16,7 +16,7 @@ from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
 from folio.shown_text import counted, one_line
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _store(app: App) -> Iterator[Row]:
         library.close()
 
 
-def _opened(app: App, library: PaperStore) -> Iterator[Row]:
+def _opened(app: App, library: Library) -> Iterator[Row]:
     counts = library.counts()
     papers, chunks, failed = counts["papers"], library.chunk_count(), counts["failures"]
     found = f"{counted(papers, 'paper')}, {chunks:,} passages in {app.backend.place}"

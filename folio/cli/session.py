@@ -21,8 +21,7 @@ from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, UsageError, with_commands
 from folio.shown_text import counted, name_line, one_line
-from folio.store.history import QuestionLog
-from folio.store.query_log import Feedback
+from folio.store.query_log import Feedback, QueryLog
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from folio.app import App
     from folio.deep_types import DeepEvent, DeepTrace
     from folio.evidence_profile import EvidenceProfile
-    from folio.store.paper_store import PaperStore
+    from folio.store.library import Library
     from folio.types import Hit
 
 HELP = (
@@ -62,7 +61,7 @@ class ChatSession:
     def __init__(
         self,
         app: App,
-        library: PaperStore,
+        library: Library,
         chat: Chat,
         *,
         as_json: bool,
@@ -87,7 +86,7 @@ class ChatSession:
         self._dropped = dropped
         self._logged = logged
         self._verbose = verbose
-        self._log: QuestionLog | None = None
+        self._log: QueryLog | None = None
         self._deep = deep
         self._checkpoint_file = checkpoints
         self._marks = render.Marks(numbered=app.numbers_citations)
@@ -335,13 +334,13 @@ def _resume_command(in_chat: bool) -> str:
     return "/resume" if in_chat else with_commands("`python query.py --resume`")
 
 
-def mark(log: QuestionLog, feedback: Feedback) -> None:
+def mark(log: QueryLog, feedback: Feedback) -> None:
     """Rate the last logged question and print it. Raises UsageError if there is none, StoreError."""
     entry = log.mark(feedback)
     output().print(f"Rated {feedback}: {one_line(entry.question)}")
 
 
-def forget(app: App, library: PaperStore) -> None:
+def forget(app: App, library: Library) -> None:
     """Delete the question log, all conversations, a stopped deep search and the chat history. Raises StoreError."""
     from folio.agent.checkpoint import checkpoint_path, remove_all
 
@@ -354,7 +353,7 @@ def forget(app: App, library: PaperStore) -> None:
     output().print(f"Deleted: {counts}{stopped}, and the chat history.")
 
 
-def verify_logged(app: App, library: PaperStore) -> int:
+def verify_logged(app: App, library: Library) -> int:
     """Open the cited pages of the last logged answer. Raises UsageError if there is none."""
     entry = app.query_log(library).last()
     if entry is None:
@@ -364,14 +363,20 @@ def verify_logged(app: App, library: PaperStore) -> int:
     return open_pages(app, library, merge_by_page(parts))
 
 
-def open_pages(app: App, library: PaperStore, cited: Sequence[CitedPage], first: int = 1) -> int:
+def open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: int = 1) -> int:
     """Open these pages, numbered from `first`; returns 1 if one cannot be shown. Raises UsageError."""
     from folio.cli import pdf_viewer
+    from folio.types import SourceFile
 
     if not cited:
         say(NOTHING_CITED)
         return 0
-    return pdf_viewer.verify(cited, library.files(), app.pdf_viewer, app.limits(1), first)
+    files = library.files()
+    here = {file.sha256 for file in files if Path(file.path).is_file()}
+    for paper, file in {page.paper: page.file for page in cited if page.paper not in here}.items():
+        if fetched := library.copy_of(paper, app.fetched_pdfs):
+            files.append(SourceFile(str(fetched), file, paper))
+    return pdf_viewer.verify(cited, files, app.pdf_viewer, app.limits(1), first)
 
 
 def write_json(value: BaseModel) -> None:

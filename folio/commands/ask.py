@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from folio.app import App
     from folio.cli.session import ChatSession
     from folio.paper_lists import By
-    from folio.store.paper_store import PaperStore
+    from folio.store.library import Library
 
 BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
 MOST_PASSAGES = 10_000  # of --top-k: the search makes room for all of them
@@ -185,7 +185,7 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
     return [arguments.question.strip()]
 
 
-def _resume(app: App, library: PaperStore, arguments: argparse.Namespace) -> int:
+def _resume(app: App, library: Library, arguments: argparse.Namespace) -> int:
     """Go on with the deep search that was stopped, as it was asked."""
     from folio.agent.checkpoint import checkpoint_path, damaged, read
 
@@ -200,7 +200,7 @@ def _resume(app: App, library: PaperStore, arguments: argparse.Namespace) -> int
     return _shown(session, session.resume(checkpoint), arguments)
 
 
-def _ask(app: App, library: PaperStore, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
+def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
     """Answer one question or several, or start a chat."""
     session, chat = _session(app, library, arguments)
     if questions is None:
@@ -217,7 +217,7 @@ def _shown(session: ChatSession, reply: Reply, arguments: argparse.Namespace) ->
     return 1 if reply.answer.model_failed else code
 
 
-def _session(app: App, library: PaperStore, arguments: argparse.Namespace) -> tuple[ChatSession, Chat]:
+def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple[ChatSession, Chat]:
     from folio.cli.session import ChatSession
 
     chat = app.chat(
@@ -278,7 +278,7 @@ def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_
     return code
 
 
-def _search(app: App, library: PaperStore, questions: Sequence[str], arguments: argparse.Namespace) -> int:
+def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
     """Show passages, without an answer."""
     from folio.cli import render
     from folio.cli.session import say_details, write_json
@@ -315,7 +315,7 @@ def _search(app: App, library: PaperStore, questions: Sequence[str], arguments: 
     return 0
 
 
-def _rank_papers(app: App, library: PaperStore, queries: Sequence[str], arguments: argparse.Namespace) -> int:
+def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: argparse.Namespace) -> int:
     """Show the papers that are best for each query."""
     from folio.cli import render, render_papers
     from folio.cli.session import write_json
@@ -345,7 +345,7 @@ def _rank_papers(app: App, library: PaperStore, queries: Sequence[str], argument
     return 0
 
 
-def _count_papers(library: PaperStore, by: By, *, as_json: bool) -> int:
+def _count_papers(library: Library, by: By, *, as_json: bool) -> int:
     from folio.cli import render_papers
     from folio.cli.session import write_json
     from folio.console import output
@@ -360,7 +360,7 @@ def _count_papers(library: PaperStore, by: By, *, as_json: bool) -> int:
     return 0
 
 
-def _stats(app: App, library: PaperStore, *, as_json: bool) -> int:
+def _stats(app: App, library: Library, *, as_json: bool) -> int:
     from folio.cli import render
     from folio.cli.session import write_json
     from folio.console import output

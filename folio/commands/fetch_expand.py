@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from folio.sources.linked_works import Direction, Linked
     from folio.sources.lookup import Lookup
     from folio.sources.search_query import SearchQuery
-    from folio.store.paper_store import PaperStore
+    from folio.store.library import Library
     from folio.types import Paper
 
 NO_WORK = "no service is known to have it."
@@ -57,7 +57,7 @@ def expand(
     return followed.expansion.found
 
 
-def _papers(library: PaperStore, names: Sequence[str]) -> list[Paper]:
+def _papers(library: Library, names: Sequence[str]) -> list[Paper]:
     """The papers of these names; all without any. Raises NotKnown."""
     from folio.search.aliases import aliases_in
     from folio.search.paper_names import file_names, papers_named, unknown_paper

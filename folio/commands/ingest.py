@@ -47,7 +47,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     what = found.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
     what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
-    what.add_argument("--repair", action="store_true", help="rebuild the FAISS and BM25 indexes from the library")
+    repair = "rebuild the FAISS and BM25 indexes from the library; repair the log, conversations and edits"
+    what.add_argument("--repair", action="store_true", help=repair)
     return found
 
 

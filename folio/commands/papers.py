@@ -17,7 +17,7 @@ from folio.commands.paper_options import add_paper_options, paper_filter
 
 if TYPE_CHECKING:
     from folio.app import App
-    from folio.store.paper_store import PaperStore
+    from folio.store.library import Library
     from folio.types import Paper
 
 # Their modules are imported when they are needed: --help needs none.
@@ -118,7 +118,7 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show_paper(library: PaperStore, id: str, *, as_json: bool) -> None:
+def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
     from folio.cli import render_papers
     from folio.cli.session import write_json
     from folio.console import output
@@ -166,7 +166,7 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _the_paper(library: PaperStore, name: str) -> Paper:
+def _the_paper(library: Library, name: str) -> Paper:
     """Raises UsageError unless the name means one paper."""
     from folio.search.aliases import aliases_in
     from folio.search.paper_names import file_names, the_paper

@@ -14,7 +14,7 @@ from folio.pdf.identifiers import arxiv_id
 from folio.shown_text import name_line
 from folio.sources.identifiers import find_identifier
 from folio.store import works
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.text import fold
 from folio.types import Paper
 
@@ -22,7 +22,7 @@ from folio.types import Paper
 class PaperLookup:
     """The papers of one library by every name that a set may have for them."""
 
-    def __init__(self, library: PaperStore) -> None:
+    def __init__(self, library: Library) -> None:
         self.files: dict[str, str] = {}  # paper id -> the name of a file
         self._named: dict[str, list[str]] = {}  # kind and name -> paper ids
         papers = {paper.id: paper for paper in library.papers()}
@@ -50,7 +50,7 @@ class PaperLookup:
         return ()
 
 
-def resolved(evalset: EvalSet, library: PaperStore) -> EvalSet:
+def resolved(evalset: EvalSet, library: Library) -> EvalSet:
     """The set with the files of the papers that it names; the set itself if it names files alone.
 
     Names of papers that are not in the library go to `unknown`. A question of which none is there is left out, and
@@ -119,7 +119,7 @@ def _paper_marks(paper: Paper) -> Iterator[str]:
         yield f"title {title}"
 
 
-def _work_marks(library: PaperStore, paper: Paper) -> Iterator[str]:
+def _work_marks(library: Library, paper: Paper) -> Iterator[str]:
     """The identifiers of the work that a paper is, in any version."""
     for kept in works.of_paper(library.database, paper.id):
         for mark in kept.marks():

@@ -24,7 +24,7 @@ from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, weight
 from folio.ingest import chunking
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.text import sentence_spans, tokenize
 from folio.types import Paper
 
@@ -101,7 +101,7 @@ def ask_with(server: OllamaServer, model: str, form: type[BaseModel] = ModelRepl
     return ask
 
 
-def write_questions(library: PaperStore, ask: Ask, count: int, *, seed: int = 0) -> Iterator[Question]:
+def write_questions(library: Library, ask: Ask, count: int, *, seed: int = 0) -> Iterator[Question]:
     """Write at most `count` questions about a library's papers, alternately factual and synthesis; yields each at once.
 
     A factual question has one gold quote. A synthesis question has two and needs both; they come from two papers, or
@@ -136,7 +136,7 @@ def write_questions(library: PaperStore, ask: Ask, count: int, *, seed: int = 0)
 # Passages
 
 
-def _pool(library: PaperStore, rng: random.Random, count: int) -> list[Passage]:
+def _pool(library: Library, rng: random.Random, count: int) -> list[Passage]:
     """Passages to ask about; the papers take turns."""
     papers = library.papers()
     rng.shuffle(papers)

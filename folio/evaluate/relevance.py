@@ -14,7 +14,7 @@ from folio.evaluate.dataset import EvalSet, Gold, Question
 from folio.evaluate.metrics import CitationResult
 from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, weight
 from folio.evaluate.source_pages import SourcePages
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Chunk, Paper
 
 Ranks = dict[str, tuple[int | None, ...]]  # by unit
@@ -50,7 +50,7 @@ class Targets:
 class RelevanceJudge:
     """Judges the results from one library for the questions of one set."""
 
-    def __init__(self, evalset: EvalSet, library: PaperStore) -> None:
+    def __init__(self, evalset: EvalSet, library: Library) -> None:
         self._library = library
         self._is_text = bool(evalset.documents)
         self.source_pages = SourcePages(library, {document.id: document.text for document in evalset.documents})
@@ -163,7 +163,7 @@ class RelevanceJudge:
         return CitationResult(right, self.source_pages.is_verbatim(paper, page, citation.quote))
 
 
-def _by_name(library: PaperStore) -> dict[str, Paper]:
+def _by_name(library: Library) -> dict[str, Paper]:
     """Papers by each of their file names, and by the last part of the name if it is unambiguous."""
     papers = {paper.id: paper for paper in library.papers()}
     files = [(file.name, papers[file.sha256]) for file in library.files()]

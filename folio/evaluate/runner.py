@@ -18,7 +18,7 @@ from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_
 from folio.evaluate.saved_runs import load_run, save_run
 from folio.search.retriever import Retriever, SearchResult
 from folio.shown_text import name_line
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Progress
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Runner:
     def __init__(
         self,
         evalset: EvalSet,
-        library: PaperStore,
+        library: Library,
         retriever: Retriever,
         chat: Chat | None = None,
         answerer: Answerer | None = None,

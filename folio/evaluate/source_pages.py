@@ -14,7 +14,7 @@ from folio.evaluate.quote_match import fold, is_verbatim, pages_with, stands_on
 from folio.files import sha256_file
 from folio.pdf.mupdf import pymupdf, unlock
 from folio.pdf.reader import read_pdf
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Paper
 
 PageTexts = tuple[str, ...]
@@ -23,7 +23,7 @@ PageTexts = tuple[str, ...]
 class SourcePages:
     """The pages of one library's papers, read from their files."""
 
-    def __init__(self, library: PaperStore, documents: Mapping[str, str]) -> None:
+    def __init__(self, library: Library, documents: Mapping[str, str]) -> None:
         """documents: the texts of a plain text set by their paper's file name; each is one page."""
         self._library = library
         self._documents = documents

@@ -18,7 +18,6 @@ from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
-from folio.store.paper_store import PaperStore
 from folio.types import NewPaper, PageMap, Progress, SourceFile
 
 # Settings for locations and display, which do not affect the metrics.
@@ -29,7 +28,7 @@ _IRRELEVANT_SETTINGS = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODEL
 class OpenedStore:
     """An opened store to evaluate."""
 
-    library: PaperStore
+    library: Library
     retriever: Retriever
     about: dict[str, str]  # its folder, size and fingerprint
 
@@ -87,7 +86,7 @@ def relevant_settings(app: App) -> dict[str, str]:
     return {name: value for name, value in app.settings_used().items() if name not in _IRRELEVANT_SETTINGS}
 
 
-def _about(library: PaperStore, folder: Path) -> dict[str, str]:
+def _about(library: Library, folder: Path) -> dict[str, str]:
     counts = library.counts()
     return {
         "store": str(folder),

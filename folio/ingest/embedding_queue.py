@@ -22,7 +22,7 @@ from folio.paper_text import paper_text
 from folio.protocols import Embedder, TitledEmbedder
 from folio.sections import SectionMap
 from folio.store.digests import text_hash
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.paper_vectors import PaperVector
 from folio.types import NewPaper, SourceFile, Vectors
 
@@ -43,10 +43,10 @@ class _QueuedPaper:
 
     file: SourceFile
     paper: NewPaper
-    hashes: list[bytes]  # the key of each passage, in order
-    as_a_whole: bytes | None  # the hash of what the paper itself is searched by; None if nothing is known of it
-    vectors: dict[bytes, Vectors]
-    missing: set[bytes]
+    hashes: list[str]  # the key of each passage, in order
+    as_a_whole: str | None  # the hash of what the paper itself is searched by; None if nothing is known of it
+    vectors: dict[str, Vectors]
+    missing: set[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class EmbeddedPaper:
     """A paper with vectors that were computed where it was read."""
 
     paper: NewPaper
-    vectors: Mapping[bytes, Vectors]  # by the hash of their text
+    vectors: Mapping[str, Vectors]  # by the hash of their text
 
 
 # A text to be embedded, and the title of its paper; "" if it is not read with one
@@ -71,7 +71,7 @@ def _passages(paper: NewPaper, embedder: Embedder) -> list[_Passage]:
     return [(paper.text[start:end], title) for start, end in paper.chunk_spans]
 
 
-def _key(passage: _Passage) -> bytes:
+def _key(passage: _Passage) -> str:
     """What a vector is kept under: the hash of the text; with a title, one that no text alone has."""
     text, title = passage
     return text_hash(f"{title}\0{text}" if title else text)
@@ -110,7 +110,7 @@ class EmbeddingQueue:
 
     def __init__(
         self,
-        library: PaperStore,
+        library: Library,
         get_embedder: Callable[[], Embedder],
         batch: int,
         embedded: Callable[[SourceFile, int, int], None] = lambda file, chunks, of: None,
@@ -122,9 +122,9 @@ class EmbeddingQueue:
         self._library, self._get_embedder, self._batch, self._embedded = library, get_embedder, batch, embedded
         self._worker: _Worker | None = None
         self._embedder: Embedder | None = None
-        self._unsent: deque[tuple[bytes, _Passage]] = deque()  # passages to be embedded, each once
-        self._sent: deque[tuple[list[bytes], Future[Vectors]]] = deque()
-        self._waiting: dict[bytes, list[_QueuedPaper]] = {}  # key -> the papers that wait for its vector
+        self._unsent: deque[tuple[str, _Passage]] = deque()  # passages to be embedded, each once
+        self._sent: deque[tuple[list[str], Future[Vectors]]] = deque()
+        self._waiting: dict[str, list[_QueuedPaper]] = {}  # key -> the papers that wait for its vector
         self._paper_count = self._characters = 0
         self._complete: deque[_QueuedPaper] = deque()
 
@@ -210,7 +210,7 @@ class EmbeddingQueue:
         vectors = future.result()
         self._library.remember(hashes, vectors)
         self._sent.popleft()
-        saved: dict[int, tuple[_QueuedPaper, set[bytes]]] = {}
+        saved: dict[int, tuple[_QueuedPaper, set[str]]] = {}
         for digest, vector in zip(hashes, vectors, strict=True):
             for queued in self._waiting.pop(digest):
                 queued.vectors[digest] = vector
@@ -240,9 +240,7 @@ class EmbeddingQueue:
                 yield file, paper
 
 
-def embed_and_add(
-    library: PaperStore, papers: Iterable[PaperFile], embedder: Embedder, batch: int
-) -> Iterator[PaperFile]:
+def embed_and_add(library: Library, papers: Iterable[PaperFile], embedder: Embedder, batch: int) -> Iterator[PaperFile]:
     """Embed papers and add them to the library; yields each paper once it has been added.
 
     batch: passages per call of the embedder. Raises ModelError, DiskFull; PaperError for a paper that the library

@@ -11,18 +11,18 @@ from folio.paper_text import paper_text
 from folio.protocols import Embedder
 from folio.sections import SectionMap
 from folio.store.digests import text_hash
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.paper_vectors import PaperVector
 from folio.types import NewPaper
 
 
-def text_of_new(library: PaperStore, paper: NewPaper) -> str:
+def text_of_new(library: Library, paper: NewPaper) -> str:
     """The text that a paper will be searched by once it is in the library, with what people said of it before."""
     layers = {**library.metadata_layers(paper.id), "pdf": paper.metadata}
     return paper_text(merged(layers), SectionMap(paper.sections))
 
 
-def refresh(library: PaperStore, get_embedder: Callable[[], Embedder], batch: int) -> int:
+def refresh(library: Library, get_embedder: Callable[[], Embedder], batch: int) -> int:
     """Embed every paper that has no vector, or one of another text; returns how many. A batch is one transaction.
 
     A model that cannot be used is no error: the old vectors serve, and those papers are ranked by words. The caller

@@ -33,7 +33,7 @@ from folio.pdf.no_text import ENCODED, LIMITED, NO_TIME, NOT_CHECKED, NOT_READ, 
 from folio.pdf.ocr import NotScannedYet, Scan
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Failure, NewPaper, Page, SourceFile
 
 _MORE_PROBLEMS = "other problems"
@@ -87,7 +87,7 @@ class PaperReader(Protocol):
 
 
 def ingest(
-    library: PaperStore,
+    library: Library,
     files: Sequence[SourceFile],
     get_embedder: Callable[[], Embedder],
     reading: Reading,
@@ -136,7 +136,7 @@ def ingest(
 class _Others:
     """The files that other writers of the library are adding: they are looked at again when the rest is done."""
 
-    def __init__(self, library: PaperStore, known: frozenset[str]) -> None:
+    def __init__(self, library: Library, known: frozenset[str]) -> None:
         """known: the papers that were there when this was planned."""
         self.files: list[SourceFile] = []
         self._library, self._known = library, known
@@ -151,7 +151,7 @@ class _Others:
 
 
 def _bring_in(
-    library: PaperStore,
+    library: Library,
     plan: _Plan,
     known: Mapping[str, str],
     added: Iterable[Added],
@@ -192,7 +192,7 @@ class _Plan:
 
 
 def _plan(
-    library: PaperStore,
+    library: Library,
     files: Sequence[SourceFile],
     known: Mapping[str, str],
     retry: Container[str],
@@ -245,7 +245,7 @@ def _conditions(reading: Reading, limits: Limits) -> str:
     return hashlib.blake2b(repr(how).encode(), digest_size=8).hexdigest()
 
 
-def prune(library: PaperStore, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[Outcome]:
+def prune(library: Library, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[Outcome]:
     """Remove every file that is gone, and its paper; if the whole folder is gone, keep it: a disk may be absent."""
     files = [*(failure.file for failure in library.failures()), *library.files()]
     for file in {file.path: file for file in files}.values():
@@ -258,13 +258,21 @@ def prune(library: PaperStore, scans: ScannedPages = NOTHING_SCANNED) -> Iterato
             yield Outcome(file, "unchanged", notes=("Kept, because its whole folder is missing.",))
 
 
-def record(library: PaperStore) -> list[dict[str, object]]:
-    """The papers of the library and the files that could not be read, in the format of ingested.json."""
+def record(library: Library) -> list[dict[str, object]]:
+    """The papers of the library and the files that could not be read, in the format of ingested.json.
+
+    Raises StoreDamaged.
+    """
+    with library.reading(), library.database.rows_expected():
+        return _papers_read(library) + _failures(library)
+
+
+def _papers_read(library: Library) -> list[dict[str, object]]:
     files: dict[str, list[str]] = {}
     for file in library.files():
         files.setdefault(file.sha256, []).append(file.path)
     added = library.added()
-    papers: list[dict[str, object]] = [
+    return [
         {
             "file": paper.file,
             "sha256": paper.id,
@@ -282,7 +290,10 @@ def record(library: PaperStore) -> list[dict[str, object]]:
         }
         for paper in library.papers()
     ]
-    failed: list[dict[str, object]] = [
+
+
+def _failures(library: Library) -> list[dict[str, object]]:
+    return [
         {
             "file": failure.file.name,
             "sha256": failure.file.sha256.partition(_WITH)[0],
@@ -292,7 +303,6 @@ def record(library: PaperStore) -> list[dict[str, object]]:
         }
         for failure in library.failures()
     ]
-    return papers + failed
 
 
 def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
@@ -384,16 +394,17 @@ def _add_papers(queue: EmbeddingQueue, results: Iterable[Read]) -> Iterator[Adde
     yield from queue.finish()
 
 
-def _make_embedder(library: PaperStore, get_embedder: Callable[[], Embedder], reading: Reading) -> Embedder:
+def _make_embedder(library: Library, get_embedder: Callable[[], Embedder], reading: Reading) -> Embedder:
     embedder = get_embedder()
     if not library.fingerprint():
         library.set_fingerprint(fingerprint(embedder, reading))
     return embedder
 
 
-def _may_read_better(library: PaperStore, file: SourceFile) -> bool:
+def _may_read_better(library: Library, file: SourceFile) -> bool:
     """Whether a paper has pages that may be read now. A paper of several files is not read again for one of them."""
-    paper = library.papers_by_id([file.sha256])[0]
+    with library.database.rows_expected():
+        paper = library.papers_by_id([file.sha256])[0]
     has_one_file = sum(other.sha256 == file.sha256 for other in library.files()) == 1
     return has_one_file and any(reason in problem for problem in paper.problems for reason in _MAY_CHANGE)
 
@@ -557,7 +568,7 @@ def _forget_scans(scans: ScannedPages, outcome: Outcome, conditions: str) -> Non
         scans.forget(outcome.file.sha256)
 
 
-def _link(library: PaperStore, files: Sequence[SourceFile], now: dict[str, str]) -> Iterator[Outcome]:
+def _link(library: Library, files: Sequence[SourceFile], now: dict[str, str]) -> Iterator[Outcome]:
     """Link files whose papers are in the library already: copies, or files that were moved.
 
     now: path -> SHA-256 of every file of this ingest; a known path may hold another paper by now.
@@ -575,9 +586,7 @@ def _link(library: PaperStore, files: Sequence[SourceFile], now: dict[str, str])
         yield Outcome(file, "duplicate", notes=(note,))
 
 
-def _record_failure(
-    library: PaperStore, file: SourceFile, error: PaperError, tried_with: Callable[[str], str]
-) -> Outcome:
+def _record_failure(library: Library, file: SourceFile, error: PaperError, tried_with: Callable[[str], str]) -> Outcome:
     # What the computer stopped may succeed at any time: recorded without its hash, the file counts as new then.
     sha256 = file.sha256
     if isinstance(error, PaperLimit):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,12 +14,14 @@ from folio.ingest import paper_vectors, pipeline
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.ingest.scanned_pages import FOLDER, ScannedPages
 from folio.protocols import Embedder
-from folio.store import replacement, salvage
-from folio.store.database import DAMAGED, set_aside
+from folio.store import replacement, user_rows
+from folio.store.database import DAMAGED
 from folio.store.fingerprint import Reading, differences, fingerprint
-from folio.store.immutable_file import has_log
 from folio.store.library import Library
 from folio.store.library_check import LibraryCheck
+from folio.store.sqlite import SqliteDatabase
+from folio.store.sqlite_address import has_log
+from folio.store.user_file import put_aside, set_aside
 from folio.types import Notice, SourceFile
 
 # The new library while it is being built
@@ -46,6 +47,7 @@ def rebuild(
     library stays. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
+    user_rows.repair(path, notice)
     library = open_unfinished(unfinished, fingerprint(embedder, reading))
     paths = frozenset(file.path for file in files)
     try:
@@ -75,20 +77,18 @@ def rebuild(
         paper_vectors.refresh(library, lambda: embedder, batch)
 
 
-def known_files(path: Path, record: Path, *, thorough: bool = False) -> dict[Path, str]:
+def known_files(
+    path: Path, record: Path, *, thorough: bool = False, notice: Notice = lambda text: None
+) -> dict[Path, str]:
     """The files that a library was made from: absolute path -> display name.
 
-    From a damaged library they are taken as far as they can be read, and from ingested.json (`record`). thorough: look
-    for damage in the whole file.
+    Of a damaged library, those that ingested.json (`record`) lists. thorough: look for damage in the whole file.
+    notice: see SqliteDatabase.
     """
-    files = read_if_sound(path, sound_files if thorough else Library.files)
+    files = read_if_sound(path, sound_files if thorough else Library.files, notice)
     if files is not None:
         return {Path(file.path): file.name for file in files}
-    damaged = [path] if path.exists() else set_aside(path)
-    if not damaged:
-        return {}
-    found = {Path(file.path): file.name for file in salvage.read(damaged[-1]).files.values()}
-    return listed_files(record) | found
+    return listed_files(record) if path.exists() or set_aside(path) else {}
 
 
 def listed_files(record: Path) -> dict[Path, str]:
@@ -100,14 +100,15 @@ def listed_files(record: Path) -> dict[Path, str]:
         return {}
 
 
-def read_if_sound(path: Path, read: Callable[[Library], T]) -> T | None:
+def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lambda text: None) -> T | None:
     """The result of `read` on the library; None if the library is missing, or proven to be damaged.
 
-    Raises StoreError for all that proves nothing: a busy library, a full disk, a file that cannot be read now.
+    notice: see SqliteDatabase. Raises StoreError for all that proves nothing: a busy library, a full disk, a file that
+    cannot be read now.
     """
     for _ in range(2):  # what proves damage is there the second time too: a disk may fail to read something once
         try:
-            with closing(Library(path)) as library:
+            with closing(Library(path, notice=notice)) as library:
                 return read(library)
         except StoreMissing:
             return None
@@ -127,35 +128,34 @@ def open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
 
 def _can_continue(library: Library, fingerprint: dict[str, str]) -> bool:
     made_with = library.fingerprint()
-    return not (made_with and differences(made_with, fingerprint)) and not library.check()
+    return not (made_with and differences(made_with, fingerprint)) and is_sound(library)
+
+
+def is_sound(library: Library) -> bool:
+    """Whether what was made from PDFs has no fault. Reads all of it."""
+    return not LibraryCheck(library.database).made_from_pdfs()
 
 
 def sound_files(library: Library) -> list[SourceFile]:
+    """The files of a library. Raises StoreDamaged if the structure of what was made from PDFs has a fault."""
     if LibraryCheck(library.database).structure():
         raise StoreDamaged("The library is damaged.", DAMAGED)
     return library.files()
 
 
 def _replace(path: Path, new: Path, notice: Notice) -> None:
-    """Put the library `new` in the place of the one at `path`, whose questions and conversations are kept.
+    """Put the library `new` in the place of the one at `path`; what people said is in a file of its own.
 
-    A sound library stays: its papers are replaced in one transaction. What can be read of a damaged one goes into the
-    new library, which then takes its place; a kill at any point loses nothing, and the same call continues.
+    A sound library stays: its papers are replaced in one transaction. A damaged one is set aside, and the new one takes
+    its place; a kill at any point loses nothing, and the same call continues.
     """
-    if read_if_sound(path, sound_files) is not None:
-        with closing(Library(path)) as library:
-            replacement.replace_papers(library.database, new)
+    if read_if_sound(path, sound_files, notice) is not None:
+        with closing(SqliteDatabase(path)) as database:
+            replacement.replace_papers(database, new)
         for part in _parts(new):
             discard(part)
-        return
-    damaged = path if _has_content(path) else put_aside(path)
-    found = salvage.read(damaged) if damaged is not None else None
-    if found is not None:
-        with closing(Library(new, create=True)) as library:
-            salvage.restore(found, library.database)
-    aside = take_place(path, new)
-    if aside is not None and found is not None:
-        notice(_what_happened(aside, found))
+    elif aside := take_place(path, new):
+        notice(f"The old library could not be used and was set aside as {aside.name}.")
 
 
 def take_place(path: Path, new: Path) -> Path | None:
@@ -164,8 +164,8 @@ def take_place(path: Path, new: Path) -> Path | None:
     Whatever may fail for lack of space is done before anything is renamed. Raises StoreBusy while another process has
     a part of `new` in its hands.
     """
-    with closing(Library(new)) as library:
-        library.database.merge_log()
+    with closing(SqliteDatabase(new)) as database:
+        database.merge_log()
     if has_log(new):
         raise StoreBusy(f"Another process uses {new}.", "Wait until it has finished, then run the same command again.")
     with no_space(path.parent):
@@ -173,44 +173,6 @@ def take_place(path: Path, new: Path) -> Path | None:
         replace(new, path)
     delete(new)  # the empty log
     return aside
-
-
-def put_aside(path: Path) -> Path | None:
-    """Rename a damaged library; returns its new path, None if there is none. Continues after a kill."""
-    wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
-    aside: Path | None = None
-    if _has_content(path):
-        aside = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
-        replace(path, aside)
-    elif earlier := set_aside(path):
-        aside = earlier[-1]
-    if aside is not None and wal.exists():
-        replace(wal, aside.with_name(f"{aside.name}-wal"))
-    for log in (wal, shm):  # it would be taken for the new library's
-        log.unlink(missing_ok=True)
-    return aside
-
-
-def _has_content(path: Path) -> bool:
-    """Whether there is a library at a path, sound or not, or at least the log of one."""
-    return path.exists() and (path.stat().st_size > 0 or has_log(path))
-
-
-def _what_happened(aside: Path, found: salvage.Salvage) -> str:
-    questions, conversations = len(found.queries), len(found.turns)
-    kept = f"Kept: {_count(questions, 'logged question')} and {_count(conversations, 'conversation')}"
-    lost = [
-        _count(number, what)
-        for number, what in ((found.questions_lost, "logged question"), (found.turns_lost, "turn of a conversation"))
-        if number
-    ]
-    end = f"lost: at least {' and '.join(lost)}." if lost else "as far as can be seen, none was lost."
-    return f"The old library could not be used and was set aside as {aside.name}. {kept}; {end}"
-
-
-def _count(number: int, what: str) -> str:
-    one, _, of = what.partition(" of ")
-    return f"{number} {one}{'' if number == 1 else 's'}{' of ' if of else ''}{of}"
 
 
 def delete(database: Path) -> None:

@@ -14,7 +14,7 @@ from functools import cache, partial
 
 from folio.protocols import LexicalIndex
 from folio.search.acronyms import long_form
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.text import STOP_WORDS, plain_words, tokenize
 from folio.types import Paper
 
@@ -132,14 +132,14 @@ def _abbreviates(word: str, title: str, front: str) -> bool:
     return bool(long) and long <= named and 2 * len(long) >= len(named)
 
 
-def aliases_in(library: PaperStore) -> Aliases:
+def aliases_in(library: Library) -> Aliases:
     """Reads all papers for a word, but none if they are too many. For a library whose index of words is not open."""
     few = library.counts()["papers"] <= _MOST_READ
     papers = cache(library.papers)
     return Aliases(lambda _: papers() if few else (), partial(_text, library))
 
 
-def papers_with(word: str, library: PaperStore, words: LexicalIndex) -> Sequence[Paper]:
+def papers_with(word: str, library: Library, words: LexicalIndex) -> Sequence[Paper]:
     """The two papers that have a word in most passages, the one with more first; () for one that is not a name."""
     tokens = tokenize(word)
     if not tokens or not 1 < words.passages_with(tokens[0]) <= _MOST_PASSAGES:
@@ -152,10 +152,10 @@ def papers_with(word: str, library: PaperStore, words: LexicalIndex) -> Sequence
     return library.papers_by_id(sorted(counts, key=lambda id: (-counts[id], id))[:2])
 
 
-def indexed_aliases(library: PaperStore, find: Callable[[str], Sequence[Paper]]) -> Aliases:
+def indexed_aliases(library: Library, find: Callable[[str], Sequence[Paper]]) -> Aliases:
     """Reads two papers for a word at most. find: see `papers_with`."""
     return Aliases(find, partial(_text, library))
 
 
-def _text(library: PaperStore, paper: Paper) -> str:
+def _text(library: Library, paper: Paper) -> str:
     return library.text(paper.id, 0, paper.length)

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from folio.paper_versions import is_superseded
-from folio.protocols import LexicalIndex
 from folio.sections import APART, KINDS, Kind, PaperSection, Spans, overlap
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.text import plain_words
 from folio.types import Chunk
 
@@ -78,7 +77,7 @@ def kind_named(word: str) -> Kind | None:
 class CandidateFilter:
     """Says which chunks may be found for one question. Reads each chunk and each paper once."""
 
-    library: PaperStore
+    library: Library
     sections: SectionFilter | None
     apart: frozenset[Kind]  # the kinds that are no evidence for this question
     hidden: frozenset[str] = frozenset()  # ids of papers that are not searched
@@ -89,7 +88,7 @@ class CandidateFilter:
     @classmethod
     def of(
         cls,
-        library: PaperStore,
+        library: Library,
         question: str,
         sections: SectionFilter | None,
         hidden: frozenset[str] = frozenset(),
@@ -127,23 +126,22 @@ class CandidateFilter:
         return is_chosen and overlap(apart, chunk.start, chunk.end) <= half
 
 
-def deep_enough(search: Callable[[int], Scored], wanted: int, candidates: CandidateFilter) -> Scored:
+def deep_enough(search: Callable[[int], Scored], wanted: int, candidates: CandidateFilter, first: Scored) -> Scored:
     """The best `wanted` results that may be found, or all of them if there are fewer.
 
-    search: the best results of an index, as many as it is asked for; fewer if it has no more.
+    search: the best results of an index, as many as it is asked for; fewer if it has no more. first: its best results,
+    `first_depth` of them: they were looked at together with those of other indexes, to read the library once.
     """
-    depth = wanted
+    depth, found = first_depth(wanted), first
     while True:
-        found = search(depth)
         allowed = candidates.allowed(chunk for chunk, _ in found)
         kept = [pair for pair in found if pair[0] in allowed]
         if len(kept) >= wanted or len(found) < depth:
             return kept[:wanted]
         depth *= 2
+        found = search(depth)
 
 
-def words_search(
-    index: LexicalIndex, text: str, wanted: int, within: frozenset[str] | None, candidates: CandidateFilter
-) -> Scored:
-    """The best chunks for these words that may be found, with their BM25 scores."""
-    return deep_enough(lambda depth: index.search(text, depth, within), wanted, candidates)
+def first_depth(wanted: int) -> int:
+    """How many results to look at first: some may not be found."""
+    return 2 * wanted

@@ -12,11 +12,13 @@ LOG.md has the figures for the weight.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 from folio.errors import IndexDamaged
-from folio.search.candidate_filter import CandidateFilter, deep_enough
-from folio.store.paper_store import DenseIndex, PaperStore, SearchIndexes
+from folio.search.candidate_filter import CandidateFilter, deep_enough, first_depth
+from folio.store.library import Library
+from folio.store.search_indexes import DenseIndex, SearchIndexes
 from folio.types import Vectors
 
 # Passage -> spans of its paper: its best fine passages, best first
@@ -33,8 +35,13 @@ HIGHLIGHTS = 3
 class DenseSearch(Protocol):
     """The search for one question among the vectors of a library. Use it inside `Library.reading`."""
 
-    def find(self, papers: frozenset[str] | None, candidates: CandidateFilter) -> Found:
-        """The nearest passages that may be found, by stage. papers: only in these. Raises IndexDamaged."""
+    @property
+    def first(self) -> list[int]:
+        """The nearest chunks, whether or not they may be found."""
+        ...
+
+    def find(self, candidates: CandidateFilter) -> Found:
+        """The nearest passages that may be found, by stage. Raises IndexDamaged."""
         ...
 
     def scores(self, passages: Iterable[int]) -> tuple[Scored, Highlights]:
@@ -43,46 +50,80 @@ class DenseSearch(Protocol):
 
 
 def dense_search(
-    library: PaperStore, indexes: SearchIndexes, query: Vectors, count: int, dual_count: int
+    library: Library,
+    indexes: SearchIndexes,
+    query: Vectors,
+    count: int,
+    dual_count: int,
+    papers: frozenset[str] | None,
 ) -> DenseSearch:
     """query: the question's vector, of unit length. count: how many passages to find; dual_count: how many passages,
-    and as many fine ones, where there are fine ones."""
+    and as many fine ones, where there are fine ones. papers: only in these. Raises IndexDamaged."""
     if indexes.fine_passages is None:
-        return _SingleSearch(indexes.passages, query, count)
-    return _DualSearch(library, indexes.passages, indexes.fine_passages, query, dual_count)
+        return _SingleSearch(_Nearest(indexes.passages, query, count, papers))
+    passages = _Nearest(indexes.passages, query, dual_count, papers)
+    return _DualSearch(library, passages, _Nearest(indexes.fine_passages, query, dual_count, papers))
+
+
+class _Nearest:
+    """The chunks of one grain that are nearest to a question."""
+
+    def __init__(self, index: DenseIndex, query: Vectors, count: int, papers: frozenset[str] | None) -> None:
+        self.index, self.query = index, query
+        self._count, self._papers = count, papers
+        self.first = index.search(query, first_depth(count), papers)
+
+    def found(self, candidates: CandidateFilter) -> tuple[int, ...]:
+        """The nearest that may be found, best first."""
+        search = partial(self.index.search, self.query, papers=self._papers)
+        found = deep_enough(search, self._count, candidates, self.first)
+        if len(found) < self._count and self._papers is None:
+            exact = self.index.search_all(self.query, self._count, candidates.allowed)
+            found = found if exact is None else exact
+        return tuple(chunk for chunk, _ in found)
+
+    def cosines(self, ids: list[int]) -> list[float]:
+        return self.index.cosines(ids, self.query)
 
 
 class _SingleSearch:
-    def __init__(self, vectors: DenseIndex, query: Vectors, count: int) -> None:
-        self._vectors, self._query, self._count = vectors, query, count
+    def __init__(self, passages: _Nearest) -> None:
+        self._passages = passages
 
-    def find(self, papers: frozenset[str] | None, candidates: CandidateFilter) -> Found:
-        return {"dense": _nearest(self._vectors, self._query, self._count, papers, candidates)}
+    @property
+    def first(self) -> list[int]:
+        return [chunk for chunk, _ in self._passages.first]
+
+    def find(self, candidates: CandidateFilter) -> Found:
+        return {"dense": self._passages.found(candidates)}
 
     def scores(self, passages: Iterable[int]) -> tuple[Scored, Highlights]:
         ids = list(passages)
-        return list(zip(ids, self._vectors.cosines(ids, self._query), strict=True)), {}
+        return list(zip(ids, self._passages.cosines(ids), strict=True)), {}
 
 
 class _DualSearch:
-    def __init__(self, library: PaperStore, vectors: DenseIndex, fine: DenseIndex, query: Vectors, count: int) -> None:
-        self._library = library
-        self._vectors, self._fine, self._query, self._count = vectors, fine, query, count
+    def __init__(self, library: Library, passages: _Nearest, fine: _Nearest) -> None:
+        self._library, self._passages, self._fine = library, passages, fine
 
-    def find(self, papers: frozenset[str] | None, candidates: CandidateFilter) -> Found:
-        fine = _nearest(self._fine, self._query, self._count, papers, candidates)
+    @property
+    def first(self) -> list[int]:
+        return [chunk for chunk, _ in (*self._passages.first, *self._fine.first)]
+
+    def find(self, candidates: CandidateFilter) -> Found:
+        fine = self._fine.found(candidates)
         parents = [candidates.chunks[id].parent if id in candidates.chunks else None for id in fine]
         if None in parents:
             raise IndexDamaged("an index names a fine passage that is not in the library")
         by_fine = list(dict.fromkeys(parent for parent in parents if parent is not None))
         allowed = candidates.allowed(by_fine)
-        dense = _nearest(self._vectors, self._query, self._count, papers, candidates)
+        dense = self._passages.found(candidates)
         return {"dense": dense, "fine": tuple(id for id in by_fine if id in allowed)}
 
     def scores(self, passages: Iterable[int]) -> tuple[Scored, Highlights]:
         fine = self._library.fine_in(passages)
         ids = [*fine, *(chunk.id for chunks in fine.values() for chunk in chunks)]
-        cosines = dict(zip(ids, self._vectors.cosines(ids, self._query), strict=True))
+        cosines = dict(zip(ids, self._passages.cosines(ids), strict=True))
         scores: Scored = []
         highlights: Highlights = {}
         for passage, chunks in fine.items():
@@ -92,14 +133,3 @@ class _DualSearch:
             best = cosines[nearest[0].id] if nearest else own
             scores.append((passage, COARSE_WEIGHT * own + (1 - COARSE_WEIGHT) * best))
         return scores, highlights
-
-
-def _nearest(
-    index: DenseIndex, query: Vectors, count: int, papers: frozenset[str] | None, candidates: CandidateFilter
-) -> tuple[int, ...]:
-    """The nearest chunks of an index that may be found, best first."""
-    found = deep_enough(lambda depth: index.search(query, depth, papers), count, candidates)
-    if len(found) < count and papers is None:
-        exact = index.search_all(query, count, candidates.allowed)
-        found = found if exact is None else exact
-    return tuple(chunk for chunk, _ in found)

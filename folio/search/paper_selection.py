@@ -7,10 +7,10 @@ from functools import partial
 from folio.search.aliases import aliases_in
 from folio.search.paper_filter import EVERYTHING, PaperFilter, Selection
 from folio.store.citations import cited_papers
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 
 
-def select(library: PaperStore, wanted: PaperFilter) -> Selection:
+def select(library: Library, wanted: PaperFilter) -> Selection:
     """The papers and sections to search. Raises UsageError if none is as wanted."""
     if wanted == PaperFilter():
         return EVERYTHING

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -14,7 +15,7 @@ from folio.errors import IndexDamaged
 from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker
 from folio.search import acronyms
 from folio.search.aliases import indexed_aliases, papers_with
-from folio.search.candidate_filter import CandidateFilter, SectionFilter, words_search
+from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough, first_depth
 from folio.search.coarse_fine import Highlights, dense_search
 from folio.search.fusion import FusionSettings, fuse_in
 from folio.search.mmr import mmr
@@ -36,9 +37,10 @@ from folio.search.sample_paper import SAMPLE_ID, names_sample
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.search.stopwatch import Stopwatch
 from folio.store.citations import cited_papers
+from folio.store.library import Library
 from folio.store.paper_index import PaperIndex
-from folio.store.paper_store import PaperStore, SearchIndexes, Trust
 from folio.store.rows import Stamp
+from folio.store.search_indexes import SearchIndexes, Trust
 from folio.text import plain_words, tokenize
 from folio.types import Candidate, Chunk, Hit, Paper, PaperHit, Vectors
 
@@ -62,7 +64,7 @@ class Retriever:
 
     def __init__(
         self,
-        library: PaperStore,
+        library: Library,
         open_indexes: Callable[[], SearchIndexes],
         embedder: Embedder,
         reranker: Reranker | None,
@@ -81,11 +83,12 @@ class Retriever:
         self._indexes: SearchIndexes | None = None
         self._papers: PaperIndex | None = None
         self._names: tuple[tuple[Stamp, int], PaperNames] | None = None
+        self._sample: tuple[tuple[Stamp, int], bool] | None = None  # whether the sample paper is among others
         self.embedder = embedder
         self._reranker = reranker
         self._fusion = fusion
 
-    def with_library(self, library: PaperStore, open_indexes: Callable[[], SearchIndexes]) -> Retriever:
+    def with_library(self, library: Library, open_indexes: Callable[[], SearchIndexes]) -> Retriever:
         """A retriever with the same models for another thread: a library can be used by only one at a time."""
         return self._over(library, open_indexes, self._writer)
 
@@ -93,7 +96,7 @@ class Retriever:
         """A retriever over the same library that searches questions as they are, in this thread."""
         return self._over(self._library, self._open_indexes, None) if self._writer else self
 
-    def _over(self, library: PaperStore, opened: Callable[[], SearchIndexes], writer: QueryWriter | None) -> Retriever:
+    def _over(self, library: Library, opened: Callable[[], SearchIndexes], writer: QueryWriter | None) -> Retriever:
         return Retriever(library, opened, self.embedder, self._reranker, self._fusion, self._is_word, writer)
 
     @property
@@ -284,20 +287,27 @@ class Retriever:
         """
         wanted = max(self._fusion.candidates, top_k)
         texts = (f"{readings[0]} {typed}", *readings[1:])
-        search_words = partial(words_search, indexes.lexical, wanted=wanted, within=within, candidates=candidates)
-        mode = self._fusion.mode
-        lexical = [[] if mode == "dense" else search_words(text) for text in texts]
-        if mode == "lexical" and len(lexical[0]) < self._fusion.min_hits:
+        mode, depth = self._fusion.mode, first_depth(wanted)
+        words = [] if mode == "dense" else [partial(indexes.lexical.search, text, papers=within) for text in texts]
+        first = [search(depth) for search in words]
+        if mode == "lexical" and self._fusion.min_hits > len(deep_enough(words[0], wanted, candidates, first[0])):
             mode = "hybrid"
         clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
         vectors = [] if mode == "lexical" else self._vectors(readings, typed)
         if passage and vectors:
-            vectors, lexical = [*vectors, *self.embedder.embed_passages([passage])], [*lexical, lexical[0]]
+            vectors = [*vectors, *self.embedder.embed_passages([passage])]
         clock.lap("embed")
+        ids_by_words = {id for scored in first for id, _ in scored}
+        self._library.expect_vectors_of(ids_by_words.union(also) if vectors else ())
         dual_count = max(self._fusion.dual_candidates, top_k)
-        searches = [dense_search(self._library, indexes, vector, wanted, dual_count) for vector in vectors]
-        stages = [search.find(within, candidates) for search in searches]
+        searches = [dense_search(self._library, indexes, vector, wanted, dual_count, within) for vector in vectors]
+        # All of them are read together, from a library that may be far away.
+        candidates.allowed(ids_by_words.union(*(search.first for search in searches)))
+        lexical = [deep_enough(search, wanted, candidates, found) for search, found in zip(words, first, strict=True)]
+        lexical = lexical or [[] for _ in texts]
+        lexical += lexical[:1] if passage and vectors else []
+        stages = [search.find(candidates) for search in searches]
         clock.lap("dense")
         ranked = dict(stages[0]) if stages else {}
         if mode != "dense":
@@ -313,11 +323,11 @@ class Retriever:
         added = {id for id in known if within is None or chunks[id].paper_id in within}
         rankings: list[list[Candidate]] = []
         highlights: Highlights = {}
-        for search, words in zip_longest(searches, lexical):
+        for search, by_words in zip_longest(searches, lexical):
             # Passages that BM25 or another reading found get their cosine too; without it they would rank too low.
             dense, nearest = search.scores(sorted(found | added)) if search else ([(id, 0.0) for id in added], {})
             highlights = nearest | highlights  # of the first reading
-            rankings.append(fuse_in(mode, self._fusion, dense, words))
+            rankings.append(fuse_in(mode, self._fusion, dense, by_words))
         # A dual search finds more; as many are reranked as a single one finds at most.
         most = 2 * wanted * len(lexical)
         fused = [c for place, c in enumerate(fuse_readings(rankings)) if place < most or c.chunk_id in added]
@@ -326,8 +336,13 @@ class Retriever:
 
     def _hidden(self, question: str) -> frozenset[str]:
         """The sample paper if there are other papers and the question does not name it; else none."""
-        own = () if names_sample(question) else self._library.chunk_ids_of([SAMPLE_ID])
-        return frozenset([SAMPLE_ID]) if own and len(own) < self._library.chunk_count() else frozenset()
+        if names_sample(question):
+            return frozenset()
+        state = self._library.papers_stamp()
+        if self._sample is None or self._sample[0] != state:
+            own = len(self._library.chunk_ids_of([SAMPLE_ID]))
+            self._sample = state, 0 < own < self._library.chunk_count()
+        return frozenset([SAMPLE_ID]) if self._sample[1] else frozenset()
 
     def _vectors(self, readings: Sequence[str], typed: str) -> Sequence[Vectors]:
         """A vector for each reading; the first is between the question and how it was typed, if that differs."""
@@ -356,9 +371,18 @@ class Retriever:
         tokens = list(dict.fromkeys(tokenize(question)))
         return self._on_indexes(lambda indexes: {token: indexes.lexical.rarity(token) for token in tokens})
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is read inside is read of one state of the library; nothing may take long inside."""
+        if self._writer is not None:  # a model writes within each search
+            yield
+            return
+        with self._library.reading():
+            yield
+
     def text(self, paper: str, start: int, end: int) -> str:
-        """The characters [start, end) of a paper's text; paper is its id."""
-        return self._library.text(paper, start, end)
+        """The characters [start, end) of a paper's text, as it was when it was read last; paper is its id."""
+        return self._library.text_as_read(paper, start, end)
 
     def select(self, wanted: PaperFilter) -> Selection:
         """The papers and sections to search. Raises UsageError if none is as wanted."""

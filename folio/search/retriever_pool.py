@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from threading import Lock
 
 from folio.search.retriever import Retriever
-from folio.store.paper_store import PaperStore, SearchIndexes
+from folio.store.library import Library
+from folio.store.search_indexes import SearchIndexes
 
 # Idle readers that are kept open. Each holds open files, and indexes in memory.
 MAX_IDLE = 8
@@ -22,7 +23,7 @@ MAX_IDLE = 8
 class Reader:
     """A connection to the store and a retriever over it, for one question at a time."""
 
-    library: PaperStore
+    library: Library
     retriever: Retriever
     identity: Hashable  # of the library, when it was opened
     made_with: dict[str, str]  # the library's fingerprint
@@ -33,9 +34,9 @@ class RetrieverPool:
 
     def __init__(
         self,
-        open_library: Callable[[], PaperStore],
-        make: Callable[[PaperStore], Retriever],
-        open_indexes: Callable[[PaperStore], SearchIndexes],
+        open_library: Callable[[], Library],
+        make: Callable[[Library], Retriever],
+        open_indexes: Callable[[Library], SearchIndexes],
     ) -> None:
         """make: loads the models and returns a retriever; called again for a new store."""
         self._open_library = open_library

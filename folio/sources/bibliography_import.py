@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from folio.paper_metadata import NO_METADATA, Field, Metadata, bare_arxiv, merged
 from folio.sources.bibliography_file import Bibliography
 from folio.sources.entries import Entry
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.text import fold
 from folio.types import Paper
 
@@ -39,7 +39,7 @@ class Imported:
     ambiguous: tuple[tuple[Entry, str], ...]  # each with what it could be
 
 
-def import_bibliography(library: PaperStore, bibliography: Bibliography) -> Imported:
+def import_bibliography(library: Library, bibliography: Bibliography) -> Imported:
     """Make what a bibliography says of its papers the library's, and forget what it no longer says.
 
     The caller holds the writer lock, and has added the PDFs that it names.

@@ -11,7 +11,7 @@ from folio.files import shortened
 from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
 from folio.sources.identifiers import Identifier, find_identifier
 from folio.sources.paper_match import paper_marks
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Paper
 from folio.work import Work, grouped, merged, to_metadata, version_keys
 
@@ -87,7 +87,7 @@ def identifier_of(work: Work) -> Identifier | None:
     return next(filter(None, map(find_identifier, tried)), None)
 
 
-def describe(library: PaperStore, metadata: Mapping[str, Metadata]) -> int:
+def describe(library: Library, metadata: Mapping[str, Metadata]) -> int:
     """Store what services say of papers, by SHA-256; returns of how many they say something new.
 
     A paper need not be in the library yet: when it is added, it is described already. The caller holds the writer lock.

@@ -15,7 +15,7 @@ from folio.sources.http_client import HttpClient
 from folio.sources.identifiers import parse_doi
 from folio.store import notices, works
 from folio.store.database import Database
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.work_rows import FoundBy, KeptWork, Notice
 from folio.text import fold
 from folio.types import Paper, Progress
@@ -169,7 +169,7 @@ def _is_another(about: Metadata, work: Work) -> bool:
     return paper_match.contradicts(about, work) and not ours & theirs
 
 
-def keep(library: PaperStore, found: Iterable[tuple[Subject, Said]]) -> None:
+def keep(library: Library, found: Iterable[tuple[Subject, Said]]) -> None:
     """Store what services say of papers; what a service that answered says no longer is removed.
 
     The caller holds the writer lock.

@@ -10,7 +10,7 @@ from folio.sources.fetching import describe
 from folio.sources.linked_works import Followed
 from folio.sources.paper_match import contradicts, paper_marks, score
 from folio.store import works
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.work_rows import FoundBy, KeptWork, found_by, trusted_first
 from folio.work import Work, to_metadata
 
@@ -24,7 +24,7 @@ class PaperFound:
     score: float  # how well the paper and the work fit, 0 to 1
 
 
-def keep_papers(library: PaperStore, found: Mapping[str, PaperFound]) -> int:
+def keep_papers(library: Library, found: Mapping[str, PaperFound]) -> int:
     """Keep the works of papers, by SHA-256, and describe the papers; returns of how many something new is known.
 
     A paper need not be in the library yet: when it is added, it is described already. The caller holds the writer lock.
@@ -50,7 +50,7 @@ def _in_version(said: Metadata, works: Iterable[Work]) -> Metadata:
     return replace(said, arxiv=replace(said.arxiv, value=number))
 
 
-def keep_followed(library: PaperStore, followed: Followed) -> None:
+def keep_followed(library: Library, followed: Followed) -> None:
     """Keep what was found along citations, who cites whom, and which papers it began with.
 
     The caller holds the writer lock.
@@ -66,7 +66,7 @@ def keep_followed(library: PaperStore, followed: Followed) -> None:
         works.put(database, (work for work in [*expansion.citing, *found] if work.marks()))
 
 
-def link_papers(library: PaperStore) -> None:
+def link_papers(library: Library) -> None:
     """Note which papers are works that are kept, by what both are recognised by. The caller holds the writer lock."""
     papers = library.papers()
     with library.changing_works() as database:

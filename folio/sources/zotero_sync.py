@@ -8,7 +8,7 @@ from pathlib import Path
 
 from folio.paper_metadata import NO_METADATA, Field, Metadata
 from folio.sources.zotero import Attachment, ZoteroLibrary
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Paper, SourceFile
 
 IN_TRASH = "Removed from the index, because it is in Zotero's trash."
@@ -44,7 +44,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def describe(library: PaperStore, zotero: ZoteroLibrary, files: Sequence[SourceFile]) -> Described:
+def describe(library: Library, zotero: ZoteroLibrary, files: Sequence[SourceFile]) -> Described:
     """Store what Zotero says of these files, and of papers that came from it before.
 
     A file need not be in the library yet: when its paper is added, it is described already. Of several attachments
@@ -72,7 +72,7 @@ def _of_item(attachment: Attachment) -> Metadata:
     return replace(attachment.metadata, zotero=Field(""))
 
 
-def remove(library: PaperStore, zotero: ZoteroLibrary, papers_folder: Path) -> list[tuple[SourceFile, str]]:
+def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list[tuple[SourceFile, str]]:
     """Remove the papers that came from this Zotero library and have left it; returns their files, each with the reason.
 
     A paper that is in `papers_folder` too, or was added from elsewhere, stays and only loses what Zotero said of it.
@@ -132,7 +132,7 @@ def _is_stored_elsewhere(file: SourceFile, link: str, zotero: ZoteroLibrary) -> 
     return folder.parts[-2:] == ("storage", link[-8:]) and folder.parent.parent != zotero.folder
 
 
-def _from_zotero(library: PaperStore) -> Iterator[tuple[Paper, Metadata]]:
+def _from_zotero(library: Library) -> Iterator[tuple[Paper, Metadata]]:
     """The papers that Zotero says something of, and what."""
     for paper in library.papers():
         if paper.metadata.zotero.origin:

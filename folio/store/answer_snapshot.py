@@ -8,7 +8,7 @@ from typing import Any
 
 from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence
 from folio.store.digests import text_hash
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Chunk, Hit, Paper
 
 
@@ -43,7 +43,7 @@ def snapshot_of(answer: Answer) -> str:
     )
 
 
-def restore(snapshot: str, library: PaperStore) -> Answer | None:
+def restore(snapshot: str, library: Library) -> Answer | None:
     """The answer with its texts read from the library; None if a paper is gone or its text has changed."""
     answer = json.loads(snapshot)
     with library.reading():
@@ -109,9 +109,7 @@ def _evidence_fields(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _restore_evidence(
-    number: int, kept: Mapping[str, Any], paper: Paper | None, library: PaperStore
-) -> Evidence | None:
+def _restore_evidence(number: int, kept: Mapping[str, Any], paper: Paper | None, library: Library) -> Evidence | None:
     if paper is None:
         return None
     start, end = kept["start"], kept["end"]
@@ -127,4 +125,4 @@ def _restore_evidence(
 
 def _digest(text: str, hits: Sequence[Hit]) -> str:
     """A hash of the text of evidence and its hits: a PDF read again may give other words."""
-    return text_hash("\n".join([text, *(hit.text for hit in hits)])).hex()
+    return text_hash("\n".join([text, *(hit.text for hit in hits)]))

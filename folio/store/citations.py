@@ -14,7 +14,6 @@ from folio.work import SourceName
 _ROOT = "SELECT CASE version_of WHEN '' THEN id ELSE version_of END FROM works WHERE id = :work"
 _GROUP = f"""SELECT id FROM works WHERE id = ({_ROOT})
     UNION SELECT id FROM works WHERE version_of = ({_ROOT}) AND version_of != ''"""
-_INSERT = "INSERT OR REPLACE INTO citations VALUES (:citing, :cited, :source, :said_at, :digest)"
 
 
 def add_citations(database: Database, citing: str, cited: Iterable[str], source: SourceName, said_at: str) -> None:
@@ -23,19 +22,26 @@ def add_citations(database: Database, citing: str, cited: Iterable[str], source:
     The caller has a transaction.
     """
     found = [Citation(citing, mark, source, said_at) for mark in dict.fromkeys(cited) if work_rows.is_mark(mark)]
-    database.execute_many(_INSERT, map(work_rows.citation_row, found))
+    insert(database, found)
+
+
+def insert(database: Database, found: Iterable[Citation]) -> None:
+    """Keep citations, in this order; the caller has a transaction."""
+    last = int(database.query("SELECT coalesce(max(place), 0) FROM citations")[0][0])
+    made = [{**work_rows.citation_row(each), "place": place} for place, each in enumerate(found, last + 1)]
+    database.insert("citations", made, replace=True)
 
 
 def references_of(database: Database, work: str) -> list[str]:
     """The marks of what a work, in any version, cites, in the order in which they came. Raises StoreDamaged."""
-    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing IN ({_GROUP}) ORDER BY rowid"
+    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing IN ({_GROUP}) ORDER BY place"
     return list(dict.fromkeys(each.cited for each in database.read(work_rows.citation, sql, work=work)))
 
 
 def citing(database: Database, work: str) -> list[str]:
     """The ids of the works that cite a work in any version, in the order in which they came. Raises StoreDamaged."""
     sql = f"""SELECT {CITATION_COLUMNS} FROM citations
-        WHERE cited IN (SELECT mark FROM work_marks WHERE work IN ({_GROUP})) ORDER BY rowid"""
+        WHERE cited IN (SELECT mark FROM work_marks WHERE work IN ({_GROUP})) ORDER BY place"""
     return list(dict.fromkeys(each.citing for each in database.read(work_rows.citation, sql, work=work)))
 
 
@@ -72,7 +78,7 @@ def cited_papers(database: Database, paper: str) -> set[str] | None:
 
 def move_citations(database: Database, old: str, new: str) -> None:
     """Give a work the references of another."""
-    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY rowid"
+    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY place"
     moved = [replace(each, citing=new) for each in database.read(work_rows.citation, sql, citing=old)]
     database.execute("DELETE FROM citations WHERE citing = :citing", citing=old)
-    database.execute_many(_INSERT, map(work_rows.citation_row, moved))
+    insert(database, moved)

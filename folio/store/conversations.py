@@ -1,13 +1,13 @@
 """Conversations of the web app, kept so that they can be reopened and continued.
 
-They are tables in the library's file, like the query log; no index or generation depends on them. If logging is off,
-they are kept in memory until the program ends.
+They are tables beside the query log; no index or generation depends on them. If logging is off, they are kept in memory
+until the program ends.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,26 +22,26 @@ from folio.files import identity
 from folio.store import rows
 from folio.store.answer_snapshot import restore, snapshot_of
 from folio.store.closing import closed_on_error
-from folio.store.database import MEMORY, Database, storable
-from folio.store.digests import row_digest
-from folio.store.paper_store import PaperStore
+from folio.store.database import Database, storable
+from folio.store.library import Library
 from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
+from folio.store.sqlite import MEMORY, SqliteDatabase
+from folio.store.user_file import user_file
+from folio.types import Notice
 
 T = TypeVar("T")
 
 ID_BYTES = 12  # random bytes in an id: too many to guess
 ID_LENGTH = 16  # characters of base64
 MAX_TITLE_LENGTH = 80  # characters
-_SUMMARIES = (
-    "SELECT c.id, c.title, c.begun, c.digest, c.updated, count(*)"
-    " FROM conversations c JOIN turns t ON t.conversation = c.id"
-)
+_SUMMARIES = """SELECT c.id, c.title, c.updated, count(*) FROM conversations c JOIN turns t ON t.conversation = c.id
+    {} GROUP BY c.id, c.title, c.updated ORDER BY max(t.id) DESC"""
 _THIS_TURN = "WHERE conversation = :id AND place = :place"
 
 # Without a turn's row in the query log, which is not copied
 _COPIED = {
-    "conversations": ("id", "title", "begun", "updated", "digest"),
-    "turns": ("conversation", "place", "asked", "reply", "memory", "digest"),
+    "conversations": ("id", "title", "begun", "updated"),
+    "turns": ("id", "conversation", "place", "asked", "reply", "memory", "crc"),
 }
 
 
@@ -67,14 +67,17 @@ class Turn:
 
 
 class Conversations:
-    """`ConversationStore` in the library's file, or in memory."""
+    """Conversations in a database, or in memory."""
 
-    def __init__(self, path: Path | None) -> None:
-        """path: the library, which may not exist yet and may be replaced later; None keeps conversations in memory."""
-        self._path = path
+    def __init__(self, place: Path | Callable[[], Database] | None, *, notice: Notice = lambda text: None) -> None:
+        """place: the file of a library, which may not exist yet and may be replaced later, or what opens a database.
+
+        None keeps conversations in memory. notice: see SqliteDatabase.
+        """
+        self._place, self._notice = place, notice
         self._lock = Lock()
         self._database: Database | None = None
-        self._file: tuple[int, int] | None = None  # device and inode of the open file
+        self._opened: Hashable = None  # which database that is
         self._stored: frozenset[str] | None = None  # ids of those in a library that cannot be written
 
     def close(self) -> None:
@@ -91,13 +94,13 @@ class Conversations:
 
     def summaries(self) -> tuple[Summary, ...]:
         """Every conversation, the one with the latest turn first."""
-        return tuple(self._read(_summary, f"{_SUMMARIES} GROUP BY c.id ORDER BY max(t.id) DESC"))
+        return tuple(self._read(_summary, _SUMMARIES.format("")))
 
     def require(self, conversation: str) -> Summary:
         """Raises NotKnown."""
-        return _first(self._read(_summary, f"{_SUMMARIES} WHERE c.id = :id GROUP BY c.id", id=conversation))
+        return _first(self._read(_summary, _SUMMARIES.format("WHERE c.id = :id"), id=conversation))
 
-    def turns(self, conversation: str, library: PaperStore | None = None) -> tuple[Turn, ...]:
+    def turns(self, conversation: str, library: Library | None = None) -> tuple[Turn, ...]:
         """Its turns in order, with their answers if a library is given to restore them from. Raises NotKnown."""
         sql = f"SELECT {rows.TURN_COLUMNS} FROM turns WHERE conversation = :id ORDER BY place"
         found = self._read(rows.turn, sql, id=conversation)
@@ -138,11 +141,11 @@ class Conversations:
         self.query(conversation, place)
         with self._writing() as database:
             sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
-            _, _, asked, reply, memory, _ = _first(database.read(rows.turn, sql, id=conversation, place=place))
+            _, _, _, reply, memory, _ = _first(database.read(rows.turn, sql, id=conversation, place=place))
             marked = json.dumps({**reply, "feedback": feedback})
-            digest = row_digest("turns", conversation, place, asked, marked, memory)
-            sql = f"UPDATE turns SET reply = :reply, digest = :digest {_THIS_TURN}"
-            database.execute(sql, reply=marked, digest=digest, id=conversation, place=place)
+            crc = rows.shown_crc(marked, memory)
+            sql = f"UPDATE turns SET reply = :reply, crc = :crc {_THIS_TURN}"
+            database.execute(sql, reply=marked, crc=crc, id=conversation, place=place)
 
     def remove(self, conversation: str) -> None:
         """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown."""
@@ -157,7 +160,7 @@ class Conversations:
     def clear(self) -> int:
         """Delete all conversations and overwrite them on disk; returns how many there were."""
         try:
-            if not self.are_stored and self._path:
+            if not self.are_stored and self._place:
                 raise _not_deletable()
             with self._writing(deletes=True) as database:
                 conversations: int = database.query("SELECT count(*) FROM conversations")[0][0]
@@ -171,7 +174,7 @@ class Conversations:
         """Whether conversations outlive the program."""
         with self._lock, suppress(StoreMissing):
             self._current_database()
-        return self._path is not None and self._stored is None
+        return self._place is not None and self._stored is None
 
     # The store, which may not exist yet or may have been replaced
 
@@ -188,51 +191,64 @@ class Conversations:
         """A transaction. Raises StoreMissing, and StoreBusy if another process keeps writing for BUSY_TIMEOUT_S."""
         with self._lock:
             database = self._current_database()
-            with database.busy_timeout(BUSY_TIMEOUT_S), database.transaction():
+            with database.transaction("user", BUSY_TIMEOUT_S):
                 yield database
             if deletes:
-                database.truncate_wal(BUSY_TIMEOUT_S)
+                database.purge()
 
     def _current_database(self) -> Database:
         """The database, reopened if its file was replaced. Raises StoreMissing."""
-        file = identity(self._path) if self._path else None
-        if self._database is not None and file != self._file:
+        if self._database is not None and self._identity() != self._opened:
             self._database.close()
             self._database = None
         if self._database is None:
             self._stored = None
-            self._database = Database(self._path or MEMORY, (), create=self._path is None)
+            self._database = self._open()
+            self._opened = self._identity()
             if self._database.is_read_only:
                 self._database = self._copied_to_memory(self._database)
-            self._database.overwrite_deleted()
-            self._file = file
         return self._database
+
+    def _identity(self) -> Hashable:
+        """Another one when another file has taken the place of the one with the conversations."""
+        return identity(user_file(self._place)) if isinstance(self._place, Path) else None
+
+    def _open(self) -> Database:
+        if self._place is None:
+            return in_memory()
+        if not isinstance(self._place, Path):
+            return self._place()
+        if not self._place.exists():
+            raise StoreMissing(
+                f"There is no index at {self._place.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
+            )
+        return SqliteDatabase(user_file(self._place), "user", create=True, notice=self._notice)
 
     def _copied_to_memory(self, stored: Database) -> Database:
         """The conversations of a library that cannot be written. New ones are kept until the program ends."""
-        memory = Database(MEMORY, (), create=True)
-        with closed_on_error(memory), memory.transaction():
+        memory = in_memory()
+        with closed_on_error(memory), memory.transaction("user"):
             for table, columns in _COPIED.items():
-                values = ", ".join(f":{column}" for column in columns)
-                found = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY rowid")
-                memory.execute_many(
-                    f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})",
-                    [dict(zip(columns, row, strict=True)) for row in found],
-                )
+                found = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY id")
+                memory.insert(table, [dict(zip(columns, row, strict=True)) for row in found])
         stored.close()
         self._stored = frozenset(id for (id,) in memory.query("SELECT id FROM conversations"))
         return memory
 
 
+def in_memory() -> Database:
+    """A database that is lost when it is closed."""
+    return SqliteDatabase(MEMORY, "user", create=True)
+
+
 def insert_conversation(database: Database, id: str, title: str, now: str) -> None:
     """Insert a conversation inside a transaction; one that exists gets the time. now: ISO time in UTC."""
     database.execute(
-        "INSERT INTO conversations VALUES (:id, :title, :now, :now, :digest)"
+        "INSERT INTO conversations (id, title, begun, updated) VALUES (:id, :title, :now, :now)"
         " ON CONFLICT (id) DO UPDATE SET updated = excluded.updated",
         id=id,
         title=title,
         now=now,
-        digest=row_digest("conversations", id, title, now),
     )
 
 
@@ -240,17 +256,9 @@ def insert_turn(
     database: Database, conversation: str, place: int, asked: str, reply: str, memory: str, query: int | None
 ) -> None:
     """Insert a turn inside a transaction. reply and memory are JSON; query: its row in the query log."""
-    database.execute(
-        "INSERT INTO turns (conversation, place, asked, reply, memory, query, digest)"
-        " VALUES (:conversation, :place, :asked, :reply, :memory, :query, :digest)",
-        conversation=conversation,
-        place=place,
-        asked=asked,
-        reply=reply,
-        memory=memory,
-        query=query,
-        digest=row_digest("turns", conversation, place, asked, reply, memory),
-    )
+    row = int(database.query("SELECT coalesce(max(id), 0) + 1 FROM turns")[0][0])
+    turn = {"id": row, "conversation": conversation, "place": place, "asked": asked, "reply": reply, "memory": memory}
+    database.insert("turns", [{**turn, "query": query, "crc": rows.shown_crc(reply, memory)}])
 
 
 def _not_deletable() -> StoreError:
@@ -260,8 +268,8 @@ def _not_deletable() -> StoreError:
     )
 
 
-def _summary(id: str, title: str, begun: str, digest: object, updated: object, turns: object) -> Summary:
-    return Summary(*rows.conversation(id, title, begun, digest), rows.string(updated), rows.number(turns))
+def _summary(id: object, title: object, updated: object, turns: object) -> Summary:
+    return Summary(rows.string(id), rows.string(title), rows.string(updated), rows.number(turns))
 
 
 def _first(found: list[T]) -> T:

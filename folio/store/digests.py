@@ -6,21 +6,16 @@ import hashlib
 import json
 import zlib
 
-import numpy as np
-
 from folio.types import Vectors
 
 DIGEST_BYTES = 16
-# A stored vector is its numbers (float32, little-endian), then this mark and the numbers' CRC-32. Those stored by
-# Folio 0.3 have neither; their length tells them apart, because it is a multiple of four.
+# A stored vector is its numbers (float32, little-endian), then this mark and the numbers' CRC-32.
 _MARK, _CRC_BYTES = b"c", 4
-# How far from 1 the length of a unit vector without a CRC may be
-_UNIT_ERROR = 1e-3
 
 
-def text_hash(text: str) -> bytes:
-    """A 16-byte hash of a text: equal texts are embedded once, and a text that has changed is noticed."""
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
+def text_hash(text: str) -> str:
+    """A 16-byte hash of a text, in hex: equal texts are embedded once, and a text that has changed is noticed."""
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
 def text_crc(text: str) -> int:
@@ -42,11 +37,6 @@ def pack_vector(vector: Vectors) -> bytes:
 
 def vector_bytes(blob: bytes) -> bytes:
     """The numbers of a stored vector. Raises ValueError if they are not those that were stored."""
-    if len(blob) % 4 == 0:
-        numbers = np.frombuffer(blob, dtype="<f4")
-        if not abs(float(np.linalg.norm(numbers.astype(np.float64))) - 1) < _UNIT_ERROR:  # NaN is not smaller
-            raise ValueError("a vector is not of unit length")
-        return blob
     numbers_end = len(blob) - _CRC_BYTES
     if blob[-_CRC_BYTES:] != zlib.crc32(memoryview(blob)[: numbers_end - 1]).to_bytes(_CRC_BYTES, "little"):
         raise ValueError("a vector has changed since it was stored")

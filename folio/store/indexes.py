@@ -27,8 +27,8 @@ from folio.store.checksums import any_damaged
 from folio.store.fingerprint import differences
 from folio.store.grain_vectors import GrainVectors
 from folio.store.library import Library
-from folio.store.paper_store import PaperStore, Trust
 from folio.store.rows import Stamp
+from folio.store.search_indexes import Trust
 from folio.store.vector_index import MANIFEST as VECTORS_MANIFEST
 from folio.store.vector_index import VectorIndex
 from folio.types import Grain, Notice
@@ -84,7 +84,7 @@ class Indexes:
         return any_damaged(self.vectors.files | fine | lexical)
 
 
-def require_fingerprint(library: PaperStore, expected: dict[str, str]) -> None:
+def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
     """Raises StoreMismatch, naming every field in which the store's fingerprint differs from `expected`."""
     made_with = library.fingerprint()
     if not made_with:

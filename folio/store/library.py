@@ -1,157 +1,253 @@
-"""The SQLite library: papers, their text, chunks and vectors. FAISS and BM25 are derived from it.
+"""The library: papers, their text, chunks and vectors, and what is said of them. FAISS and BM25 are derived from it.
 
 Each paper is added in one transaction, which also increments the generation. Readers take a snapshot (`reading`) and
-see one complete generation, even while a writer works (SQLite's write-ahead log).
+see one complete generation, even while a writer works. Everything is read by lists: a question takes about a dozen
+statements, however many passages it reads, because each may be a journey over a network.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
 
 from folio.citation_label import CitationStyle
-from folio.files import identity
+from folio.errors import IndexDamaged
 from folio.paper_metadata import NO_METADATA, Metadata, Source, merged
-from folio.store import citation_labels, fine_passages, metadata_layers, paper_rows, paper_vectors, rows, vector_rows
-from folio.store.checked_texts import CheckedTexts
-from folio.store.database import Database
-from folio.store.digests import text_crc, text_hash
-from folio.store.fine_passages import ONLY
+from folio.store import (
+    citation_labels,
+    fine_passages,
+    metadata_layers,
+    notices,
+    paper_rows,
+    paper_vectors,
+    rows,
+    vector_rows,
+)
+from folio.store.database import Database, storable
+from folio.store.digests import text_hash
+from folio.store.fine_passages import COUNTED, ONLY
 from folio.store.library_check import LibraryCheck
-from folio.store.notices import attached, attached_to_all
 from folio.store.paper_vectors import PaperVector
 from folio.store.rows import Passage, Stamp
-from folio.store.sole_writer import SoleWriter
-from folio.types import Chunk, Failure, Grain, NewPaper, Paper, SourceFile, Vectors
+from folio.store.sqlite import SqliteDatabase
+from folio.types import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
 
-# The tables made from papers; the query log and conversations are in the same file, but are not among them.
-PAPER_TABLES = ("papers", "files", "failures", "chunks", "vectors", "removed")
+# Characters of text that are kept in memory once they have been checked; a longer text is kept alone
+_TEXTS_KEPT = 2**22
+# Records of passages that are kept
+_CHUNKS_KEPT = 2**13
+_VECTORS_KEPT = 2**12
+# Papers whose passages are read at a time
+_PAPERS_AT_ONCE = 32
+_STATE = "SELECT key, value FROM meta UNION ALL SELECT key, value FROM kept WHERE key = 'said'"
+_AMONG = "IN (SELECT value FROM json_each(:ids))"
 
-_INSERT_FILE = "INSERT INTO files VALUES (:path, :name, :paper, row_digest('files', :path, :name, :paper))"
+
+@dataclass
+class _Read:
+    """What was read of one state of the library, and checked."""
+
+    of: Hashable = None
+    papers: dict[str, Paper] = field(default_factory=dict)
+    chunks: dict[int, tuple[Chunk, str]] = field(default_factory=dict)  # with the hash of its text
+    texts: dict[str, str] = field(default_factory=dict)  # the last used at the end
+    vectors: dict[int, Vectors] = field(default_factory=dict)
+    expected: set[int] = field(default_factory=set)  # vectors that will be asked for
+
+    def keep_texts(self, used: Mapping[str, str]) -> None:
+        for paper, text in used.items():
+            self.texts.pop(paper, None)
+            self.texts[paper] = text
+        size = sum(map(len, self.texts.values()))
+        while size > _TEXTS_KEPT and len(self.texts) > 1:
+            size -= len(self.texts.pop(next(iter(self.texts))))
 
 
-class Library(SoleWriter):
-    """The library of one store. Raises StoreError's subclasses and DiskFull, never SQLite's own errors."""
+class Library:
+    """The library of one store. Raises StoreError's subclasses and DiskFull, never an engine's own errors."""
 
     def __init__(
         self,
-        path: Path,
+        place: Path | Database,
         *,
         create: bool = False,
         citation_style: CitationStyle = "author-year",
-        only_read: bool = False,
+        notice: Notice = lambda text: None,
     ) -> None:
-        """create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised.
+        """place: an open database, or the file of one on this computer.
 
-        only_read: see Database.
+        create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised.
         """
         self._citation_style = citation_style  # what its papers are cited by
-        self.path, self.filters = path, None  # filters: see PaperStore
-        first_rows = (("epoch", uuid.uuid4().hex), ("generation", "0"))
-        self.database = Database(path, first_rows, create=create, only_read=only_read)  # shared with the query log
+        # shared with the query log
+        self.database = place if isinstance(place, Database) else SqliteDatabase(place, create=create, notice=notice)
         self._query, self._read, self._execute = self.database.query, self.database.read, self.database.execute
-        self._texts = CheckedTexts()
+        self._state: dict[str, str] | None = None  # of the snapshot that is open
+        self._known = _Read()
 
     def close(self) -> None:
         self.database.close()
 
     @property
     def is_read_only(self) -> bool:
-        """See PaperStore."""
+        """Whether the folder of this computer cannot be written, so that nothing can be stored there."""
         return self.database.is_read_only
 
     @contextmanager
     def changing_works(self) -> Iterator[Database]:
-        """See PaperStore."""
-        with self.database.transaction():
+        """What services say of works, and who cites whom, in a transaction, to be changed."""
+        with self.database.transaction("user"):
             yield self.database
+            fine_passages.increase(self.database, "said", table="kept")
 
-    def identity(self) -> tuple[int, int] | None:
-        """Device and inode of the file that is there now."""
-        return identity(self.path)
+    def identity(self) -> Hashable:
+        """Another one when another library has taken this one's place; None while there is none."""
+        return self.database.identity()
 
     @contextmanager
     def reading(self) -> Iterator[Stamp]:
         """A snapshot: everything read inside belongs to the generation yielded."""
-        with self.database.snapshot():
+        if self._state is not None:
             yield self._stamp()
+            return
+        # What a transaction has written may never be: nothing that is read inside one is kept.
+        is_kept, kept = not self.database.in_snapshot, self._known
+        with self.database.snapshot():
+            self._state = self._now()
+            try:
+                with self.database.rows_expected():
+                    of = (self._stamp(), self._state["described"], self._state["said"])
+                if not is_kept or self._known.of != of:
+                    self._known = _Read(of)
+                yield self._stamp()
+            finally:
+                self._state = None
+                self._known = self._known if is_kept else kept
+
+    def _now(self) -> dict[str, str]:
+        """What is known of the library as a whole."""
+        return dict(self._read(rows.text_pair, _STATE))
+
+    def _stamp(self) -> Stamp:
+        with self.database.rows_expected():
+            return rows.stamp(self._state or self._now())
 
     @contextmanager
-    def _writing(self) -> Iterator[int]:
+    def _writing(self, part: Literal["library", "both"] = "library") -> Iterator[int]:
         """A transaction that increments the generation, which it yields."""
-        with self.database.transaction():
+        with self.database.transaction(part):
             yield self._next_generation()
 
     def _next_generation(self) -> int:
-        generation = self._stamp().generation + 1
-        self._execute("UPDATE meta SET value = :generation WHERE key = 'generation'", generation=str(generation))
-        return generation
-
-    def _stamp(self) -> Stamp:
-        pairs = self._query("SELECT key, value FROM meta WHERE key IN ('epoch', 'generation')")
-        with self.database.rows_expected():
-            return rows.stamp(*pairs)
+        fine_passages.increase(self.database, "generation")
+        return self._stamp().generation
 
     # What the store was made with
 
     def fingerprint(self) -> dict[str, str]:
         """Empty in a new store."""
-        found = self._read(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
-        return found[0] if found else {}
+        written = (self._state or self._now()).get("fingerprint")
+        with self.database.rows_expected():
+            return {} if written is None else rows.fingerprint(written)
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
         value = json.dumps(fingerprint, sort_keys=True)
-        self._execute("INSERT OR REPLACE INTO meta VALUES ('fingerprint', :value)", value=value)
+        with self.database.transaction("library"):
+            self.database.insert("meta", [{"key": "fingerprint", "value": value}], replace=True)
+
+    def _dimension(self) -> int | None:
+        """Of its vectors, where it is recorded."""
+        with self.database.rows_expected():
+            return int(self.fingerprint().get("dimension", 0)) or None
 
     # Reading
 
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
-        papers = sorted(self._read(rows.paper, rows.SELECT_PAPERS), key=lambda paper: (paper.file, paper.id))
-        return citation_labels.name_all(attached_to_all(self.database, papers), self._citation_style)
+        with self.reading():
+            papers = self._described(self._read(rows.paper, rows.SELECT_PAPERS), metadata_layers.read(self.database))
+            papers = sorted(papers, key=lambda paper: (paper.file, paper.id))
+            papers = notices.attached(self.database, citation_labels.name_all(papers, self._citation_style))
+            self._known.papers |= {paper.id: paper for paper in papers}
+            return papers
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
-        """See PaperStore. Each is named after the first of its files by name."""
-        sql = f"{rows.SELECT_PAPERS} WHERE id = :paper"
-        papers = [found for paper in ids for found in self._read(rows.paper, sql, paper=paper)]
-        return citation_labels.name(self.database, attached(self.database, papers), self._citation_style)
+        """The papers with these ids; unknown ids are skipped.
+
+        Each is named after the first of its files by name.
+        """
+        wanted = list(dict.fromkeys(ids))
+        with self.reading():
+            known = self._known.papers
+            if missing := [paper for paper in wanted if paper not in known]:
+                known |= {paper.id: paper for paper in self._papers_of(missing)}
+            return [known[paper] for paper in wanted if paper in known]
+
+    def _papers_of(self, ids: list[str]) -> list[Paper]:
+        """The papers with these ids as they are now, in any order."""
+        found = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
+        papers = citation_labels.name(self.database, found, self._citation_style)
+        return notices.attached(self.database, papers)
+
+    def _described(self, papers: Sequence[Paper], said: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
+        """Papers with what people and services say of them, besides their PDFs."""
+        return [
+            replace(paper, metadata=merged({**said[paper.id], "pdf": paper.metadata})) if paper.id in said else paper
+            for paper in papers
+        ]
 
     def files(self) -> list[SourceFile]:
         """Every file in the library, in the order they were added."""
-        return self._read(rows.source_file, "SELECT path, name, paper, digest FROM files ORDER BY rowid")
+        return self._read(rows.source_file, "SELECT path, name, paper FROM files ORDER BY place")
 
     def failures(self) -> list[Failure]:
-        columns = "path, name, sha256, happened, remedy, digest"
-        return self._read(rows.failure, f"SELECT {columns} FROM failures ORDER BY path")
+        return self._read(rows.failure, "SELECT path, name, sha256, happened, remedy FROM failures ORDER BY path")
 
     def added(self) -> dict[str, str]:
         """Paper id -> time it was added (ISO, UTC)."""
-        return dict(self._read(rows.text_pair, "SELECT id, added FROM papers INDEXED BY papers_about"))
+        return dict(self._read(rows.text_pair, "SELECT id, added FROM papers"))
 
     def chunks(self, ids: Iterable[int]) -> dict[int, Chunk]:
         """The chunks with these ids; unknown ids are skipped. Their text is neither read nor checked."""
-        found = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=chunk_id) for chunk_id in ids]
-        return {chunk.id: chunk for each in found for chunk, _ in each}
+        with self.reading():
+            return {id: chunk for id, (chunk, _) in self._chunks(list(ids)).items()}
+
+    def _chunks(self, ids: Sequence[int]) -> dict[int, tuple[Chunk, str]]:
+        known = self._known.chunks
+        if missing := [id for id in dict.fromkeys(ids) if id not in known]:
+            if len(known) > _CHUNKS_KEPT:
+                known.clear()
+                missing = list(dict.fromkeys(ids))
+            sql = f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE id {_AMONG}"
+            known |= {found[0].id: found for found in self._read(rows.chunk, sql, ids=missing)}
+        return {id: known[id] for id in ids if id in known}
 
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
-        """See PaperStore. Raises StoreDamaged."""
-        with self.database.snapshot():
-            read = [self._read(rows.chunk, f"{rows.SELECT_CHUNKS} WHERE id = :id", id=id) for id in ids]
-            chunks = [self._checked(chunk, digest) for each in read for chunk, digest in each]
-            papers = {paper.id: paper for paper in self.papers_by_id({chunk.paper_id for chunk, _ in chunks})}
-            if len(chunks) < len(ids) or any(chunk.paper_id not in papers for chunk, _ in chunks):
-                raise self.database.damaged("a passage or its paper is missing")
-            return [(chunk, papers[chunk.paper_id], text) for chunk, text in chunks]
+        """The chunks with these ids, in this order, each with its paper and its text.
 
-    def _checked(self, chunk: Chunk, digest: bytes) -> tuple[Chunk, str]:
-        """The chunk and its text. Raises StoreDamaged if that is not the text that it was made of."""
-        text = self.text(chunk.paper_id, chunk.start, chunk.end)
+        Raises StoreDamaged.
+        """
+        with self.reading():
+            chunks = self._chunks(ids)
+            papers = {paper.id: paper for paper in self.papers_by_id(chunk.paper_id for chunk, _ in chunks.values())}
+            if any(id not in chunks or chunks[id][0].paper_id not in papers for id in ids):
+                raise self.database.damaged("a passage or its paper is missing")
+            texts = self._texts(papers)
+            checked = {id: self._checked(*found, texts) for id, found in chunks.items()}
+            return [(chunk, papers[chunk.paper_id], checked[chunk.id]) for chunk, _ in (chunks[id] for id in ids)]
+
+    def _checked(self, chunk: Chunk, digest: str, texts: Mapping[str, str]) -> str:
+        """The text of a chunk. Raises StoreDamaged if that is not the text that it was made of."""
+        text = texts[chunk.paper_id][chunk.start : chunk.end]
         if text_hash(text) != digest:
             raise self.database.damaged(f"passage {chunk.id} is not the text that was stored")
-        return chunk, text
+        return text
 
     @property
     def is_dual(self) -> bool:
@@ -165,80 +261,120 @@ class Library(SoleWriter):
 
     def chunk_ids_of(self, papers: Iterable[str]) -> list[int]:
         """The ids of these papers' passages."""
-        sql = f"SELECT id FROM chunks WHERE paper = :paper AND {ONLY['passage']}"
-        return [chunk for paper in papers for chunk in self._read(rows.number, sql, paper=paper)]
+        ids = list(papers)
+        sql = f"SELECT id FROM chunks WHERE paper {_AMONG} AND {ONLY['passage']} ORDER BY id"
+        return self._read(rows.number, sql, ids=ids) if ids else []
 
     def fine_ids_in(self, passages: Sequence[int]) -> list[int]:
         """The ids of the fine passages in these passages."""
-        return fine_passages.ids_in(self.database, passages)
+        sql = f"SELECT id FROM chunks WHERE parent {_AMONG} ORDER BY id"
+        return self._read(rows.number, sql, ids=list(passages)) if passages else []
 
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
         """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
-        with self.database.snapshot():
-            return fine_passages.read_in(self.database, self.chunks(passages))
+        with self.reading():
+            known = self.chunks(passages)
+            return fine_passages.read_in(self.database, known) if known else {}
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
 
         The whole text is compared with its CRC when it is first read. Raises StoreDamaged.
         """
-        with self.database.snapshot():
-            digests = self._query("SELECT text FROM paper_digests WHERE paper = :paper", paper=paper)
-            if not digests:
-                return ""
-            key = paper, digests[0][0]
-            text = self._texts.get(key)
-            if text is None:
-                text = self._checked_text(*key)
-                self._texts.add(key, text)
-            return text[max(0, start) : max(0, end)]
+        with self.reading():
+            return self._texts([paper]).get(paper, "")[max(0, start) : max(0, end)]
 
-    def _checked_text(self, paper: str, crc: int) -> str:
-        """A paper's text. Raises StoreDamaged if it does not have this CRC."""
-        found = self._read(rows.string, "SELECT text FROM papers WHERE id = :paper", paper=paper)
-        if not found or text_crc(found[0]) != crc:
-            raise self.database.damaged(f"the text of paper {paper[:12]} is not the one that was stored")
-        return found[0]
+    def text_as_read(self, paper: str, start: int, end: int) -> str:
+        """The same of the text as it was read last, which may have been replaced since."""
+        known = self._known.texts.get(paper)
+        return self.text(paper, start, end) if known is None else known[max(0, start) : max(0, end)]
+
+    def _texts(self, papers: Iterable[str]) -> dict[str, str]:
+        """The texts of papers, compared with their CRCs. Raises StoreDamaged."""
+        wanted = list(dict.fromkeys(papers))
+        found = {paper: self._known.texts[paper] for paper in wanted if paper in self._known.texts}
+        if missing := [paper for paper in wanted if paper not in found]:
+            sql = f"SELECT id, text, text_crc FROM papers LEFT JOIN texts ON texts.paper = id WHERE id {_AMONG}"
+            found |= dict(self._read(rows.text, sql, ids=missing))
+        self._known.keep_texts(found)
+        return found
 
     def counts(self) -> dict[str, int]:
         """Table -> its number of rows; `chunk_count` counts chunks by grain."""
-        return {table: self._query(f"SELECT count(*) FROM {table}")[0][0] for table in PAPER_TABLES}
-
-    def papers_without_sections(self) -> int:
-        """How many papers were read by a version that knew no sections."""
-        return int(self._query("SELECT count(*) FROM paper_digests WHERE sections IS NULL")[0][0])
+        tables = ("papers", "files", "failures", "chunks", "vectors", "removed")
+        (found,) = self._query(f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)}")
+        return dict(zip(tables, found, strict=True))
 
     def chunk_count(self, grain: Grain = "passage") -> int:
-        return fine_passages.recorded_count(self.database, grain)
+        """How many chunks of a grain there are, as it was recorded when they were written."""
+        with self.database.rows_expected():
+            return int((self._state or self._now())[COUNTED[grain]])
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every passage's id and vector, shape (n, dimension), in batches."""
-        return vector_rows.read_passages(self.database, batch)
+        return vector_rows.read_passages(self.database, self._dimension(), batch)
 
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
-        """See PaperStore: an unknown id came from another library's index."""
-        return vector_rows.read_of(self.database, ids)
+        """The vectors of one or more chunks, in this order: shape (len(ids), dimension), rows of unit length.
+
+        Raises IndexDamaged for an unknown id.
+        An unknown id came from another library's index.
+        """
+        with self.reading():
+            known = self._known.vectors
+            if not known.keys() >= set(ids):
+                if len(known) > _VECTORS_KEPT:
+                    known.clear()
+                missing = {*ids, *self._known.expected}.difference(known)
+                self._known.expected.clear()
+                known |= vector_rows.read_of(self.database, missing, self._dimension())
+            if unknown := set(ids) - known.keys():
+                raise IndexDamaged(f"The index names a passage that is not in the library: {min(unknown)}.")
+            return np.stack([known[id] for id in ids])
+
+    def expect_vectors_of(self, ids: Iterable[int]) -> None:
+        """These vectors will be asked for: they are read with the next others. The caller has a snapshot."""
+        self._known.expected.update(ids)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
         """The passages added after a generation, with their text; no fine ones."""
-        papers = "SELECT id FROM papers INDEXED BY papers_generation WHERE generation > :since ORDER BY id"
-        for id in self._read(rows.string, papers, since=since):
-            yield from self._passages_of(id)
+        ids = sorted(self._read(rows.string, "SELECT id FROM papers WHERE generation > :since", since=since))
+        for first in range(0, len(ids), _PAPERS_AT_ONCE):
+            yield from self._passages_of(ids[first : first + _PAPERS_AT_ONCE])
 
-    def _passages_of(self, paper: str) -> list[Passage]:
-        sql = f"{rows.SELECT_CHUNKS} WHERE paper = :paper AND {ONLY['passage']} ORDER BY start"
-        with self.database.snapshot():
-            chunks = [self._checked(*found) for found in self._read(rows.chunk, sql, paper=paper)]
-            about = self.papers_by_id([paper])
-            if not about:
+    def _passages_of(self, papers: list[str]) -> list[Passage]:
+        sql = (
+            f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE paper {_AMONG} AND {ONLY['passage']} ORDER BY paper, start"
+        )
+        with self.reading():
+            titles = {paper.id: paper.title for paper in self.papers_by_id(papers)}
+            if len(titles) < len(papers):
                 raise self.database.damaged("the record of a paper is missing")
-            return [Passage(chunk.id, paper, about[0].title, text) for chunk, text in chunks]
+            chunks, texts = self._read(rows.chunk, sql, ids=papers), self._texts(papers)
+            return [
+                Passage(chunk.id, chunk.paper_id, titles[chunk.paper_id], self._checked(chunk, digest, texts))
+                for chunk, digest in chunks
+            ]
 
     def removed(self, since: int) -> list[int]:
         """Ids of the chunks removed after a generation. Some may have been added again since."""
         return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
 
     # Writing
+
+    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
+        """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
+
+        False while another writer adds it, and if one has added it; is_known: it was there before.
+        """
+        return True
+
+    def release(self, file: SourceFile) -> None:
+        """Give up what was claimed."""
+
+    def copy_of(self, paper: str, folder: Path) -> Path | None:
+        """The PDF of a paper, brought to this folder from where the library is; None if it is not kept there."""
+        return None
 
     def add(
         self,
@@ -249,28 +385,46 @@ class Library(SoleWriter):
         as_a_whole: PaperVector | None = None,
         added: str = "",
     ) -> None:
-        """See PaperStore: one transaction."""
-        with self._writing() as generation:
+        """Add a paper under this file's path, replacing what the path held before.
+
+        `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
+        order of these spans. as_a_whole: the vector of the paper itself. added: when it was added (ISO, UTC), if not
+        now. Raises StoreRefused.
+        One transaction.
+        """
+        paper = replace(paper, text=storable(paper.text))
+        held = self._read(rows.string, "SELECT paper FROM files WHERE path = :path", path=file.path)
+        # What is said of a paper that it takes the place of may be said of it too
+        with self._writing("library" if set(held) <= {paper.id} else "both") as generation:
             released = self._release([file.path])
             for old in released - {paper.id}:
                 self._inherit(old, paper)
             self._drop_orphans(released, generation)
             paper_rows.insert(self.database, paper, generation, added)
-            self._execute(_INSERT_FILE, path=file.path, name=file.name, paper=paper.id)
+            self._insert_files([(file.path, file.name, paper.id)])
             hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
             fine_passages.change_counts(self.database, paper.id, 1)
             if as_a_whole is not None:
                 paper_vectors.write(self.database, {paper.id: as_a_whole})
                 hashes.append(as_a_whole.text_hash)
-            done = [{"text_hash": digest} for digest in hashes]
-            self.database.execute_many("DELETE FROM pending WHERE text_hash = :text_hash", done)
+            self._execute(f"DELETE FROM pending WHERE text_hash {_AMONG}", ids=hashes)
+
+    def _insert_files(self, files: Sequence[tuple[str, str, str]]) -> None:
+        last = int(self._query("SELECT coalesce(max(place), 0) FROM files")[0][0])
+        made = [
+            {"path": path, "name": name, "paper": paper, "place": place}
+            for place, (path, name, paper) in enumerate(files, last + 1)
+        ]
+        self.database.insert("files", made)
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
-        """See PaperStore. It is one transaction, so that two files may swap their names."""
+        """Link these files to papers that are already there; `gone` are paths that no longer exist.
+
+        It is one transaction, so that two files may swap their names.
+        """
         with self._writing() as generation:
             released = self._release([*(file.path for file in files), *gone])
-            linked = [{"path": file.path, "name": file.name, "paper": file.sha256} for file in files]
-            self.database.execute_many(_INSERT_FILE, linked)
+            self._insert_files([(file.path, file.name, file.sha256) for file in files])
             self._drop_orphans(released, generation)
 
     def drop(self, path: str) -> None:
@@ -280,38 +434,39 @@ class Library(SoleWriter):
 
     def record_failure(self, failure: Failure) -> None:
         """Record a file that could not be read. A paper read earlier from the same path stays."""
-        self._execute(
-            "INSERT OR REPLACE INTO failures VALUES (:path, :name, :sha256, :happened, :remedy,"
-            " row_digest('failures', :path, :name, :sha256, :happened, :remedy))",
-            path=failure.file.path,
-            name=failure.file.name,
-            sha256=failure.file.sha256,
-            happened=failure.happened,
-            remedy=failure.remedy,
-        )
+        file = failure.file
+        row = {"path": file.path, "name": file.name, "sha256": file.sha256}
+        texts = {"happened": storable(failure.happened), "remedy": storable(failure.remedy)}
+        with self.database.transaction("library"):
+            self.database.insert("failures", [{**row, **texts}], replace=True)
 
     def forget_failure(self, path: str) -> None:
         """Delete a file's failure record."""
-        self._execute("DELETE FROM failures WHERE path = :path", path=path)
+        with self.database.transaction("library"):
+            self._execute("DELETE FROM failures WHERE path = :path", path=path)
 
     def _release(self, paths: Sequence[str]) -> set[str]:
         """Remove paths; returns the papers that they held."""
-        sql = "SELECT paper FROM files WHERE path = :path"
-        papers = {paper for path in paths for paper in self._read(rows.string, sql, path=path)}
-        released = [{"path": path} for path in paths]
-        self.database.execute_many("DELETE FROM failures WHERE path = :path", released)
-        self.database.execute_many("DELETE FROM files WHERE path = :path", released)
+        if not paths:
+            return set()
+        among = "path IN (SELECT value FROM json_each(:paths))"
+        papers = set(self._read(rows.string, f"SELECT paper FROM files WHERE {among}", paths=list(paths)))
+        for table in ("failures", "files"):
+            self._execute(f"DELETE FROM {table} WHERE {among}", paths=list(paths))
         return papers
 
     def _drop_orphans(self, papers: Iterable[str], generation: int) -> None:
         """Remove those of these papers that no longer have a file."""
         for paper in papers:
             if not self._query("SELECT 1 FROM files WHERE paper = :paper", paper=paper):
-                sql = "INSERT INTO removed SELECT id, :generation FROM chunks WHERE paper = :paper"
-                self._execute(sql, generation=generation, paper=paper)
+                self._mark_removed(paper, generation)
                 fine_passages.change_counts(self.database, paper, -1)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
-                self._execute("DELETE FROM metadata WHERE paper = :paper AND source = 'pdf'", paper=paper)
+                paper_vectors.count_change(self.database)
+
+    def _mark_removed(self, paper: str, generation: int) -> None:
+        gone = "SELECT id, CAST(:generation AS BIGINT) FROM chunks WHERE paper = :paper"
+        self._execute(f"INSERT INTO removed (chunk, generation) {gone}", generation=generation, paper=paper)
 
     # Papers as a whole
 
@@ -321,44 +476,56 @@ class Library(SoleWriter):
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
         """Write the vectors of papers, in one transaction; the passages' indexes are not outdated by it."""
-        with self.database.transaction():
+        with self.database.transaction("library"):
             paper_vectors.write(self.database, vectors)
 
     def papers_stamp(self) -> tuple[Stamp, int]:
         """Another one after each change of what papers as a whole are searched by."""
-        with self.database.snapshot():
-            return self._stamp(), paper_vectors.changes(self.database)
+        with self.reading() as stamp, self.database.rows_expected():
+            assert self._state is not None
+            return stamp, int(self._state["described"])
 
     # What is known about papers
 
     def described(self) -> set[str]:
-        """See PaperStore."""
-        return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata WHERE source != 'pdf'"))
+        """The papers of which sources other than their PDFs say something, those that are not in the library too."""
+        return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata"))
 
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
         """What each source says of a paper."""
-        return metadata_layers.read(self.database, paper)
+        with self.database.snapshot():
+            said = metadata_layers.read(self.database, [paper]).get(paper, {})
+            own = self._read(
+                rows.metadata_layer, "SELECT id, 'pdf', metadata FROM papers WHERE id = :paper", paper=paper
+            )
+            return {**said, **{source: metadata for _, source, metadata in own}}
 
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
         """Replace what a source says of a paper; no field at all removes the source."""
         self.change_metadata(paper, source, lambda _: metadata)
 
     def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
-        """See PaperStore."""
-        for paper in metadata_layers.write_absent(self.database, source, said):
+        """The same for many papers, by their ids: those that are not in the library at once, the others one by one."""
+        here = set(self._read(rows.string, "SELECT id FROM papers"))
+        with self.database.transaction():
+            for paper in said.keys() - here:  # no passage of theirs is indexed by its title
+                metadata_layers.write(self.database, paper, source, said[paper])
+        for paper in said.keys() & here:
             self.set_metadata(paper, source, said[paper])
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
-        """See PaperStore. Its passages are to be indexed again if its title is another: BM25 searches titles too."""
+        """The same by what `change` makes of it; returns whether its title changed: indexes are to be updated then.
+
+        Its passages are indexed again: BM25 searches titles too.
+        """
         with self.database.transaction():
-            before = self.papers_by_id([paper])
+            before = self._papers_of([paper])
             metadata = change(self.metadata_layers(paper).get(source, NO_METADATA))
             metadata_layers.write(self.database, paper, source, metadata)
-            is_renamed = [old.title for old in before] != [new.title for new in self.papers_by_id([paper])]
+            is_renamed = [old.title for old in before] != [new.title for new in self._papers_of([paper])]
             if is_renamed:
                 generation = self._next_generation()
-                removed = "INSERT INTO removed SELECT id, :generation FROM chunks WHERE paper = :paper"
-                self._execute(removed, generation=generation, paper=paper)
+                self._mark_removed(paper, generation)
                 for table, column in (("chunks", "paper"), ("papers", "id")):
                     sql = f"UPDATE {table} SET generation = :generation WHERE {column} = :paper"
                     self._execute(sql, generation=generation, paper=paper)
@@ -366,27 +533,28 @@ class Library(SoleWriter):
 
     def _inherit(self, old: str, new: NewPaper) -> None:
         """Give a paper what people said of the one whose file it takes over, if it is a version of that."""
-        layers = self.metadata_layers(old)
-        length = self._read(rows.number, "SELECT length FROM papers WHERE id = :paper", paper=old)
-        if length and (layers.keys() - {"pdf"} or metadata_layers.is_work(self.database, old)):
-            before = metadata_layers.Version(old, merged(layers), self.text(old, 0, length[0]))
-            after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
-            metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
+        if metadata_layers.is_said_of(self.database, [old]):
+            sql = "SELECT id, text, text_crc FROM papers JOIN texts ON texts.paper = id WHERE id = :old"
+            for _, text in self._read(rows.text, sql, old=old):
+                before = metadata_layers.Version(old, merged(self.metadata_layers(old)), text)
+                after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
+                metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
 
     # Vectors of papers that are still being embedded
 
-    def recall(self, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+    def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
-        return vector_rows.recall(self.database, hashes)
+        return vector_rows.recall(self.database, hashes, self._dimension()) if hashes else {}
 
-    def remember(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
+    def remember(self, hashes: Sequence[str], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
-        with self.database.transaction():
+        with self.database.transaction("library"):
             vector_rows.keep(self.database, hashes, vectors)
 
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call it when no paper is being embedded."""
-        self._execute("DELETE FROM pending")
+        with self.database.transaction("library"):
+            self._execute("DELETE FROM pending")
 
     # The whole library
 

@@ -15,8 +15,7 @@ from folio.work_notices import WorkNotice, ordered
 
 def add(database: Database, notice: Notice) -> None:
     """Keep a notice; the same one of the same source is replaced. Raises ValueError for one that cannot be."""
-    sql = "INSERT OR REPLACE INTO notices VALUES (:work, :kind, :dated, :link, :source, :said_at, :digest)"
-    database.execute(sql, **work_rows.notice_row(notice))
+    database.insert("notices", [work_rows.notice_row(notice)], replace=True)
 
 
 def drop(database: Database, notice: Notice) -> None:
@@ -27,8 +26,10 @@ def drop(database: Database, notice: Notice) -> None:
 
 def of_works(database: Database, works: Iterable[str]) -> list[Notice]:
     """The notices of these works, those of each by kind and date. Raises StoreDamaged."""
-    sql = f"SELECT {NOTICE_COLUMNS} FROM notices WHERE work = :work ORDER BY kind, dated, link, source"
-    return [notice for work in works for notice in database.read(work_rows.notice, sql, work=work)]
+    sql = f"""SELECT {NOTICE_COLUMNS} FROM notices WHERE work IN (SELECT value FROM json_each(:works))
+        ORDER BY work, kind, dated, link, source"""
+    wanted = list(works)
+    return database.read(work_rows.notice, sql, works=wanted) if wanted else []
 
 
 def of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notice]]:
@@ -37,35 +38,27 @@ def of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notic
     Not the other way round: a preprint may be withdrawn because its publication took its place. Papers without any are
     left out. Raises StoreDamaged.
     """
+    wanted = list(papers)
+    columns = ", ".join(f"n.{name}" for name in NOTICE_COLUMNS.split(", "))
     sql = f"""
-        WITH own AS (SELECT w.id, w.version_of FROM paper_works p JOIN works w ON w.id = p.work WHERE p.paper = :paper)
-        SELECT {NOTICE_COLUMNS} FROM notices WHERE work IN (SELECT id FROM own)
-        UNION SELECT {NOTICE_COLUMNS} FROM notices WHERE source != 'arxiv' AND work IN (
-            SELECT version_of FROM own WHERE version_of != '' UNION
-            SELECT v.id FROM own JOIN works v ON v.version_of = own.version_of WHERE v.version_of != ''
-        ) ORDER BY kind, dated, link, source"""
-    found = {paper: database.read(work_rows.notice, sql, paper=paper) for paper in papers}
-    return {paper: notices for paper, notices in found.items() if notices}
+        WITH own AS (
+            SELECT p.paper, w.id, w.version_of FROM paper_works p JOIN works w ON w.id = p.work
+            WHERE p.paper IN (SELECT value FROM json_each(:papers))
+        )
+        SELECT own.paper, {columns} FROM own JOIN notices n ON n.work = own.id
+        UNION SELECT own.paper, {columns} FROM own JOIN notices n ON n.work = own.version_of
+            WHERE own.version_of != '' AND n.source != 'arxiv'
+        UNION SELECT own.paper, {columns} FROM own JOIN works v ON v.version_of = own.version_of
+            JOIN notices n ON n.work = v.id WHERE v.version_of != '' AND n.source != 'arxiv'
+        ORDER BY 1, 3, 4, 5, 6"""
+    found: dict[str, list[Notice]] = {}
+    for paper, notice in database.read(_of_paper, sql, papers=wanted) if wanted else ():
+        found.setdefault(paper, []).append(notice)
+    return found
 
 
-def _with_notices(database: Database) -> set[str]:
-    """The papers, of the library or not, that of_papers may have notices of. Raises StoreDamaged."""
-    # CROSS JOIN keeps the order: there are few notices.
-    sql = """
-        SELECT p.paper FROM notices n CROSS JOIN paper_works p ON p.work = n.work
-        UNION SELECT p.paper FROM notices n CROSS JOIN works v ON v.version_of = n.work AND v.version_of != ''
-            CROSS JOIN paper_works p ON p.work = v.id
-        UNION SELECT p.paper FROM notices n CROSS JOIN works w ON w.id = n.work AND w.version_of != ''
-            CROSS JOIN works v ON v.version_of = w.version_of AND v.version_of != ''
-            CROSS JOIN paper_works p ON p.work = v.id"""
-    return set(database.read(rows.string, sql))
-
-
-def attached_to_all(database: Database, papers: Sequence[Paper]) -> list[Paper]:
-    """All papers of a library with their notices, the gravest first. Raises StoreDamaged."""
-    some = _with_notices(database)
-    noted = {paper.id: paper for paper in attached(database, [paper for paper in papers if paper.id in some])}
-    return [noted.get(paper.id, paper) for paper in papers]
+def _of_paper(paper: object, *row: object) -> tuple[str, Notice]:
+    return rows.string(paper), work_rows.notice(*row)
 
 
 def attached(database: Database, papers: Sequence[Paper]) -> list[Paper]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from folio.paper_text import paper_text
 from folio.store.bm25_index import TantivyIndex
 from folio.store.digests import text_hash
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.rows import Passage, Stamp
 from folio.types import Vectors
 
@@ -36,7 +36,7 @@ class PaperIndex:
     _words: TantivyIndex  # its passages are papers, with their place as id
 
     @classmethod
-    def of(cls, library: PaperStore) -> PaperIndex:
+    def of(cls, library: Library) -> PaperIndex:
         """Reads all papers. Raises StoreDamaged."""
         with library.reading() as stamp:
             kept = library.paper_vectors()

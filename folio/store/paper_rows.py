@@ -1,70 +1,52 @@
-"""Writes a paper into the tables of the library, each row with its digest."""
+"""Writes a paper into the tables of the library."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from datetime import UTC, datetime
 
-from folio.store import metadata_layers, rows
-from folio.store.database import Database
+from folio.paper_metadata import to_json
+from folio.store import rows
+from folio.store.database import Database, storable
 from folio.store.digests import pack_vector, row_digest, text_crc, text_hash
 from folio.types import NewPaper, Vectors
 
-# Columns of papers that the table metadata has taken over
-_IN_METADATA = {"title": "", "authors": "[]", "year": None}
-
 
 def insert(database: Database, paper: NewPaper, generation: int, added: str) -> None:
-    """Insert a paper with its text, sections and metadata; the caller adds its file, chunks and vectors.
+    """Insert a paper with its text; the caller adds its file, chunks and vectors.
 
-    added: when it was first added; "" for now.
+    added: when it was first added; "" for now. Raises ValueError for sections that do not lie in the text.
     """
-    about = {
+    rows.require_tree(paper.sections, len(paper.text), "the list of sections")
+    about: dict[str, object] = {
         "id": paper.id,
-        **_IN_METADATA,
+        "length": len(paper.text),
         "starts": json.dumps(paper.pages.starts),
         "labels": json.dumps(paper.pages.labels),
-        "length": len(paper.text),
         "problems": json.dumps(paper.problems),
-        "arxiv": "",
+        "sections": json.dumps([astuple(section) for section in paper.sections]),
+        "metadata": json.dumps(to_json(paper.metadata), ensure_ascii=False),
         "added": added or datetime.now(UTC).isoformat(timespec="seconds"),
+        "passages": len(paper.spans),
+        "text_crc": text_crc(storable(paper.text)),
     }
-    database.execute(
-        "INSERT INTO papers VALUES (:id, :title, :authors, :year, :text, :length, :starts, :labels, :problems,"
-        " :added, :generation, :arxiv)",
-        **about,
-        text=paper.text,
-        generation=generation,
-    )
-    crc = text_crc(paper.text)
-    database.execute(
-        "INSERT INTO paper_digests VALUES (:paper, :text, :about, :sections)",
-        paper=paper.id,
-        text=crc,
-        about=row_digest("papers", *about.values(), len(paper.spans), crc),
-        sections=rows.sections_digest(paper.id, crc, map(astuple, paper.sections)),
-    )
-    metadata_layers.write(database, paper.id, "pdf", paper.metadata)
-    rows.require_tree(paper.sections, len(paper.text), "the list of sections")
-    database.execute_many(
-        "INSERT INTO sections VALUES (:paper, :start, :end, :level, :number, :title, :kind)",
-        [{"paper": paper.id, **asdict(section)} for section in paper.sections],
-    )
+    keys = {"generation": generation, **rows.search_keys(paper.metadata)}
+    database.insert("papers", [{**about, "digest": row_digest("papers", *about.values()), **keys}])
+    database.insert("texts", [{"paper": paper.id, "text": storable(paper.text)}])
 
 
 def insert_chunks(
     database: Database, paper: NewPaper, ids: Sequence[int], vectors: Vectors, generation: int
-) -> list[bytes]:
+) -> list[str]:
     """Insert a paper's chunks and their vectors, passages first; returns the hashes of their texts.
 
     ids, vectors: in the order of chunk_spans.
     """
     hashes = [text_hash(paper.text[start:end]) for start, end in paper.chunk_spans]
-    database.execute_many(
-        "INSERT INTO chunks VALUES (:id, :paper, :start, :end, :text_hash, :generation, :parent,"
-        " row_digest('chunks', :id, :paper, :start, :end, hex(:text_hash), :parent))",
+    database.insert(
+        "chunks",
         [
             {
                 "id": id,
@@ -78,8 +60,6 @@ def insert_chunks(
             for id, (start, end), written, parent in zip(ids, paper.chunk_spans, hashes, paper.parents, strict=True)
         ],
     )
-    database.execute_many(
-        "INSERT INTO vectors VALUES (:chunk, :data)",
-        [{"chunk": id, "data": pack_vector(vector)} for id, vector in zip(ids, vectors, strict=True)],
-    )
+    packed = [{"chunk": id, "data": pack_vector(vector)} for id, vector in zip(ids, vectors, strict=True)]
+    database.insert("vectors", packed)
     return hashes

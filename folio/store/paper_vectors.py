@@ -12,55 +12,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from folio.store.database import Database
-from folio.store.digests import pack_vector, row_digest, vector_bytes
+from folio.store.digests import pack_vector, vector_bytes
+from folio.store.fine_passages import increase
+from folio.store.rows import string, typed
 from folio.types import Vectors
-
-COLUMNS = "paper, text_hash, data, digest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperVector:
     """The vector of a paper as a whole."""
 
-    text_hash: bytes  # of the text that it was made from
+    text_hash: str  # of the text that it was made from
     vector: Vectors  # (dimension,), of unit length
 
 
 def read(database: Database) -> dict[str, PaperVector]:
     """Paper id -> its vector. Raises StoreDamaged."""
-    return dict(database.read(row, f"SELECT {COLUMNS} FROM paper_vectors"))
+    return dict(database.read(row, "SELECT paper, text_hash, data FROM paper_vectors ORDER BY paper"))
 
 
 def write(database: Database, vectors: Mapping[str, PaperVector]) -> None:
     """Insert or replace the vectors of papers that are in the library. The caller has a transaction."""
-    packed = [(paper, each.text_hash, pack_vector(each.vector)) for paper, each in vectors.items()]
-    database.execute_many(
-        "INSERT OR REPLACE INTO paper_vectors VALUES (:paper, :text_hash, :data, :digest)",
-        [
-            {"paper": paper, "text_hash": text_hash, "data": data, "digest": _digest(paper, text_hash, data)}
-            for paper, text_hash, data in packed
-        ],
-    )
+    made = [
+        {"paper": paper, "text_hash": each.text_hash, "data": pack_vector(each.vector)}
+        for paper, each in vectors.items()
+    ]
+    database.insert("paper_vectors", made, replace=True)
     count_change(database)
 
 
-def row(paper: str, text_hash: bytes, data: bytes, digest: bytes) -> tuple[str, PaperVector]:
-    """From COLUMNS. Raises ValueError if the row is not as it was written."""
-    if any(type(value) is not bytes for value in (text_hash, data)) or digest != _digest(paper, text_hash, data):
-        raise ValueError("the vector of a paper has changed since it was written")
-    return paper, PaperVector(text_hash, np.frombuffer(vector_bytes(data), dtype="<f4").astype(np.float32, copy=False))
-
-
-def _digest(paper: str, text_hash: bytes, data: bytes) -> bytes:
-    return row_digest("paper_vectors", paper, text_hash.hex(), data.hex())
+def row(paper: object, text_hash: object, data: object) -> tuple[str, PaperVector]:
+    """Raises ValueError if the vector is not as it was written."""
+    numbers = np.frombuffer(vector_bytes(typed(bytes, data, "the vector of a paper")), dtype="<f4")
+    return string(paper), PaperVector(string(text_hash), numbers.astype(np.float32, copy=False))
 
 
 def count_change(database: Database) -> None:
     """Note that papers as a whole are searched by something else now."""
-    database.execute("UPDATE meta SET value = value + 1 WHERE key = 'described'")
-
-
-def changes(database: Database) -> int:
-    """How many changes were noted. Raises StoreDamaged."""
-    (count,) = database.read(int, "SELECT value FROM meta WHERE key = 'described'") or [-1]
-    return count
+    increase(database, "described")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 # What Folio writes into the folder of a store
 NAMES = (
-    *("library.*", "rebuild.*", "vectors*", "lexical*"),
+    *("library.*", "user[.-]*", "rebuild.*", "takeover*", "vectors*", "lexical*", "fine", "pdfs"),
     *("scans", "evaluations", "chat_history", "deep_search.*", "uploads", "writer.lock", "announced-*"),
 )
 

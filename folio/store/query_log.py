@@ -1,14 +1,13 @@
 """The query log: each question with its answer, sources, timings and feedback.
 
-It is a table in the library's file, so that it moves with the papers; no index or generation depends on it. It never
-leaves this computer.
+It is a table beside what people said of papers; no index or generation depends on it.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from typing import Any, Literal
@@ -16,14 +15,12 @@ from typing import Any, Literal
 from folio.errors import UsageError
 from folio.store import rows
 from folio.store.database import Database, storable
-from folio.store.digests import row_digest
 
 Feedback = Literal["good", "bad"]
 # Seconds that a question waits for an ingest's transaction, so that no answer is delayed for long
 BUSY_TIMEOUT_S = 2
-# Of the table, without the digest
-COLUMNS = tuple(column.strip() for column in rows.QUERY_COLUMNS.split(","))[:-1]
-_IS_NEWEST = "id = coalesce(:newest, (SELECT max(id) FROM queries))"
+COLUMNS = f"{rows.QUERY_COLUMNS}, feedback, crc"
+_NEWEST = "SELECT max(id) FROM queries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class LogCounts:
 
 
 class QueryLog:
-    """`QuestionLog` in the library's file. Raises StoreError and its subclasses, as the library does.
+    """`QueryLog` in a database. Raises StoreError and its subclasses, as the library does.
 
     Never call its methods inside `Library.reading()`: writes would be rolled back with the snapshot.
     """
@@ -76,7 +73,6 @@ class QueryLog:
         self._query = database.query
         self._execute = database.execute
         self._newest: int | None = None  # the last question added here: other processes may add theirs
-        database.overwrite_deleted()
 
     def add(self, entry: LogEntry) -> int:
         """Log a question; returns its row id."""
@@ -88,30 +84,36 @@ class QueryLog:
 
     def last(self) -> LogEntry | None:
         """The last question added here, or the last in the log if none has been."""
-        sql = f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE {_IS_NEWEST}"
-        found = self._database.read(logged, sql, newest=self._newest)
-        return found[0] if found else None
+        newest = self._newest_row()
+        return None if newest is None else self.entry(newest)
+
+    def _newest_row(self) -> int | None:
+        """Its number; None if the log is empty."""
+        if self._newest is not None:
+            return self._newest
+        ((newest,),) = self._query(_NEWEST)
+        return None if newest is None else int(newest)
 
     def entries(self, feedback: Feedback | None = None, most: int | None = None) -> list[tuple[int, LogEntry]]:
         """The questions with their row ids, newest first: `most` of them, those with this feedback if it is given."""
-        sql = (
-            f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE :feedback IS NULL OR feedback = :feedback "
-            "ORDER BY id DESC LIMIT :most"
-        )
-        return self._database.read(_numbered, sql, feedback=feedback, most=-1 if most is None else most)
+        only = "WHERE feedback = :feedback" if feedback else ""
+        sql = f"SELECT {COLUMNS} FROM queries {only} ORDER BY id DESC {'' if most is None else 'LIMIT :most'}"
+        return self._database.read(_numbered, sql, feedback=feedback, most=most)
 
     def entry(self, row: int) -> LogEntry | None:
         """The question in this row; None if there is none."""
-        sql = f"SELECT {rows.QUERY_COLUMNS} FROM queries WHERE id = :row"
+        sql = f"SELECT {COLUMNS} FROM queries WHERE id = :row"
         found = self._database.read(logged, sql, row=row)
         return found[0] if found else None
 
     def mark(self, feedback: Feedback) -> LogEntry:
         """Record feedback on the last answer. Raises UsageError if the log has no question."""
         with self._writing():
-            sql = f"UPDATE queries SET feedback = :feedback WHERE {_IS_NEWEST}"
-            self._execute(sql, feedback=feedback, newest=self._newest)
-        marked = self.last()
+            newest = self._newest_row()
+            self._execute(
+                "UPDATE queries SET feedback = :feedback WHERE id = :newest", feedback=feedback, newest=newest
+            )
+        marked = None if newest is None else self.entry(newest)
         if marked is None:
             raise UsageError("The log has no answer to rate.", 'Ask first: python query.py "What is ...?"')
         return marked
@@ -142,18 +144,18 @@ class QueryLog:
             questions: int = self._query("SELECT count(*) FROM queries")[0][0]
             self._execute("DELETE FROM queries")
         self._newest = None
-        self._database.truncate_wal(BUSY_TIMEOUT_S)
+        self._database.purge()
         return questions
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A transaction; raises StoreBusy if another process keeps writing for BUSY_TIMEOUT_S."""
-        with self._database.busy_timeout(BUSY_TIMEOUT_S), self._database.transaction():
+        with self._database.transaction("user", BUSY_TIMEOUT_S):
             yield
 
 
 def insert(database: Database, entry: LogEntry) -> int:
-    """Log a question inside a transaction; returns its row id. Lone surrogates become U+FFFD (`storable`)."""
+    """Log a question inside a transaction; returns its row id. What no engine stores becomes U+FFFD (`storable`)."""
     texts = {
         "asked": entry.asked,
         "question": entry.question,
@@ -163,27 +165,19 @@ def insert(database: Database, entry: LogEntry) -> int:
         "sources": _json([astuple(source) for source in entry.sources]),
         "timings_ms": _json(entry.timings_ms),
         "model": entry.model,
-        "feedback": entry.feedback,
     }
-    row: int = database.query("SELECT coalesce(max(id), 0) + 1 FROM queries")[0][0]
     stored = {column: storable(text) for column, text in texts.items()}
     trace = None if entry.trace is None else storable(_json(entry.trace))
-    insert_row(database, {"id": row, **stored, "confidence": entry.confidence, "trace": trace})
-    return row
-
-
-def insert_row(database: Database, values: Mapping[str, object]) -> None:
-    """Insert a row with the columns of the table, except its digest."""
-    optional = ("confidence", "trace")
-    given = {column: value for column, value in values.items() if column not in optional or value is not None}
-    digested = [value for column, value in given.items() if column != "feedback"]
-    columns = ", ".join(f":{column}" for column in (*COLUMNS, "digest"))
-    digest = row_digest("queries", *digested)
-    database.execute(f"INSERT INTO queries ({rows.QUERY_COLUMNS}) VALUES ({columns})", **values, digest=digest)
+    sure = None if entry.confidence is None else float(entry.confidence)  # as it is read again
+    shown: dict[str, object] = {**stored, "confidence": sure, "trace": trace}
+    made = {**shown, "feedback": entry.feedback, "crc": rows.shown_crc(*shown.values())}
+    columns, values = ", ".join(made), ", ".join(f":{name}" for name in made)
+    sql = f"INSERT INTO queries (id, {columns}) SELECT coalesce(max(id), 0) + 1, {values} FROM queries RETURNING id"
+    return int(database.execute(sql, **made)[0][0])
 
 
 def logged(*row: Any) -> LogEntry:
-    """From rows.QUERY_COLUMNS. Raises ValueError."""
+    """From COLUMNS. Raises ValueError."""
     asked, question, standalone, chunks, answer, sources, *others = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
     return LogEntry(asked, question, standalone, chunks, answer, cited, *others)

@@ -1,49 +1,54 @@
-"""Replaces what is in a library by what is in another file, in one transaction: its papers alone, or everything."""
+"""Replaces the papers of a library by those of another file, in one transaction."""
 
 from __future__ import annotations
 
 import uuid
 from pathlib import Path
 
-from folio.store import lasting_tables, metadata_layers
-from folio.store.database import Database
-from folio.store.library import PAPER_TABLES
+from folio.paper_metadata import Metadata, merged
+from folio.store import metadata_layers, rows
+from folio.store.metadata_layers import Version
+from folio.store.sqlite import SqliteDatabase
+from folio.store.tables import NAMES
 
-_MADE_OF_PAPERS = (*PAPER_TABLES, "paper_digests", "sections", "paper_vectors")
 
-
-def replace_papers(database: Database, other: Path) -> None:
-    """Replace all papers with another library's, under a new epoch.
-
-    Questions stay, and what people wrote or imported about papers.
+def replace_papers(database: SqliteDatabase, other: Path) -> None:
+    """Replace all papers with another library's, under a new epoch. What people said stays: it is in its own file.
 
     The other library must have been opened by this version, so that its tables have the same columns.
     """
     with database.attached(other, "other"), database.transaction():
-        metadata_layers.inherit_from_files(database, "other")
-        _replace_tables(database, _MADE_OF_PAPERS)
-        database.execute("DELETE FROM main.metadata WHERE source = 'pdf'")
-        database.execute("INSERT INTO main.metadata SELECT * FROM other.metadata WHERE source = 'pdf'")
-        _replace_meta(database)
+        _inherit(database)
+        tables = [table for table in NAMES["library"] if table not in ("meta", "pending")]
+        for table in reversed(tables):
+            database.execute(f"DELETE FROM main.{table}")
+        for table in tables:
+            database.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
+        database.execute("DELETE FROM main.pending")
+        database.execute("DELETE FROM main.meta")
+        database.execute("INSERT INTO main.meta SELECT key, value FROM other.meta")
+        database.execute("UPDATE main.meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
 
 
-def replace_everything(database: Database, other: Path) -> None:
-    """The same with all that outlives papers too: nothing stays of what was here."""
-    database.overwrite_deleted()
-    with database.attached(other, "other"), database.transaction():
-        _replace_tables(database, (*_MADE_OF_PAPERS, "metadata", *lasting_tables.TABLES))
-        _replace_meta(database)
+def _inherit(database: SqliteDatabase) -> None:
+    """What people said of a paper whose file holds another version of it now, is said of that."""
+    sql = "SELECT f.paper, g.paper FROM main.files f JOIN other.files g ON g.path = f.path WHERE f.paper != g.paper"
+    pairs = database.read(rows.text_pair, sql)
+    said = metadata_layers.is_said_of(database, {old for old, _ in pairs}) if pairs else set()
+    for old, new in pairs:
+        versions = [*_versions(database, "main", old), *_versions(database, "other", new)] if old in said else []
+        if len(versions) == 2:
+            metadata_layers.inherit(database, *versions)
 
 
-def _replace_tables(database: Database, tables: tuple[str, ...]) -> None:
-    for table in reversed(tables):
-        database.execute(f"DELETE FROM main.{table}")
-    for table in tables:
-        database.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
-    database.execute("DELETE FROM main.pending")
+def _versions(database: SqliteDatabase, schema: str, paper: str) -> list[Version]:
+    layers = metadata_layers.read(database, [paper]).get(paper, {})
 
+    def version(id: str, text: object, crc: object, own: object) -> Version:
+        _, _, pdf = rows.metadata_layer(id, "pdf", own)
+        known: Metadata = merged({**layers, "pdf": pdf})
+        return Version(id, known, rows.text(id, text, crc)[1])
 
-def _replace_meta(database: Database) -> None:
-    database.execute("DELETE FROM main.meta WHERE key NOT IN (SELECT key FROM other.meta)")
-    database.execute("INSERT OR REPLACE INTO main.meta SELECT key, value FROM other.meta WHERE key != 'epoch'")
-    database.execute("UPDATE main.meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
+    sql = f"""SELECT p.id, t.text, p.text_crc, p.metadata FROM {schema}.papers p JOIN {schema}.texts t ON t.paper = p.id
+        WHERE p.id = :paper"""
+    return database.read(version, sql, paper=paper)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from folio.errors import IndexDamaged
 from folio.store import rows
 from folio.store.database import Database
 from folio.store.digests import pack_vector
@@ -16,8 +14,8 @@ from folio.store.fine_passages import ONLY
 from folio.types import Vectors
 
 
-def read_passages(database: Database, batch: int) -> Iterator[tuple[list[int], Vectors]]:
-    """Every passage's id and vector, shape (n, dimension), in batches. Raises StoreDamaged."""
+def read_passages(database: Database, size: int | None, batch: int) -> Iterator[tuple[list[int], Vectors]]:
+    """Every passage's id and vector, shape (n, dimension), in batches. size: see matrix. Raises StoreDamaged."""
     last = -1
     sql = (
         f"SELECT chunk, data FROM vectors JOIN chunks ON id = chunk WHERE chunk > :last AND {ONLY['passage']}"
@@ -28,46 +26,44 @@ def read_passages(database: Database, batch: int) -> Iterator[tuple[list[int], V
         if any(first >= second for first, second in pairwise([last, *ids])):
             raise database.damaged("the vectors are not in order")
         last = ids[-1]
-        yield ids, matrix(database, [numbers for _, numbers in found])
+        yield ids, matrix(database, [numbers for _, numbers in found], size)
 
 
-def read_of(database: Database, ids: Sequence[int]) -> Vectors:
-    """The vectors of one or more chunks, in this order. Raises IndexDamaged for an unknown id, and StoreDamaged."""
+def read_of(database: Database, ids: Iterable[int], size: int | None) -> dict[int, Vectors]:
+    """The vectors of those of these chunks that are there. size: see matrix."""
     sql = "SELECT chunk, data FROM vectors WHERE chunk IN (SELECT value FROM json_each(:ids))"
-    try:
-        with database.snapshot():
-            found = dict(database.read(rows.vector, sql, ids=json.dumps(list(ids))))
-            return matrix(database, [found[chunk] for chunk in ids])
-    except KeyError as error:
-        raise IndexDamaged(f"The index names a passage that is not in the library: {error.args[0]}.") from error
+    found = database.read(rows.vector, sql, ids=list(ids))
+    vectors = matrix(database, [numbers for _, numbers in found], size) if found else ()
+    return dict(zip((id for id, _ in found), vectors, strict=True))
 
 
-def recall(database: Database, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+def recall(database: Database, hashes: Sequence[str], size: int | None) -> dict[str, Vectors]:
     """The vectors already computed for texts with these hashes: of passages, of papers, and pending ones."""
-    pending = "SELECT 0, data FROM pending WHERE text_hash = :digest"
-    finished = "SELECT c.id, v.data FROM chunks c JOIN vectors v ON v.chunk = c.id WHERE c.text_hash = :digest"
-    papers = "SELECT 0, data FROM paper_vectors WHERE text_hash = :digest"
-    either = f"{pending} UNION ALL {finished} UNION ALL {papers} LIMIT 1"
-    found: dict[bytes, Vectors] = {}
-    for digest in set(hashes):
-        for _, numbers in database.read(rows.vector, either, digest=digest):
-            found[digest] = matrix(database, [numbers])[0]
-    return found
-
-
-def keep(database: Database, hashes: Sequence[bytes], vectors: Vectors) -> None:
-    """Keep vectors until their paper is added."""
-    database.execute_many(
-        "INSERT OR REPLACE INTO pending VALUES (:hash, :data)",
-        [{"hash": key, "data": pack_vector(vector)} for key, vector in zip(hashes, vectors, strict=True)],
+    among = "text_hash IN (SELECT value FROM json_each(:hashes))"
+    sql = (
+        f"SELECT text_hash, data FROM pending WHERE {among}"
+        f" UNION ALL SELECT c.text_hash, v.data FROM vectors v JOIN"
+        f" (SELECT text_hash, min(id) AS id FROM chunks WHERE {among} GROUP BY text_hash) c ON v.chunk = c.id"
+        f" UNION ALL SELECT text_hash, data FROM paper_vectors WHERE {among}"
     )
+    wanted = list(dict.fromkeys(hashes))
+    found = database.read(_hashed, sql, hashes=wanted)
+    return {key: matrix(database, [numbers], size)[0] for key, numbers in found}
 
 
-def matrix(database: Database, numbers: Sequence[bytes]) -> Vectors:
-    """Vectors as rows. Raises StoreDamaged if their dimension is not the store's."""
-    made_with = database.read(rows.fingerprint, "SELECT value FROM meta WHERE key = 'fingerprint'")
-    dimension = made_with[0].get("dimension") if made_with else None
-    size = 4 * int(dimension) if dimension else len(numbers[0])
-    if any(len(own) != size for own in numbers):
+def _hashed(text_hash: object, blob: object) -> tuple[str, bytes]:
+    return rows.string(text_hash), rows.vector(0, blob)[1]
+
+
+def keep(database: Database, hashes: Sequence[str], vectors: Vectors) -> None:
+    """Keep vectors until their paper is added."""
+    made = {key: pack_vector(vector) for key, vector in zip(hashes, vectors, strict=True)}
+    database.insert("pending", [{"text_hash": key, "data": data} for key, data in made.items()], replace=True)
+
+
+def matrix(database: Database, numbers: Sequence[bytes], size: int | None) -> Vectors:
+    """Vectors as rows. size: the dimension of the store, if it is known. Raises StoreDamaged if one has another."""
+    wanted = 4 * size if size else len(numbers[0])
+    if any(len(own) != wanted for own in numbers):
         raise database.damaged("a vector has another dimension than the store")
     return np.frombuffer(b"".join(numbers), dtype="<f4").astype(np.float32, copy=False).reshape(len(numbers), -1)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from folio.store.digests import row_digest
-from folio.store.rows import mapped, require_digest, string, typed
+from folio.store.rows import mapped, string, typed
 from folio.work import SOURCE_NAMES, SourceName, Work, from_json, merged, to_json
 from folio.work_notices import KINDS, NoticeKind, WorkNotice
 
@@ -28,10 +27,10 @@ _MARK = re.compile(r"(?:doi|arxiv|openalex|semanticscholar) .{1,500}")
 LONGEST_LINK = 500
 _WHOLE = 1000  # the best score, as it is stored
 
-WORK_COLUMNS = "id, version_of, said, digest"
-CITATION_COLUMNS = "citing, cited, source, said_at, digest"
-PAPER_WORK_COLUMNS = "paper, work, found_by, score, digest"
-NOTICE_COLUMNS = "work, kind, dated, link, source, said_at, digest"
+WORK_COLUMNS = "id, version_of, said"
+CITATION_COLUMNS = "citing, cited, source, said_at"
+PAPER_WORK_COLUMNS = "paper, work, found_by, score"
+NOTICE_COLUMNS = "work, kind, dated, link, source, said_at"
 
 
 def found_by(mark: str) -> FoundBy:
@@ -109,9 +108,8 @@ AboutWork = KeptWork | Citation | PaperWork | Notice
 
 def work(*row: Any) -> KeptWork:
     """From WORK_COLUMNS."""
-    id, version_of, said, digest = row
+    id, version_of, said = row
     what = f"the record of work {str(id)[:16]}"
-    require_digest(digest, "works", id, version_of, said, what=what)
     if not _ID.fullmatch(string(id)) or (version_of and not _ID.fullmatch(string(version_of))):
         raise ValueError(f"{what} has no identifier")
     written = mapped(said, what)
@@ -130,9 +128,8 @@ def work_row(kept: KeptWork) -> dict[str, object]:
     """The values of WORK_COLUMNS, by name."""
     said = json.dumps(
         {source: {"at": kept.said_at[source], **to_json(work)} for source, work in kept.said.items()},
-        ensure_ascii=False,
     )
-    return _row("works", id=kept.id, version_of=kept.version_of, said=said)
+    return {"id": kept.id, "version_of": kept.version_of, "said": said}
 
 
 def is_mark(text: str) -> bool:
@@ -142,9 +139,8 @@ def is_mark(text: str) -> bool:
 
 def citation(*row: Any) -> Citation:
     """From CITATION_COLUMNS."""
-    citing, cited, source, said_at, digest = row
+    citing, cited, source, said_at = row
     what = "the record of a citation"
-    require_digest(digest, "citations", citing, cited, source, said_at, what=what)
     if not is_mark(string(cited)):
         raise ValueError(f"{what} names no work")
     return Citation(string(citing), cited, _source(source, what), _time(said_at, what))
@@ -152,14 +148,13 @@ def citation(*row: Any) -> Citation:
 
 def citation_row(found: Citation) -> dict[str, object]:
     """The values of CITATION_COLUMNS, by name."""
-    return _row("citations", citing=found.citing, cited=found.cited, source=found.source, said_at=found.said_at)
+    return {"citing": found.citing, "cited": found.cited, "source": found.source, "said_at": found.said_at}
 
 
 def paper_work(*row: Any) -> PaperWork:
     """From PAPER_WORK_COLUMNS."""
-    paper, work, found_by, score, digest = row
+    paper, work, found_by, score = row
     what = "the record of which work a paper is"
-    require_digest(digest, "paper_works", paper, work, found_by, score, what=what)
     if found_by not in get_args(FoundBy) or not 0 <= typed(int, score, what) <= _WHOLE:
         raise ValueError(f"{what} cannot be read")
     return PaperWork(string(paper), string(work), found_by, score / _WHOLE)
@@ -168,29 +163,26 @@ def paper_work(*row: Any) -> PaperWork:
 def paper_work_row(found: PaperWork) -> dict[str, object]:
     """The values of PAPER_WORK_COLUMNS, by name."""
     score = round(found.score * _WHOLE)
-    return _row("paper_works", paper=found.paper, work=found.work, found_by=found.found_by, score=score)
+    return {"paper": found.paper, "work": found.work, "found_by": found.found_by, "score": score}
 
 
 def notice(*row: Any) -> Notice:
     """From NOTICE_COLUMNS."""
-    work, kind, dated, link, source, said_at, digest = row
-    what = "a notice about a work"
-    require_digest(digest, "notices", work, kind, dated, link, source, said_at, what=what)
+    work, kind, dated, link, source, said_at = row
     return require_notice(Notice(string(work), kind, dated, link, source, said_at))
 
 
 def notice_row(found: Notice) -> dict[str, object]:
     """The values of NOTICE_COLUMNS, by name. Raises ValueError for a notice that could not be read again."""
     require_notice(found)
-    return _row(
-        "notices",
-        work=found.work,
-        kind=found.kind,
-        dated=found.dated,
-        link=found.link,
-        source=found.source,
-        said_at=found.said_at,
-    )
+    return {
+        "work": found.work,
+        "kind": found.kind,
+        "dated": found.dated,
+        "link": found.link,
+        "source": found.source,
+        "said_at": found.said_at,
+    }
 
 
 def require_notice(found: Notice) -> Notice:
@@ -215,7 +207,3 @@ def _time(value: object, what: str) -> str:
     if not _TIME.fullmatch(string(value)):
         raise ValueError(f"{what} has no time")
     return string(value)
-
-
-def _row(table: str, **values: object) -> dict[str, object]:
-    return {**values, "digest": row_digest(table, *values.values())}

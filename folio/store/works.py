@@ -19,11 +19,8 @@ from folio.store import notices, work_rows
 from folio.store.citations import add_citations, move_citations
 from folio.store.database import Database
 from folio.store.work_rows import (
-    CITATION_COLUMNS,
-    NOTICE_COLUMNS,
     PAPER_WORK_COLUMNS,
     WORK_COLUMNS,
-    AboutWork,
     FoundBy,
     KeptWork,
     Notice,
@@ -42,9 +39,10 @@ def now() -> str:
 
 def get(database: Database, ids: Iterable[str]) -> dict[str, KeptWork]:
     """The works with these ids; unknown ids are skipped. Raises StoreDamaged."""
-    sql = f"SELECT {WORK_COLUMNS} FROM works WHERE id = :id"
-    found = [kept for id in ids for kept in database.read(work_rows.work, sql, id=id)]
-    return {kept.id: kept for kept in found}
+    wanted = list(dict.fromkeys(ids))
+    sql = f"SELECT {WORK_COLUMNS} FROM works WHERE id IN (SELECT value FROM json_each(:ids))"
+    found = {kept.id: kept for kept in database.read(work_rows.work, sql, ids=wanted)} if wanted else {}
+    return {id: found[id] for id in wanted if id in found}
 
 
 def find(database: Database, work: Work) -> KeptWork | None:
@@ -79,8 +77,9 @@ def versions(database: Database, id: str) -> list[KeptWork]:
 
 def of_papers(database: Database, papers: Iterable[str]) -> dict[str, PaperWork]:
     """Paper id -> the work that it is, for those where that is known. Raises StoreDamaged."""
-    sql = f"SELECT {PAPER_WORK_COLUMNS} FROM paper_works WHERE paper = :paper"
-    found = [each for paper in papers for each in database.read(work_rows.paper_work, sql, paper=paper)]
+    wanted = list(papers)
+    sql = f"SELECT {PAPER_WORK_COLUMNS} FROM paper_works WHERE paper IN (SELECT value FROM json_each(:papers))"
+    found = database.read(work_rows.paper_work, sql, papers=wanted) if wanted else []
     return {each.paper: each for each in found}
 
 
@@ -205,7 +204,7 @@ def _write(database: Database, kept: KeptWork) -> None:
     _insert(database, "works", work_rows.work_row(kept))
     database.execute("DELETE FROM work_marks WHERE work = :work", work=kept.id)
     marks = [{"mark": mark, "work": kept.id} for mark in sorted(kept.marks())]
-    database.execute_many("INSERT INTO work_marks VALUES (:mark, :work)", marks)
+    database.insert("work_marks", marks)
 
 
 def _absorb(database: Database, id: str, other: KeptWork) -> None:
@@ -236,27 +235,4 @@ def _new_id(database: Database, work: Work) -> str:
 
 def _insert(database: Database, table: str, values: dict[str, object]) -> None:
     """Insert a row, or replace the one of its key."""
-    names, holes = ", ".join(values), ", ".join(f":{name}" for name in values)
-    database.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({holes})", **values)
-
-
-def read_rows(database: Database) -> Iterator[AboutWork]:
-    """Everything that is known of works, for `insert_rows` into another library. Raises StoreDamaged."""
-    yield from database.read(work_rows.work, f"SELECT {WORK_COLUMNS} FROM works ORDER BY id")
-    yield from database.read(work_rows.citation, f"SELECT {CITATION_COLUMNS} FROM citations ORDER BY rowid")
-    yield from database.read(work_rows.paper_work, f"SELECT {PAPER_WORK_COLUMNS} FROM paper_works ORDER BY paper")
-    yield from database.read(work_rows.notice, f"SELECT {NOTICE_COLUMNS} FROM notices ORDER BY rowid")
-
-
-def insert_rows(database: Database, rows: Iterable[AboutWork]) -> None:
-    """Write rows as they were read from another library."""
-    for row in rows:
-        match row:
-            case KeptWork():
-                _write(database, row)
-            case PaperWork():
-                _insert(database, "paper_works", work_rows.paper_work_row(row))
-            case Notice():
-                notices.add(database, row)
-            case _:
-                _insert(database, "citations", work_rows.citation_row(row))
+    database.insert(table, [values], replace=True)

@@ -47,7 +47,7 @@ from folio.web.schema import (
     SearchRequest,
 )
 from folio.web.service import Service
-from folio.web.sse import EventStream, RequestCancelled, RequestThreads, reply_unless_left
+from folio.web.sse import EventStream, RequestCancelled, RequestThreads, finishing_response, reply_unless_left
 from folio.web.upload_routes import upload_routes
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -157,7 +157,7 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
             stream.send("citations", CitationsEvent(citations=reply.citations))
             stream.send("done", reply)
 
-        return EventSourceResponse(stream.run(answer, slots[question.mode]))
+        return finishing_response(stream.run(answer, slots[question.mode]))
 
     @routes.post("/feedback", status_code=204)
     def record_feedback(request: FeedbackRequest) -> None:
@@ -247,7 +247,7 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
             paper = service.listed_paper(upload.file.sha256)
             stream.send("done", AddedEvent(status=outcome.status, paper=paper, notes=list(outcome.notes)))
 
-        return EventSourceResponse(stream.run(ingest, one_at_a_time))
+        return finishing_response(stream.run(ingest, one_at_a_time))
 
     @routes.get("/papers/{paper}")
     def get_paper(paper: Sha256) -> PaperDetails:

@@ -14,7 +14,7 @@ from folio.web.fetch_schema import DiscoverQuery, DiscoverReply, FetchRequest, L
 from folio.web.openapi_responses import event_stream
 from folio.web.paper_citations import library_citations, paper_citations
 from folio.web.paper_fetcher import PaperFetcher
-from folio.web.sse import EventStream, RequestThreads, reply_unless_left
+from folio.web.sse import EventStream, RequestThreads, finishing_response, reply_unless_left
 
 MAX_CONCURRENT_SEARCHES = 4
 
@@ -43,7 +43,7 @@ def fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> AP
         def fetch() -> None:
             stream.send("done", fetcher.fetch(wanted, stream.send, stream.check_cancelled, threads.check_cancelled))
 
-        return EventSourceResponse(stream.run(fetch, one_at_a_time))
+        return finishing_response(stream.run(fetch, one_at_a_time))
 
     @routes.get("/citations")
     def list_citations() -> LibraryCitations:

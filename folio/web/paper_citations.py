@@ -9,7 +9,7 @@ from folio.app import App
 from folio.errors import StoreMissing
 from folio.sources.paper_match import paper_marks
 from folio.store import citations, works
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.work_rows import KeptWork
 from folio.web.fetch_schema import CitationEdge, LibraryCitations, PaperCitations, WorkJson, work_json
 from folio.web.paper_files import unknown_paper
@@ -56,7 +56,7 @@ def library_citations(app: App) -> LibraryCitations:
 class _Lists:
     """Makes the items of the lists."""
 
-    def __init__(self, library: PaperStore) -> None:
+    def __init__(self, library: Library) -> None:
         self._database = library.database
         self._papers = {paper.id: paper for paper in library.papers()}
         self._known = paper_marks(self._papers.values())

@@ -22,7 +22,7 @@ from folio.files import REMOVED, discard, identity, no_device, no_space, replace
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Paper, SourceFile
 
 _UPLOAD = ".upload-"
@@ -69,7 +69,7 @@ class PaperFiles:
         self._writing = Lock()
         self._hashes: dict[tuple[str, int, int], str] = {}  # (path, size, mtime in ns) -> SHA-256
 
-    def pdf(self, library: PaperStore, paper: str) -> Path:
+    def pdf(self, library: Library, paper: str) -> Path:
         """The file of the paper with this id, unchanged since it was ingested.
 
         Raises NotKnown for an unknown id, PaperError for a file that is missing or has changed.
@@ -83,6 +83,8 @@ class PaperFiles:
             with suppress(OSError):
                 if self._sha256(path) == paper:
                     return path
+        if fetched := library.copy_of(paper, self._app.fetched_pdfs):
+            return fetched
         raise PaperError(
             f"The file {paths[0].name} is missing or has changed since it was ingested.",
             "Put the original file back, or run `python ingest.py` again.",
@@ -329,7 +331,7 @@ def _candidates(folder: Path, name: str) -> Iterator[Path]:
         yield folder / f"{plain.stem} ({number}){plain.suffix}"
 
 
-def require_papers(library: PaperStore, ids: Sequence[str]) -> list[Paper]:
+def require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
     """The papers with these ids. Raises NotKnown."""
     wanted = list(dict.fromkeys(ids))
     papers = library.papers_by_id(wanted)

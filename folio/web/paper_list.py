@@ -13,7 +13,7 @@ from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import PaperFilter
 from folio.search.retriever_pool import RetrieverPool
 from folio.store.citations import cited_papers
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import Paper
 from folio.web.questions import NOTHING_KNOWN
 from folio.web.schema import FailureJson, PaperList, PaperQuery, paper_filter
@@ -65,7 +65,7 @@ def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPa
     return [found_paper_json(hit, added[hit.paper.id]) for hit in hits], notice
 
 
-def fitting_papers(library: PaperStore, wanted: PaperFilter) -> list[Paper]:
+def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
     """The papers that are wanted, in the order of the library. Raises NotKnown for a name that none of them has."""
     cited = partial(cited_papers, library.database)
     return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))

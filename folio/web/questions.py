@@ -21,9 +21,8 @@ from folio.schema import AnswerJson, SentenceJson, answer_json, passages_json, s
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_selection import select
 from folio.search.retriever_pool import Reader, RetrieverPool
-from folio.store.conversations import ID_LENGTH, Summary
-from folio.store.history import ConversationStore
-from folio.store.paper_store import PaperStore
+from folio.store.conversations import ID_LENGTH, Conversations, Summary
+from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
 from folio.web.paper_files import require_papers
 from folio.web.schema import (
@@ -81,7 +80,7 @@ class Busy(UsageError):
 class Questions:
     """Thread-safe; a slow answer does not delay the others."""
 
-    def __init__(self, app: App, retrievers: RetrieverPool, conversations: ConversationStore) -> None:
+    def __init__(self, app: App, retrievers: RetrieverPool, conversations: Conversations) -> None:
         self._app = app
         self._retrievers = retrievers
         self._conversations = conversations
@@ -248,7 +247,7 @@ def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:
     return partial(search.find, on_event=lambda event: callbacks.on_search(event_json(event)))
 
 
-def _select(library: PaperStore, request: FilterRequest) -> Selection:
+def _select(library: Library, request: FilterRequest) -> Selection:
     """The papers and sections to search. Raises NotKnown."""
     papers = require_papers(library, request.papers)
     wanted = paper_filter(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -14,12 +15,16 @@ from typing import TYPE_CHECKING, Any, cast
 from folio.errors import UsageError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     import uvicorn
 
     from folio.web.connections import ConnectionLimits
     from folio.web.request_guard import ASGIApp
 
-FINISH_S = 3  # seconds that running answers get after Ctrl-C
+# Seconds that running answers get after Ctrl-C; and after SIGTERM, by which a system replaces a server while others
+# answer in its place
+FINISH_S, FINISH_REPLACED_S = 3, 60
 # Connections that wait to be accepted; all of them are accepted at once, and each needs a file descriptor.
 _BACKLOG = 100
 
@@ -70,17 +75,23 @@ def ready(web: ASGIApp) -> uvicorn.Server:
     """
     import uvicorn
 
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if sig == signal.SIGTERM:
+                self.config.timeout_graceful_shutdown = FINISH_REPLACED_S
+            super().handle_exit(sig, frame)
+
     config = make_config(web)
     config.load()
     config.get_loop_factory()
-    server = uvicorn.Server(config)
+    server = Server(config)
     # An answer cut off by the shutdown is not an error worth logging.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
     return server
 
 
 def serve(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until Ctrl-C, which is raised again once the last answer has finished or been cut off."""
+    """Serve until Ctrl-C or SIGTERM, which is raised again once the last answer has finished or been cut off."""
     server.run(sockets=[listening])
 
 

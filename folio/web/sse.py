@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from threading import Event
 from typing import Any, TypeVar
 
+import anyio
 from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel
+from sse_starlette import EventSourceResponse
 from starlette.requests import Request
 
 from folio.deep_schema import EventJson
@@ -17,6 +19,7 @@ from folio.errors import FolioError
 from folio.files import unusable
 from folio.schema import SentenceJson
 from folio.web.schema import CheckingEvent, ErrorBody, RetrievedEvent, ThinkingEvent, error_body, event
+from folio.web.server import FINISH_REPLACED_S
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +65,11 @@ class RequestThreads:
         self._running.discard(future)
         if not future.cancelled():
             future.exception()  # asyncio logs exceptions that are never retrieved
+
+
+def finishing_response(events: AsyncIterator[dict[str, str]]) -> EventSourceResponse:
+    """A response that goes on when the server is told to stop, as long as that waits for running answers."""
+    return EventSourceResponse(events, shutdown_event=anyio.Event(), shutdown_grace_period=FINISH_REPLACED_S)
 
 
 class EventStream:

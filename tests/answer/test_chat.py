@@ -20,7 +20,7 @@ from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
 from folio.models.ollama_chat import TRIES
 from folio.search.paper_filter import PaperFilter
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
 from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
 from tests.helpers.factories import shelf, write_pdf
@@ -37,7 +37,7 @@ Start = Callable[..., Chat]
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a chat over two papers; settings by name."""
-    opened: list[PaperStore] = []
+    opened: list[Library] = []
 
     def chat(*, top_k: int = 3, paper: str | None = None, style: Style = "plain", **settings: str) -> Chat:
         app = shelf(tmp_path, **settings)

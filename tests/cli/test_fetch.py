@@ -15,6 +15,7 @@ from folio.store.library import Library
 from folio.types import Paper
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
+from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,
@@ -237,7 +238,7 @@ def test_a_doi_of_another_work_is_not_believed(online: CliRunner, server: Source
     with closing(Library(online.store / LIBRARY)) as library:
         for paper in library.papers():
             said = Metadata(title=Field("On Sea Otters", "page", True), doi=Field(OTTER_DOI, "page", True))
-            library.set_metadata(paper.id, "pdf", said)
+            set_pdf_metadata(library, paper.id, said)
     cited = crossref_work(OTTER_DOI, "A Wholly Different Study of Something", ("X", "Y"))
     server.add(f"/crossref/works/{OTTER_DOI}", json_answer(crossref(cited)))
     server.add("/crossref/works", json_answer(crossref_list()))

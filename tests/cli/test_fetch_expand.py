@@ -16,6 +16,7 @@ from folio.store.library import Library
 from folio.work import Work
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,
@@ -42,7 +43,7 @@ def online(online: CliRunner) -> CliRunner:
         for paper in library.papers():
             title, doi = (OTTER_TITLE, OTTER_DOI) if paper.file == "otters.pdf" else (ICE_TITLE, ICE_DOI)
             said = Metadata(title=Field(title, "page", True), doi=Field(doi, "page", True))
-            library.set_metadata(paper.id, "pdf", said)
+            set_pdf_metadata(library, paper.id, said)
     return online
 
 
@@ -171,7 +172,7 @@ def test_papers_without_identifier_are_found_by_title(online: CliRunner, graph: 
     with closing(Library(online.store / LIBRARY)) as library:
         for paper in library.papers():
             said = Metadata(title=Field(paper.title, "page", True))
-            library.set_metadata(paper.id, "pdf", said)
+            set_pdf_metadata(library, paper.id, said)
     graph.add("/crossref/works", json_answer(crossref_list(crossref_work(ICE_DOI, ICE_TITLE, ("Ada", "Ice")))))
     ran = online.fetch("--expand", "cites", "glaciers", "--dry-run")
     assert [row[0] for row in table(ran.out)] == ["Four"]
@@ -266,7 +267,7 @@ def test_a_publication_is_preferred_to_its_preprint(online: CliRunner, server: S
     with closing(Library(online.store / LIBRARY)) as library:
         for paper in library.papers():
             said = Metadata(title=Field(OTTER_TITLE, "page", True), arxiv=Field("2001.00001", "page", True))
-            library.set_metadata(paper.id, "pdf", said if paper.file == "otters.pdf" else Metadata())
+            set_pdf_metadata(library, paper.id, said if paper.file == "otters.pdf" else Metadata())
     entry = arxiv_entry("2001.00001v3", OTTER_TITLE, "Cy Otter", year=2019, doi=OTTER_DOI)
     server.add("/arxiv/query", Answer(arxiv_feed(entry)), parameters={"id_list": "2001.00001"})
     journal = crossref_work(OTTER_DOI, f"{OTTER_TITLE}.", ("Cy", "Otter"), year=2021)

@@ -20,6 +20,7 @@ from folio.store.library import Library
 from folio.types import Paper
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
+from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.scripted_answerer import every_outcome, script_answers
 from tests.helpers.source_records import (
     arxiv_entry,
@@ -53,7 +54,7 @@ def say_of(desk: CliRunner, file: str, **fields: Any) -> None:
     """What the PDF is to have said of itself."""
     with closing(Library(desk.store / LIBRARY)) as library:
         (paper,) = (each for each in library.papers() if each.file == file)
-        library.set_metadata(paper.id, "pdf", Metadata(**fields))
+        set_pdf_metadata(library, paper.id, Metadata(**fields))
 
 
 def papers(desk: CliRunner) -> dict[str, Paper]:

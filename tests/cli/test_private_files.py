@@ -82,8 +82,11 @@ def older(desk: CliRunner, two_papers: Path) -> CliRunner:
     """A desk whose store everybody may read and write."""
     shutil.copytree(two_papers / "vectorstore", desk.store)
     shutil.copy(two_papers / "ingested.json", desk.folder)
-    for name in ("chat_history", "library.sqlite-wal", "writer.lock"):
+    made = ("chat_history", "library.sqlite-wal", "writer.lock", "takeover.lock")
+    of_people = ("user-2026-01-01.sqlite", "user-2026-01-02.sqlite.new", "user.damaged-20260101T000000.sqlite-wal")
+    for name in (*made, *of_people):
         (desk.store / name).touch()
+    (desk.store / "takeover").mkdir()
     (desk.store / "evaluations" / "set").mkdir(parents=True)
     (desk.store / "evaluations" / "set" / "library.sqlite").touch()
     widen(desk.store, desk.folder / "ingested.json")

@@ -90,7 +90,7 @@ def test_feedback_in_a_chat_is_for_its_own_question(filled: CliRunner) -> None:
 
 
 def test_a_log_that_cannot_be_written_costs_no_answer(filled: CliRunner) -> None:
-    with closing(sqlite3.connect(filled.store / "library.sqlite")) as other:
+    with closing(sqlite3.connect(filled.store / "user.sqlite")) as other:
         other.execute("BEGIN IMMEDIATE")
         ran = filled.query("--json", LENGTH)
         other.execute("ROLLBACK")
@@ -98,6 +98,14 @@ def test_a_log_that_cannot_be_written_costs_no_answer(filled: CliRunner) -> None
     assert ran.err.startswith("The question could not be written to the log: Another process is writing to ")
     assert ran.err.count("\n") == 1
     assert log_of(filled) == [0, 0, 0, 0]
+
+
+def test_a_question_is_logged_while_papers_are_being_added(filled: CliRunner) -> None:
+    with closing(sqlite3.connect(filled.store / "library.sqlite")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert filled.query("--json", LENGTH).err == ""
+        other.execute("ROLLBACK")
+    assert log_of(filled) == [1, 0, 0, 0]
 
 
 def test_questions_are_forgotten_with_what_was_typed_in_chats(filled: CliRunner) -> None:

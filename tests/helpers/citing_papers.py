@@ -8,6 +8,7 @@ from pathlib import Path
 from folio.app import App
 from folio.paper_metadata import Field, Metadata
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.live_server import builtin_app
 from tests.helpers.source_records import openalex_list, openalex_work
 from tests.helpers.source_server import Answer, SourceServer, json_answer
@@ -33,7 +34,7 @@ def citing_papers(folder: Path, server: SourceServer) -> App:
         for paper in library.papers():
             title, doi = (OTTER_TITLE, OTTER_DOI) if paper.file == "otters.pdf" else (ICE_TITLE, ICE_DOI)
             said = Metadata(title=Field(title, "page", True), doi=Field(doi, "page", True))
-            library.set_metadata(paper.id, "pdf", said)
+            set_pdf_metadata(library, paper.id, said)
     cited = [f"https://openalex.org/{name}" for name in ("W12", "W13", "W14", UNNAMED)]
     link = {"is_oa": True, "pdf_url": f"{server.url}/files/13"}
     of = {

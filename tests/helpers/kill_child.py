@@ -3,10 +3,9 @@
     python -m tests.helpers.kill_child JOB
 
 JOB is a JSON file: `papers`, a folder; `embedder`, a name; `settings`, of the app; `prune` and `rebuild`, as of
-ingest.py; `runs`, a list of
-[folder, step], where the folder holds a store. Each run is a process of its own, forked when everything is imported. It
-sends itself SIGKILL just before its write step of that number; step 0 is never reached, and the steps are then listed
-in FOLDER/steps.json.
+ingest.py; `is_damaged`, whether the store is, so that there are notices; `runs`, a list of [folder, step], where the
+folder holds a store. Each run is a process of its own, forked when everything is imported. It sends itself SIGKILL just
+before its write step of that number; step 0 is never reached, and the steps are then listed in FOLDER/steps.json.
 Prints a line for each run: the signal that ended it, or 0.
 
 Nothing of Folio is replaced, save that PDFs are read without worker processes, and once for all runs. The steps are
@@ -40,7 +39,8 @@ from folio.ingest import discovery, pipeline, rebuild
 from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, read_once
 
 _PRELOADED = (faiss, langchain_text_splitters, numpy.ma, pymupdf, Stemmer, tantivy, rebuild)
-_WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT", "CREATE", "ATTACH", "PRAGMA journal_mode")
+_JOURNALS = ("PRAGMA main.journal_mode", "PRAGMA user.journal_mode")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT", "CREATE", "ATTACH", *_JOURNALS)
 _FILE_EVENTS = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
 
 
@@ -104,7 +104,8 @@ class Steps:
 
 def _app(job: dict[str, Any], folder: Path) -> HashingApp:
     embedder = HashingEmbedder(name=job["embedder"], log=folder / "embedded.log")
-    return hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]), **job["settings"])
+    app = hashing_app(folder, embedder, PAPERS_DIR=Path(job["papers"]), **job["settings"])
+    return HashingApp(app.settings, lambda text: None, embedder) if job["is_damaged"] else app
 
 
 def _read_all(app: HashingApp) -> None:

@@ -8,11 +8,13 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,15 @@ import pytest
 
 from folio import workers
 from folio.errors import StoreMissing
+from folio.paper_metadata import simple_metadata
 from folio.store.digests import text_hash
 from folio.store.indexes import open_indexes
 from folio.store.library import Library
+from folio.store.query_log import QueryLog
+from folio.store.user_file import set_aside
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_once
+from tests.helpers.libraries import ENTRY
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
 
@@ -33,6 +39,8 @@ BATCH = 2
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork and can be killed")
 
+# Steps that begin a transaction: of both parts of a library, or of one (SqliteDatabase.transaction)
+_BEGUN = ("sql BEGIN IMMEDIATE", "sql UPDATE meta SET value = value WHERE", "sql UPDATE kept SET value = value WHERE")
 # File name -> everything the library has about its paper
 State = dict[str, tuple[object, ...]]
 
@@ -48,6 +56,7 @@ class Scenario:
     embedder: str = "hashing"
     before: str = "single"  # INDEX, of the store at first
     index: str = "single"  # and of the command
+    is_damaged: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -147,6 +156,7 @@ def _kill_at(scenario: Scenario, papers: Path, job: Path, runs: list[tuple[Path,
                 "settings": scenario.settings,
                 "prune": scenario.prune,
                 "rebuild": scenario.rebuild,
+                "is_damaged": scenario.is_damaged,
                 "runs": [(str(folder), step) for folder, step in runs],
             }
         )
@@ -233,7 +243,7 @@ def _differing(steps: list[str]) -> tuple[list[int], int]:
     for step, name in enumerate(steps, 1):
         if is_new:
             differing.append(step)
-        if name.startswith("sql BEGIN"):
+        if name.startswith(_BEGUN):
             began = step
         elif name.startswith("sql COMMIT"):
             longest, began = max(longest, (step - began, (began + step) // 2)), 0
@@ -310,15 +320,57 @@ def _assert_tidy(folder: Path, rebuilt: bool, dual: bool) -> None:
     """No partial file and no file of an earlier state is left."""
     store = folder / "store"
     names = sorted(path.name for path in store.iterdir() if not path.name.endswith(("-wal", "-shm")))
-    left = [name for name in names if not re.fullmatch(r"vectors-[0-9a-f]{8}-\d+\.faiss", name)]
+    known = r"vectors-[0-9a-f]{8}-\d+\.faiss|user-\d{4}-\d\d-\d\d\.sqlite|user\.lock"
+    left = [name for name in names if not re.fullmatch(known, name)]
     if rebuilt:  # a rebuild killed after the swap leaves its copy to the next one
         left = [name for name in left if name != "rebuild.sqlite"]
-    assert left == [*(["fine"] if dual else []), "lexical", "library.sqlite", "vectors.json", "writer.lock"]
+    files = ["lexical", "library.sqlite", "user.sqlite", "vectors.json", "writer.lock"]
+    assert left == [*(["fine"] if dual else []), *files]
     for place in (store, store / "fine") if dual else (store,):
         listed = [segment["file"] for segment in json.loads((place / "vectors.json").read_text())["segments"]]
         assert [path.name for path in sorted(place.glob("*.faiss"))] == sorted(listed)
     assert not [path.name for path in folder.rglob("*.new")]
     assert not [path.name for path in folder.rglob(".tmp*")]
+
+
+@pytest.mark.slow
+def test_a_rebuild_of_a_damaged_library_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    scenario, papers, start = Scenario(_replace, rebuild=True, is_damaged=True), tmp_path / "papers", tmp_path / "start"
+    for subject in ("lattices", "sponges"):
+        make_pdf(papers / f"{subject}.pdf", subject)
+    start.mkdir()
+    app = _app(start, papers, "single")
+    app.run()
+    with closing(app.open_library()) as library:
+        for paper in library.papers():
+            library.set_metadata(paper.id, "person", simple_metadata(year=1999, origin="person"))
+        QueryLog(library.database).add(ENTRY)
+    said = _said(app)
+    with closing(sqlite3.connect(app.library_path)) as connection:
+        connection.execute("DROP TABLE vectors")
+
+    undisturbed = shutil.copytree(start, tmp_path / "undisturbed")
+    assert _kill_at(scenario, papers, tmp_path / "job", [(undisturbed, 0)]) == [0]
+    steps = json.loads((undisturbed / "steps.json").read_text())
+    after = _state(_app(undisturbed, papers, "single"))
+    at_the_end = next(step for step, name in enumerate(steps, 1) if name == "os.rename store/library.sqlite")
+    chosen = sorted({*_chosen(steps, is_variant=False), *range(at_the_end - 5, len(steps) + 1)})
+    runs = [(shutil.copytree(start, tmp_path / f"{step:03}"), step) for step in chosen]
+    assert _kill_at(scenario, papers, tmp_path / "job", runs) == [signal.SIGKILL] * len(runs)
+    for folder, step in runs:
+        again = _app(folder, papers, "single", notices=[])
+        again.run(rebuild=True)
+        assert (_state(again), _said(again)) == (after, said), f"killed at step {step} of {len(steps)}"
+        assert again.verify() == []
+        assert len(set_aside(again.library_path)) == 1
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _said(app: HashingApp) -> list[Any]:
+    """The edits and the log."""
+    with closing(app.open_library()) as library:
+        edits = library.database.query("SELECT paper, source, fields FROM metadata ORDER BY paper")
+        return [edits, QueryLog(library.database).entries()]
 
 
 # The whole command, with its worker processes, killed from outside
@@ -401,8 +453,9 @@ def test_every_kind_of_write_step_is_seen(tmp_path: Path) -> None:
     assert _kill_at(SCENARIOS["ingest"], tmp_path / "papers", tmp_path / "job", [(tmp_path / "one", 0)]) == [0]
     steps = " | ".join(json.loads((tmp_path / "one" / "steps.json").read_text()))
     for kind in (
-        "open store/writer.lock", "sql PRAGMA journal_mode", "sql CREATE TABLE papers", "sql COMMIT",
-        "sql INSERT OR REPLACE INTO pending", "sql INSERT INTO papers", "sql INSERT INTO chunks",
+        "open store/writer.lock", "sql PRAGMA main.journal_mode", "sql CREATE TABLE main.papers", "sql COMMIT",
+        "sql PRAGMA user.journal_mode", "sql CREATE TABLE user.queries", *_BEGUN[:2],
+        "sql INSERT INTO pending", "sql INSERT INTO papers", "sql INSERT INTO chunks",
         "sql INSERT INTO vectors", "torn write_index", "os.rename store/vectors-", "os.rename store/vectors.json",
         "c_call IndexWriter.commit", "c_return IndexWriter.commit", "os.rename store/lexical/folio.json",
         "os.rename ingested.json.new",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.search.candidate_filter import CandidateFilter, SectionFilter, asked_kinds, deep_enough
+from folio.search.candidate_filter import CandidateFilter, SectionFilter, asked_kinds, deep_enough, first_depth
 from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever
 from folio.sections import Kind, PaperSection
@@ -130,7 +130,9 @@ def test_a_filtered_search_is_the_whole_ranking_filtered(retriever: Retriever, l
     expected = [pair for pair in everything if pair[0] in allowed]
     assert len(whole) > len(expected) > 5
     for wanted in (1, 3, len(expected), 999):
-        assert deep_enough(lambda depth: index.search(vector, depth), wanted, candidates) == expected[:wanted]
+        first = index.search(vector, first_depth(wanted))
+        found = deep_enough(lambda depth: index.search(vector, depth), wanted, candidates, first)
+        assert found == expected[:wanted]
 
 
 def test_a_passage_counts_by_where_most_of_it_lies(library: Library, tmp_path: Path) -> None:

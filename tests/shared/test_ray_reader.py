@@ -157,6 +157,7 @@ def test_an_address_where_nobody_answers_is_one_sentence(monkeypatch: pytest.Mon
 def test_a_cluster_that_cannot_be_joined_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     said = RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.9.1\n")
     monkeypatch.setitem(sys.modules, "ray", RayStandIn(refuses=said))
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as head:
         error = refusal(f"127.0.0.1:{head.getsockname()[1]}")
     assert error.happened.endswith(

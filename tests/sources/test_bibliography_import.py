@@ -14,6 +14,7 @@ from folio.paper_metadata import Field, Metadata, PersonName
 from folio.sources.bibliography_file import read_bibliography
 from folio.sources.bibliography_import import Imported, import_bibliography
 from folio.types import Paper
+from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.stores import Store
 
 TITLE = "Lattices and How to Find Short Vectors"
@@ -40,7 +41,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def say(store: Store, name: str, about: Metadata) -> None:
-    store.library.set_metadata(paper(store, name).id, "pdf", about)
+    set_pdf_metadata(store.library, paper(store, name).id, about)
 
 
 def paper(store: Store, name: str) -> Paper:

@@ -17,12 +17,12 @@ import pytest
 
 from folio import workers
 from folio.answer_types import Answer
-from folio.errors import NotKnown, StoreBusy, StoreMissing
+from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
 from folio.store.conversations import Conversations, Turn
-from folio.store.database import Database
 from folio.store.library import Library
-from folio.store.migrations import STEPS
 from folio.store.query_log import LogEntry, QueryLog
+from folio.store.sqlite import SqliteDatabase
+from folio.store.user_file import user_file
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
@@ -293,7 +293,7 @@ def test_a_long_transaction_of_another_program_is_not_waited_for(
     monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
     id = written.begin()
     written.add(id, {}, ANSWER, None)
-    other = sqlite3.connect(path, isolation_level=None)
+    other = sqlite3.connect(user_file(path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     writes: list[Callable[[], object]] = [
         lambda: written.add(id, {}, ANSWER, None),
@@ -310,6 +310,21 @@ def test_a_long_transaction_of_another_program_is_not_waited_for(
     other.execute("ROLLBACK")
     other.close()
     assert written.add(id, {}, ANSWER, None) == 2
+
+
+def test_what_is_made_from_pdfs_is_not_waited_for(
+    library: Library, written: Conversations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
+    id = written.begin()
+    with library.database.transaction("library"):
+        library.database.execute("INSERT INTO removed VALUES (1, 1)")
+        written.add(id, {}, ANSWER, ENTRY)
+        written.mark(id, 1, "good")
+        assert written.require(id).turns == 1
+        written.remove(id)
+    assert library.removed(0) == [1]
+    assert QueryLog(library.database).counts().questions == 0
 
 
 # Independence of the papers
@@ -360,25 +375,6 @@ def test_a_replaced_or_deleted_store_is_reopened(written: Conversations, path: P
     shutil.rmtree(path.parent)
     shutil.move(path.parents[1] / "away", path.parent)
     assert [found.id for found in written.summaries()] == [id]
-
-
-def test_a_store_of_the_previous_version_gets_the_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as before:
-        before.setattr("folio.store.database.STEPS", STEPS[:3])
-        old = Database(path, (("epoch", "of old"), ("generation", "7")), create=True)
-        columns = "asked, question, standalone_question, chunks, answer, sources, timings_ms, model, feedback"
-        old.execute(f"INSERT INTO queries ({columns}) VALUES ('t', 'of old', '', '[]', '', '[]', '{{}}', '', '')")
-        old.close()
-    with closing(Conversations(path)) as kept:
-        id = kept.begin()
-        kept.add(id, {"answer": "x"}, ANSWER, ENTRY)
-        assert kept.query(id, 1) == 2
-    with closing(Library(path)) as library:
-        assert QueryLog(library.database).last() == ENTRY
-        with library.reading() as stamp:
-            assert (stamp.epoch, stamp.generation) == ("of old", 7)
-        assert library.database.query("PRAGMA user_version") == [(len(STEPS),)]
-        assert library.check() == []
 
 
 # Rebuilding
@@ -432,16 +428,25 @@ def test_conversations_are_saved_from_a_damaged_library(app: HashingApp, talked:
     assert app.verify() == []
 
 
-@pytest.mark.parametrize(("lost", "left"), [("turns", (3, 0)), ("queries", (0, 1))])
-def test_log_and_conversations_are_saved_independently(
-    app: HashingApp, talked: str, lost: str, left: tuple[int, int]
+@pytest.mark.parametrize("changed", ["reply = '{}'", "memory = '{}'", "crc = crc + 1"])
+def test_a_turn_that_has_changed_is_an_error_and_can_be_deleted(
+    written: Conversations, path: Path, changed: str
 ) -> None:
-    with sqlite3.connect(app.library_path) as tamper:
-        tamper.execute(f"DROP TABLE {lost}")
-    tamper.close()
-    HashingApp(app.settings, lambda notice: None, app.hashing).run(rebuild=True)
-    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        assert (QueryLog(library.database).counts().questions, len(kept.summaries())) == left
-        if left[1]:
-            assert [turn.query for turn in kept.turns(talked)] == [None, None]
-    assert app.verify() == []
+    ids = [written.begin(), written.begin()]
+    for id in ids:
+        written.add(id, {"answer": "It is 23 km long."}, ANSWER, ENTRY)
+    with closing(sqlite3.connect(user_file(path))) as tamper, tamper:
+        tamper.execute(f"UPDATE turns SET {changed} WHERE conversation = ?", (ids[0],))
+    for read in (
+        lambda: written.turns(ids[0]),
+        lambda: written.query(ids[0], 1),
+        lambda: written.mark(ids[0], 1, "bad"),
+    ):
+        with pytest.raises(StoreDamaged, match="a turn of a conversation has changed since it was written") as caught:
+            read()
+        assert "--repair" in caught.value.remedy
+    assert len(written.turns(ids[1])) == 1
+    written.remove(ids[0])
+    assert [found.id for found in written.summaries()] == [ids[1]]
+    with closing(SqliteDatabase(user_file(path), "user")) as database:
+        assert database.faults("user") == []

@@ -17,6 +17,7 @@ import pytest
 from folio.errors import StoreBusy, StoreMismatch
 from folio.store.bm25_index import TantivyIndex
 from folio.store.checksums import read_manifest, write_manifest
+from folio.store.digests import pack_vector
 from folio.store.indexes import (
     LEXICAL,
     LIBRARY,
@@ -430,13 +431,14 @@ def _other_passage(filled: Store) -> None:
 
 def _tampered_text(filled: Store) -> None:
     with sqlite3.connect(filled.folder / LIBRARY) as tamper:
-        tamper.execute("UPDATE papers SET text = replace(text, 'sponge', 'sp0nge')")
+        tamper.execute("UPDATE texts SET text = replace(text, 'sponge', 'sp0nge')")
     tamper.close()
 
 
 def _short_vector(filled: Store) -> None:
     with sqlite3.connect(filled.folder / LIBRARY) as tamper:
-        tamper.execute("UPDATE vectors SET data = x'0000803f' WHERE chunk = (SELECT min(chunk) FROM vectors)")
+        short = pack_vector(np.ones(1, dtype=np.float32))
+        tamper.execute("UPDATE vectors SET data = ? WHERE chunk = (SELECT min(chunk) FROM vectors)", (short,))
     tamper.close()
 
 
@@ -470,7 +472,7 @@ def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callabl
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_tampered_text, "does not match the text it was made from"),
+        (_tampered_text, "is not the one that was stored"),
         (_short_vector, "Some vectors do not have 64 numbers."),
     ],
 )

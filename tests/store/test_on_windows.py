@@ -18,21 +18,22 @@ from folio import workers
 from folio.files import unusable
 from folio.ingest import discovery
 from folio.store import bm25_index
-from folio.store.database import set_aside
 from folio.store.faiss_segment import Segment
 from folio.store.indexes import LEXICAL, Indexes
-from folio.store.paper_store import PaperStore
-from folio.store.query_log import QueryLog
+from folio.store.library import Library
+from folio.store.query_log import LogEntry, QueryLog
+from folio.store.user_file import set_aside
 from folio.web.upload_queue import UploadQueue
 from tests.helpers import windows
 from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, make_pdf, read_once
 from tests.helpers.paths import ROOT
-from tests.ingest.test_rebuild_safety import ENTRY
 
+ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (5,), "It is.", (), {"total": 3.5}, "by hand")
 QUESTION = "the shortest vector of a lattice"
 SUITE = (
     *(f"tests/store/test_{name}.py" for name in ("bm25_index", "damaged_indexes", "faiss_segment", "indexes")),
-    *(f"tests/store/test_{name}.py" for name in ("conversations", "daily_notice", "library", "works")),
+    *(f"tests/store/test_{name}.py" for name in ("conversations", "daily_notice", "library", "takeover", "user_file")),
+    "tests/store/test_works.py",
     "tests/store/test_vector_index.py",
     *(f"tests/ingest/test_{name}.py" for name in ("damaged_library", "data_safety", "edits_survive", "rebuild_safety")),
     "tests/web/test_paper_files.py",
@@ -49,11 +50,15 @@ LEFT_OUT = (
     # They say that an old file goes at once, though a reader has it mapped.
     "tests/store/test_vector_index.py::test_an_open_index_works_after_its_files_were_deleted",
     "tests/store/test_vector_index.py::test_a_reader_retries_if_a_writer_replaced_the_manifest",
-    # It renames a library that is open.
+    # They rename files that are open.
+    "tests/store/test_user_file.py::test_who_has_it_open_notices_that_another_took_its_place",
     "tests/ingest/test_damaged_library.py::test_a_killed_rebuild_of_a_damaged_library_loses_nothing",
-    # It looks at the bits of permissions.
+    # They look at the bits of permissions.
+    "tests/store/test_takeover.py::test_the_mode_of_the_file_is_kept",
+    "tests/store/test_user_file.py::test_it_and_its_copies_are_closed_to_others",
     "tests/store/test_daily_notice.py::test_the_mark_is_the_stores_and_private",
     # They act in processes of their own, which do not have the double.
+    "tests/store/test_takeover.py::test_a_kill_leaves_the_old_library_or_the_new_one",
     "tests/ingest/test_data_safety.py::test_output_is_utf8_on_a_pipe_of_another_encoding",
     "tests/ingest/test_edits_survive.py::test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it",
 )
@@ -73,7 +78,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
     return made
 
 
-def _open(app: HashingApp, library: PaperStore) -> Indexes:
+def _open(app: HashingApp, library: Library) -> Indexes:
     found = app.open_indexes(library)
     assert isinstance(found, Indexes)
     return found

@@ -5,16 +5,22 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from folio import workers
 from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
+from folio.paper_metadata import simple_metadata
 from folio.store import indexes
+from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
+from folio.store.user_file import user_file
+from folio.types import Failure, NewPaper, PageMap, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
 ENTRY = LogEntry(
@@ -39,8 +45,8 @@ def log(library: Library) -> QueryLog:
 
 
 def _questions(path: Path) -> list[tuple[str, str]]:
-    """Each question in the file with its feedback."""
-    connection = sqlite3.connect(path)
+    """Each question with its feedback, in the file that belongs to a library."""
+    connection = sqlite3.connect(user_file(path))
     try:
         return connection.execute("SELECT question, feedback FROM queries ORDER BY id").fetchall()
     finally:
@@ -69,13 +75,12 @@ def test_an_entry_is_returned_unchanged(log: QueryLog, path: Path, entry: LogEnt
     [
         ("Größe von 𝔽₂? 氷河 🦀", "Größe von 𝔽₂? 氷河 🦀"),
         ('\'; DROP TABLE queries; --\n\t"quoted" \\u0041', '\'; DROP TABLE queries; --\n\t"quoted" \\u0041'),
-        ("a\x00b", "a\x00b"),
         ("", ""),
         ("x" * 300_000, "x" * 300_000),
         ("from a torn \udcff\ud83d terminal \ud83d", "from a torn \ufffd\ufffd terminal \ufffd"),
         ("both halves \ud83e\udd80", "both halves 🦀"),
     ],
-    ids=["beyond ASCII", "SQL", "NUL", "empty", "long", "lone surrogates", "a pair of surrogates"],
+    ids=["beyond ASCII", "SQL", "empty", "long", "lone surrogates", "a pair of surrogates"],
 )
 def test_any_text_can_be_logged(log: QueryLog, text: str, kept: str) -> None:
     def with_text(of: str) -> LogEntry:
@@ -84,6 +89,12 @@ def test_any_text_can_be_logged(log: QueryLog, text: str, kept: str) -> None:
 
     log.add(with_text(text))
     assert log.last() == with_text(kept)
+
+
+def test_a_nul_character_is_replaced_and_in_json_kept(log: QueryLog) -> None:
+    quoted = replace(ENTRY, sources=(LoggedSource("a" * 64, "a\x00.pdf", 1, "a\x00b"),))
+    log.add(replace(quoted, question="a\x00b", answer="\x00"))
+    assert log.last() == replace(quoted, question="a\ufffdb", answer="\ufffd")
 
 
 def test_the_last_is_the_one_that_was_added_last(log: QueryLog, path: Path) -> None:
@@ -211,9 +222,9 @@ def test_a_question_changes_nothing_about_the_papers(library: Library, log: Quer
 
 
 def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryLog, path: Path) -> None:
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other = sqlite3.connect(user_file(path), isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    other.execute("INSERT INTO removed VALUES (1, 1)")
+    other.execute("INSERT INTO work_marks VALUES ('doi 10.1/x', '0')")
     committed: list[float] = []
 
     def land() -> None:
@@ -221,11 +232,11 @@ def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryL
         committed.append(time.monotonic())
         other.execute("COMMIT")
 
-    ingest = threading.Thread(target=land)
-    ingest.start()
+    edit = threading.Thread(target=land)
+    edit.start()
     log.add(ENTRY)
     assert time.monotonic() >= committed[0]
-    ingest.join()
+    edit.join()
     other.close()
     assert log.last() == ENTRY
 
@@ -234,7 +245,7 @@ def test_a_question_does_not_wait_for_a_long_one(
     library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folio.store.query_log.BUSY_TIMEOUT_S", 0.1)
-    other = sqlite3.connect(path, isolation_level=None)
+    other = sqlite3.connect(user_file(path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     for write in (lambda: log.add(ENTRY), lambda: log.mark("good"), log.clear):
@@ -244,13 +255,48 @@ def test_a_question_does_not_wait_for_a_long_one(
     assert time.monotonic() - began < 30  # the library's own timeout
     other.execute("ROLLBACK")
     other.close()
-    assert library.database.query("PRAGMA busy_timeout") == [(30_000,)]  # the library's timeout is restored
+    with library.database.transaction():  # waits as long as before
+        assert library.database.query("PRAGMA busy_timeout") == [(30_000,)]
     log.add(ENTRY)
     assert log.last() == ENTRY
 
 
+def test_a_question_does_not_wait_for_what_is_made_from_pdfs(
+    library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folio.store.query_log.BUSY_TIMEOUT_S", 0.1)
+    with closing(Library(path)) as ingest, ingest.database.transaction("library"):
+        ingest.database.execute("INSERT INTO removed VALUES (1, 1)")
+        log.add(ENTRY)
+        log.mark("good")
+        assert library.removed(0) == []  # it is not committed yet
+        assert _questions(path) == [(ENTRY.question, "good")]
+        log.clear()
+    assert library.removed(0) == [1]
+    edit = Library(path)
+    with closing(edit), edit.database.transaction(), pytest.raises(StoreBusy):  # of both parts
+        log.add(ENTRY)
+
+
+def test_an_ingest_does_not_wait_for_a_question(library: Library, path: Path) -> None:
+    with closing(Library(path)) as server, server.database.transaction("user"):
+        server.database.execute("INSERT INTO work_marks VALUES ('doi 10.1/x', '0')")
+        library.set_fingerprint({"embedder": "test", "dimension": "4"})
+        file = SourceFile("/papers/a.pdf", "a.pdf", "a" * 64)
+        library.record_failure(Failure(file, "Torn.", "Glue."))
+        library.forget_failure(file.path)
+        library.drop(file.path)
+        text = "One page."
+        paper = NewPaper("a" * 64, simple_metadata("A"), text, PageMap((0,), ("",)), ((0, 9),))
+        library.add(paper, file, [1], np.ones((1, 4), dtype=np.float32))
+        library.link([SourceFile("/papers/b.pdf", "b.pdf", "a" * 64)])
+        library.remember([text_hash("two")], np.ones((1, 4), dtype=np.float32))
+        library.forget_pending()
+    assert [file.name for file in library.files()] == ["a.pdf", "b.pdf"]
+
+
 @pytest.mark.parametrize(
-    ("pragma", "error"), [("PRAGMA query_only = ON", StoreError), ("PRAGMA max_page_count = 1", DiskFull)]
+    ("pragma", "error"), [("PRAGMA query_only = ON", StoreError), ("PRAGMA user.max_page_count = 1", DiskFull)]
 )
 def test_failed_writes_raise(library: Library, log: QueryLog, path: Path, pragma: str, error: type[FolioError]) -> None:
     log.add(ENTRY)
@@ -320,15 +366,9 @@ def test_the_log_stays_when_the_papers_change(app: HashingApp, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("damage", "kept"),
-    [
-        ("PRAGMA user_version = 99", True),  # by a newer version of Folio
-        ("ALTER TABLE vectors RENAME TO lost", True),
-        ("PRAGMA user_version = 0", True),
-        ("DROP TABLE queries", False),
-    ],
+    "damage", ["PRAGMA user_version = 99", "ALTER TABLE vectors RENAME TO lost", "PRAGMA user_version = 0"]
 )
-def test_the_log_is_saved_from_a_damaged_library(app: HashingApp, damage: str, kept: bool) -> None:
+def test_the_log_stays_where_a_library_is_damaged(app: HashingApp, damage: str) -> None:
     with sqlite3.connect(app.library_path) as tamper:
         tamper.execute(damage)
     tamper.close()
@@ -337,7 +377,7 @@ def test_the_log_is_saved_from_a_damaged_library(app: HashingApp, damage: str, k
     again.run(rebuild=True)
     assert len(notices) == 1
     assert "was set aside as library.damaged-" in notices[0]
-    assert _questions(app.library_path) == (HELD if kept else [])
+    assert _questions(app.library_path) == HELD
     assert again.verify() == []
 
 

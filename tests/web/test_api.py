@@ -432,7 +432,7 @@ def test_an_answer_that_cannot_be_saved_has_a_notice(
 ) -> None:
     monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
     said(client, LENGTH)
-    writer = sqlite3.connect(tmp_path / "store" / "library.sqlite", isolation_level=None)
+    writer = sqlite3.connect(tmp_path / "store" / "user.sqlite", isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     reply = said(client, LENGTH)
     assert IS_LONG in reply["answer"]

@@ -1,0 +1,182 @@
+"""Where a library is kept: `Store` is what is done to all of it, `LocalStore` keeps it in a folder of this computer.
+
+Several computers share one in PostgreSQL (folio/shared/postgres_store.py). Its indexes are always files in the folder.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from folio.citation_label import CitationStyle
+from folio.protocols import Embedder
+from folio.store import indexes
+from folio.store.fingerprint import Reading
+from folio.store.library import Library
+from folio.store.query_log import QueryLog
+from folio.store.search_indexes import SearchIndexes
+from folio.types import Notice, SourceFile
+
+if TYPE_CHECKING:
+    from folio.ingest.pipeline import Limits, PaperReader
+    from folio.ingest.progress import IngestProgress, Outcome
+    from folio.store.conversations import Conversations
+
+
+@dataclass(frozen=True)
+class Store(ABC):
+    """Where a library is kept: opening it, and what is done to all of it."""
+
+    folder: Path  # of this computer: the indexes are there
+    engine: indexes.Engine
+    citation_style: CitationStyle
+    notice: Notice
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where it is, in words: a folder, or an address."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether something was ever written there."""
+
+    @abstractmethod
+    def open(self, *, create: bool = False) -> Library:
+        """The library. create: make a missing one, for callers that hold the writer lock; else StoreMissing."""
+
+    @abstractmethod
+    def conversations(self) -> Conversations:
+        """The conversations of the web app. The library may not exist yet, and may be replaced later."""
+
+    @abstractmethod
+    def made_with(self) -> dict[str, str]:
+        """The fingerprint of the store; empty without a readable store."""
+
+    @abstractmethod
+    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, str]:
+        """Absolute path -> name of the files that it was made from. record: ingested.json. thorough: see rebuild.py."""
+
+    @abstractmethod
+    def rebuild(
+        self,
+        files: Sequence[SourceFile],
+        embedder: Embedder,
+        reading: Reading,
+        limits: Limits,
+        progress: IngestProgress,
+        batch: int,
+        read: PaperReader | None = None,
+    ) -> Iterator[Outcome]:
+        """Make the library again from these files, while the old one stays in use. The caller holds the writer lock.
+
+        read: see pipeline.ingest.
+        """
+
+    def query_log(self, library: Library) -> QueryLog:
+        """The log of questions. library: as it was opened here."""
+        return QueryLog(library.database)
+
+    def open_indexes(self, library: Library) -> SearchIndexes:
+        """The indexes at the library's current generation."""
+        return indexes.open_indexes(self.folder, library, self.engine, self.notice)
+
+    def update_indexes(self, library: Library) -> None:
+        """Bring the indexes to the library's generation. The caller holds the writer lock."""
+        indexes.update_indexes(self.folder, library, self.engine, self.notice)
+
+    def index_faults(self, library: Library) -> list[str]:
+        """What is missing, damaged or out of date in the indexes, one sentence each."""
+        return indexes.faults(self.folder, library, self.engine)
+
+    def check_in_background(self) -> None:
+        """Check the indexes' files to their end in threads."""
+        indexes.check_in_background(self.folder, self.engine)
+
+    def verify(self) -> list[str]:
+        """The faults of library and indexes, one sentence each."""
+        with closing(self.open()) as library:
+            return indexes.verify(self.folder, library, self.engine)
+
+    def is_sound(self) -> bool:
+        """Whether what was made from PDFs has no fault, indexes aside. Reads all of it."""
+        from folio.ingest import rebuild
+
+        with closing(self.open()) as library:
+            return rebuild.is_sound(library)
+
+    def repair(self) -> int:
+        """Make everything derived again; returns the number of passages."""
+        with closing(self.open()) as library:
+            indexes.rebuild_indexes(self.folder, library, self.engine)
+            return library.chunk_count()
+
+
+@dataclass(frozen=True)
+class LocalStore(Store):
+    """A store in a folder: library.sqlite, user.sqlite, and the indexes beside them."""
+
+    @property
+    def database_path(self) -> Path:
+        """The file with the papers."""
+        return self.folder / indexes.LIBRARY
+
+    @property
+    def place(self) -> str:
+        """See Store."""
+        return str(self.folder)
+
+    def exists(self) -> bool:
+        """See Store."""
+        return self.database_path.exists()
+
+    def open(self, *, create: bool = False) -> Library:
+        """See Store."""
+        style, notice = self.citation_style, self.notice
+        return Library(self.database_path, create=create, citation_style=style, notice=notice)
+
+    def conversations(self) -> Conversations:
+        """See Store."""
+        from folio.store.conversations import Conversations
+
+        return Conversations(self.database_path, notice=self.notice)
+
+    def made_with(self) -> dict[str, str]:
+        """See Store."""
+        from folio.ingest import rebuild
+
+        return rebuild.read_if_sound(self.database_path, Library.fingerprint, self.notice) or {}
+
+    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, str]:
+        """See Store and rebuild.known_files."""
+        from folio.ingest import rebuild
+
+        return rebuild.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
+
+    def rebuild(
+        self,
+        files: Sequence[SourceFile],
+        embedder: Embedder,
+        reading: Reading,
+        limits: Limits,
+        progress: IngestProgress,
+        batch: int,
+        read: PaperReader | None = None,
+    ) -> Iterator[Outcome]:
+        """See Store and rebuild.rebuild."""
+        from folio.ingest import rebuild
+
+        path = self.database_path
+        say = self.notice
+        return rebuild.rebuild(path, files, embedder, reading, limits, progress, batch=batch, notice=say, read=read)
+
+    def repair(self) -> int:
+        """See Store. What people said is repaired too."""
+        from folio.store import user_rows
+
+        user_rows.repair(self.database_path, self.notice)
+        return super().repair()

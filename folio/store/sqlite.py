@@ -1,0 +1,450 @@
+"""A library in SQLite files on this computer: library.sqlite, and what people said in user.sqlite, attached to it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from json import dumps
+from pathlib import Path
+from typing import Any, Literal
+
+from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
+from folio.files import disk_full, identity
+from folio.store import sqlite_schema, user_file
+from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, Database, Part, clause, findable, storable
+from folio.store.sqlite_address import FileState, file_state, has_log, immutable_uri, uri
+from folio.store.tables import FIRST, LIBRARY_VERSION, TABLES, USER_VERSION, first_rows, statements
+from folio.store.user_file import read_error, set_aside
+from folio.types import Notice
+
+# Instead of a path: an in-memory database, lost when it is closed
+MEMORY = Path(":memory:")
+# SQLite's errors for a sound file that cannot be accessed
+_NO_ACCESS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
+# Those that prove that the file is not as it was written: nothing else is damage (https://www.sqlite.org/rescode.html).
+# SQLITE_ERROR is one because every statement here fits a whole schema; "" is Python's, for text that is not UTF-8.
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_IOERR_SHORT_READ", "SQLITE_ERROR")
+# ... except where it is about connections: "database other is locked", "cannot commit - no transaction is active"
+_STATES = ("locked", "transaction")
+# Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
+SIDE_FILES = 2**16
+
+
+class SqliteDatabase(Database):
+    """`Database` in a file: a library with what people said, or that alone."""
+
+    def __init__(
+        self, path: Path, part: Part = "library", *, create: bool = False, notice: Notice = lambda text: None
+    ) -> None:
+        """path: library.sqlite, or user.sqlite for that part alone. MEMORY is lost when it is closed.
+
+        create: make the file if it is missing or empty; otherwise StoreMissing is raised. user.sqlite is made wherever
+        it is missing and can be. notice: told what happened if that had to be restored.
+        """
+        self.path, self.place, self._part, self._notice = path, str(path), part, notice
+        self._waits_s: float | None = None  # of the last transaction, in seconds
+        self._user = path if part == "user" or path == MEMORY else user_file.user_file(path)
+        if path != MEMORY and not path.exists() and (not create or (part == "library" and set_aside(path))):
+            raise self._missing()
+        with self._errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path != MEMORY and (happened := user_file.restored(self._user)):
+                notice(happened)
+            before = identity(self._user)
+            try:
+                self._open(create=create)
+            except (StoreDamaged, sqlite3.DatabaseError):
+                happened = "" if path == MEMORY else user_file.restored(self._user, failed=True)
+                if happened:
+                    notice(happened)
+                elif identity(self._user) == before:  # else another process has restored it
+                    raise
+                self._open(create=create)
+
+    def _open(self, *, create: bool) -> None:
+        self._sqlite, self._waits_s = self._connected(), None
+        try:
+            self._prepare(create)
+        except BaseException:
+            self._sqlite.close()
+            raise
+
+    def _connected(self) -> sqlite3.Connection:
+        """A connection; where the folder cannot be written, one that needs no file beside the library's."""
+        self._unchanged: tuple[FileState, ...] | None = None
+        try:
+            return self._attached(str(self.path), self._user)
+        except sqlite3.OperationalError as error:
+            # SQLite cannot make the files of a write-ahead log. Without a log, the file alone is the library.
+            if not error.sqlite_errorname.startswith(_NO_ACCESS) or any(map(has_log, self._files)):
+                raise
+            self._unchanged = self._states()
+            is_there = self._part == "library" or self.path.exists()
+            return self._attached(immutable_uri(self.path) if is_there else str(MEMORY), self._user)
+
+    def _attached(self, address: str, user: Path) -> sqlite3.Connection:
+        sqlite = _connect(address)
+        try:
+            self._version = int(sqlite.execute("PRAGMA user_version").fetchone()[0])
+            if self._part == "library" and not self._is_older:  # else nothing is made beside it yet
+                sqlite.execute("ATTACH DATABASE :path AS user", {"path": self._user_address(user)})
+        except BaseException:
+            sqlite.close()
+            raise
+        return sqlite
+
+    def _user_address(self, user: Path) -> str:
+        if user == MEMORY or (self._unchanged is not None and not user.exists()):
+            return str(MEMORY)
+        if self._unchanged is not None:
+            return immutable_uri(user)
+        return str(user) if storable(str(user)) == str(user) else uri(user)
+
+    @property
+    def _is_older(self) -> bool:
+        """Whether the file says that an earlier version of Folio wrote it."""
+        return 0 < self._version < LIBRARY_VERSION
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        return self.path, self._user
+
+    def _states(self) -> tuple[FileState, ...]:
+        return tuple(map(file_state, self._files))
+
+    @property
+    def is_read_only(self) -> bool:
+        """See Database."""
+        return self._unchanged is not None
+
+    def identity(self) -> Hashable:
+        """Device and inode of the files that are there now."""
+        library = identity(self.path)
+        return None if library is None else (library, identity(self._user))
+
+    def _refresh(self) -> None:
+        """Open the file again if its owner has written it; SQLite does not look out for that without a log."""
+        if self.is_read_only and not self.in_snapshot and self._states() != self._unchanged:
+            self._sqlite.close()
+            self._open(create=False)
+
+    def _missing(self) -> StoreError:
+        if self._part == "library" and set_aside(self.path):
+            return StoreDamaged(
+                f"The library {self.path} was damaged and set aside, and its rebuild was interrupted.",
+                "Run `python ingest.py --rebuild` again: it continues.",
+            )
+        return StoreMissing(
+            f"There is no index at {self.path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
+        )
+
+    def _prepare(self, create: bool) -> None:
+        """Make what is missing. Raises StoreMissing, StoreMismatch."""
+        if self._part == "library":
+            self._require_version(LIBRARY_VERSION)
+            if self._is_older:
+                self._take_over()
+                self._require_version(LIBRARY_VERSION)
+            if not self._version:
+                if not create:  # another process is creating it, or was killed while doing so
+                    raise self._missing()
+                self._make("library")
+        if not self._has_user_tables():
+            self._make("user")
+
+    def _take_over(self) -> None:
+        """Bring the library of an earlier version into these tables."""
+        if self.is_read_only:
+            raise StoreMismatch(
+                f"The library {self.path} was made by an older version of Folio, and cannot be updated: its folder"
+                " cannot be written.",
+                "Make its folder and every file in it writable, or set VECTORSTORE_DIR to a copy of the folder.",
+            )
+        from folio.store.takeover import take_over
+
+        self._sqlite.close()
+        take_over(self.path)
+        self._sqlite = self._connected()
+
+    def _require_version(self, own: int) -> None:
+        """Raises StoreMismatch for a newer library, or another program's file; StoreDamaged. An older one passes."""
+        if self._version == own:
+            return
+        tables = self._sqlite.execute(sqlite_schema.SELECT.format("main")).fetchall()
+        self._version = int(self._sqlite.execute("PRAGMA main.user_version").fetchone()[0])
+        if self._version == own:  # made by another process since it was looked at first
+            return
+        if sqlite_schema.is_of("library", tables):
+            raise self.damaged(f"its version is said to be {self._version}, but its tables are those of {own}")
+        if self._version > own:
+            raise StoreMismatch(
+                f"The index was written by a newer version of Folio (schema {self._version}; this version supports"
+                f" {own}).",
+                "Use that version, or move the folder vectorstore/ away and run `python ingest.py` to read your PDFs"
+                " again.",
+            )
+        if self._version < 0 or (tables and not self._is_older):
+            raise StoreMismatch(
+                f"The file {self.path} was not written by Folio.",
+                "Move it away, or set VECTORSTORE_DIR to another folder, and run `python ingest.py`.",
+            )
+
+    def _has_user_tables(self) -> bool:
+        """Whether there are tables for what people said. Raises StoreMismatch."""
+        schema = self._user_schema
+        version = self._sqlite.execute(f"PRAGMA {schema}.user_version").fetchall()
+        if version == [(USER_VERSION,)]:
+            return True
+        tables = {row[0] for row in self._sqlite.execute(f"SELECT name FROM {schema}.sqlite_master")}
+        if not tables:
+            return False
+        if "kept" not in tables:
+            raise StoreMismatch(
+                f"The file {self._user} was not written by Folio.",
+                "Move it away, or set VECTORSTORE_DIR to another folder.",
+            )
+        # It is written in two places, so that no flipped bit in one makes the file a newer one
+        version = self._sqlite.execute("SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'").fetchall()
+        if version != [(USER_VERSION,)]:
+            raise StoreMismatch(
+                f"The file {self._user} was written by a newer version of Folio.",
+                "Use that version, or move the file away: it has your questions, conversations and edits.",
+            )
+        return True
+
+    def _make(self, part: Part) -> None:
+        """Make the tables of a part, all or none; another process may be doing it too."""
+        schema = "main" if part == self._part else "user"
+        self._sqlite.execute(f"PRAGMA {schema}.journal_mode = WAL")
+        self._sqlite.execute("BEGIN IMMEDIATE")
+        try:
+            found = self._sqlite.execute(f"SELECT 1 FROM {schema}.sqlite_master WHERE name IN ('meta', 'kept')")
+            if not found.fetchall():
+                for statement in statements(TABLES[part], sqlite_schema.TYPES, schema):
+                    self._sqlite.execute(statement)
+                rows = first_rows(part).items()
+                self._sqlite.executemany(f"INSERT INTO {schema}.{FIRST[part]} VALUES (?, ?)", rows)
+                version = LIBRARY_VERSION if part == "library" else USER_VERSION
+                self._sqlite.execute(f"PRAGMA {schema}.user_version = {version}")  # also for older versions of Folio
+            self._sqlite.execute("COMMIT")
+        except BaseException:
+            if self._sqlite.in_transaction:
+                self._sqlite.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """See Database."""
+        self._sqlite.close()
+
+    # Statements
+
+    def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """See Database."""
+        with self._errors():
+            self._refresh()
+            try:
+                return self._sqlite.execute(sql, _lists_as_json(findable(values))).fetchall()
+            except sqlite3.DataError as error:  # a length that no row has
+                raise self.damaged(clause(error)) from error
+
+    def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """See Database. Also for a PRAGMA."""
+        with self._errors():
+            return self._sqlite.execute(sql, _lists_as_json(values)).fetchall()
+
+    def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """See Database."""
+        with self._errors():
+            self._sqlite.executemany(sql, rows)
+
+    @property
+    def in_snapshot(self) -> bool:
+        """See Database."""
+        with self._errors():
+            return self._sqlite.in_transaction
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See Database."""
+        if self.in_snapshot:
+            yield
+            return
+        with self._errors():
+            self._refresh()
+            self._sqlite.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
+                with self._errors():
+                    self._sqlite.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
+        """See Database."""
+        if part != "library" and not self.is_read_only and self._user != MEMORY:
+            user_file.copy_daily(self._user)
+        with self._errors():
+            self._begin(part, wait_s)
+        try:
+            yield
+            with self._errors():
+                self._sqlite.execute("COMMIT")
+        except BaseException:
+            if self._sqlite.in_transaction:
+                with self._errors():
+                    self._sqlite.execute("ROLLBACK")
+            raise
+
+    def _begin(self, part: Part | Literal["both"], wait_s: float) -> None:
+        if self._waits_s is None:
+            self._sqlite.execute("PRAGMA foreign_keys = ON")
+            self._sqlite.execute("PRAGMA synchronous = FULL")
+            self._sqlite.execute(f"PRAGMA {self._user_schema}.secure_delete = ON")  # questions may be private
+        if self._waits_s != wait_s:
+            self._sqlite.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
+            self._waits_s = wait_s
+        if part == "both" or self._part == "user":
+            self._sqlite.execute("BEGIN IMMEDIATE")  # of all files
+            return
+        self._sqlite.execute("BEGIN")
+        try:
+            self._sqlite.execute(f"UPDATE {FIRST[part]} SET value = value WHERE key = 'version'")
+        except BaseException:
+            if self._sqlite.in_transaction:
+                self._sqlite.execute("ROLLBACK")
+            raise
+
+    # The files
+
+    def purge(self) -> None:
+        """See Database. If another process reads from the log for long, it is emptied when that process closes it."""
+        if self._user == MEMORY:
+            return
+        self.execute(f"PRAGMA {self._user_schema}.wal_checkpoint(TRUNCATE)")
+        user_file.renew_copies(self._user)
+
+    @property
+    def _user_schema(self) -> str:
+        """The schema of what people said."""
+        return "user" if self._part == "library" else "main"
+
+    def faults(self, part: Part) -> list[str]:
+        """See Database."""
+        schema = "main" if part == self._part else part
+        lines = [str(line) for (line,) in self.query(f"PRAGMA {schema}.integrity_check")]
+        if unread := user_file.unread_page(lines):
+            raise self.unusable(f"a page of it could not be read ({unread})")
+        found = [line for line in lines if line != "ok"]
+        found += sqlite_schema.faults(part, self.query(sqlite_schema.SELECT.format(schema)))
+        broken = [table for table, *_ in self.query(f"PRAGMA {schema}.foreign_key_check")]
+        if part == "user" and found:
+            user_file.suspect(self._user)
+        return found + [f"A row of table {table} refers to a missing row." for table in dict.fromkeys(broken)]
+
+    @contextmanager
+    def attached(self, other: Path, name: str) -> Iterator[None]:
+        """Inside, the tables of another database file can be read as `name.table`."""
+        path = str(other)
+        if storable(path) != path:  # in the locale C; on Windows a network's share has no address
+            path = uri(other)
+        self.execute(f"ATTACH DATABASE :path AS {name}", path=path)
+        try:
+            yield
+        finally:
+            self.execute(f"DETACH DATABASE {name}")
+
+    def merge_log(self) -> None:
+        """Bring the whole write-ahead logs into the files, and empty them. Raises StoreBusy while others read them."""
+        if any(is_busy for is_busy, *_ in self.execute("PRAGMA wal_checkpoint(TRUNCATE)")):
+            raise self._busy()
+
+    # Errors
+
+    def damaged(self, what: str) -> StoreDamaged:
+        """See Database."""
+        if self._user != MEMORY:
+            user_file.suspect(self._user)  # there may be more that is wrong with it
+        return super().damaged(what)
+
+    def unusable(self, reason: object, remedy: str = "") -> StoreError:
+        """See Database."""
+        return super().unusable(
+            reason,
+            remedy
+            or "Run the same command again. If that does not help, check its disk, and copy the folder to another one:"
+            " VECTORSTORE_DIR says where it is.",
+        )
+
+    def _out_of_space(self, name: str) -> bool:
+        if name == "SQLITE_FULL":
+            return True
+        # With no space even for its side files, SQLite reports another error.
+        is_about_files = name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN"))
+        return is_about_files and shutil.disk_usage(self.path.parent).free < SIDE_FILES
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"Another process is writing to the library {self.path}.",
+            "Wait until it has finished, then run the same command again.",
+        )
+
+    def _as_ours(self, error: sqlite3.Error) -> StoreError:
+        """SQLite's error as one of Folio's; StoreDamaged only for what proves damage."""
+        name = getattr(error, "sqlite_errorname", "")  # not all come from SQLite itself
+        if self._out_of_space(name):
+            return disk_full(self.path.parent)
+        if name.startswith(_BUSY):
+            return self._busy()
+        if name.startswith(_NO_ACCESS):
+            return self.unusable(error, "Check the permissions of the file and its folder.")
+        if name.startswith("SQLITE_CORRUPT") and (unread := next(filter(None, map(read_error, self._files)), None)):
+            return self.unusable(unread)
+        is_state = name == "SQLITE_ERROR" and any(word in str(error) for word in _STATES)
+        is_of_python = not name and not isinstance(error, sqlite3.OperationalError)  # of a closed connection
+        if is_state or is_of_python or (name and not name.startswith(_DAMAGE)):
+            return self.unusable(clause(error))
+        if self._user != MEMORY and (self._part == "user" or not user_file.is_sound(self._user)):
+            user_file.suspect(self._user)
+            return StoreDamaged(
+                f"The file {self._user}, with your questions, conversations and edits, is damaged: {clause(error)}.",
+                "Run the same command again: the newest copy of it that is sound takes its place.",
+            )
+        if isinstance(error, sqlite3.OperationalError):
+            return StoreDamaged(f"The library {self.path} cannot be used: {error}.", DAMAGED)
+        return self.damaged(clause(error))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except FolioError:
+            raise
+        except (sqlite3.DataError, sqlite3.IntegrityError, OverflowError, UnicodeEncodeError) as error:
+            # Too large, twice the same, an integer above 64 bits, a lone surrogate
+            raise StoreRefused(
+                f"The library cannot hold what it was given: {' '.join(str(error).split())[:200]}.",
+                "Leave out what you were adding, and run the same command again.",
+            ) from error
+        except sqlite3.Error as error:
+            raise self._as_ours(error) from error
+        except UnicodeDecodeError as error:  # in an error's own text
+            raise self.damaged(clause(error)) from error
+        except MemoryError as error:
+            raise StoreError(
+                f"There is not enough memory to read the library {self.path}, or it is damaged.",
+                "Close other programs and try again; `python ingest.py --verify` checks the library.",
+            ) from error
+
+
+def _lists_as_json(values: Mapping[str, object]) -> dict[str, object]:
+    """SQLite takes a list as JSON, for json_each."""
+    return {name: dumps(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    """address: a path or an SQLite URI."""
+    return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)

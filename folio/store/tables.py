@@ -1,0 +1,211 @@
+"""The tables of a library, in the SQL that SQLite and PostgreSQL have in common.
+
+There are two parts. What is made from the PDFs can be made again at any time; what people and services said cannot, and
+is kept apart from it: in SQLite in a file of its own, in PostgreSQL in a schema of its own.
+
+The words in braces are an engine's own names of types. Text is ordered by its bytes in UTF-8, and holds no U+0000.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Literal
+
+# What is made from the PDFs. Increment its number with every change: a library of another number is made again, or
+# taken over (takeover.py).
+LIBRARY_VERSION = 16
+LIBRARY = """
+CREATE TABLE meta (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
+CREATE TABLE papers (
+    id {text} PRIMARY KEY,              -- SHA-256 of the file
+    length {integer} NOT NULL,          -- characters of text
+    starts {text} NOT NULL,             -- JSON: where each physical page begins in the text
+    labels {text} NOT NULL,             -- JSON: the label printed on each page
+    problems {text} NOT NULL,           -- JSON: what was odd when it was read
+    sections {text} NOT NULL,           -- JSON: start, end, level, number, title and kind of each, from its heading on
+    metadata {text} NOT NULL,           -- JSON: what the PDF says (paper_metadata.py)
+    added {text} NOT NULL,              -- ISO time in UTC
+    passages {integer} NOT NULL,        -- how many there are
+    text_crc {integer} NOT NULL,        -- CRC-32 of the text
+    digest {bytes} NOT NULL,            -- of all columns above
+    generation {integer} NOT NULL,
+    -- Of the metadata: what papers are found by that are cited alike, or are versions of one (citation_labels.py)
+    family {text}, title_start {text}, arxiv {text}, doi {text}, year {integer}
+);
+CREATE INDEX papers_generation ON papers(generation);
+CREATE INDEX papers_family ON papers(family);
+CREATE INDEX papers_title ON papers(title_start);
+CREATE INDEX papers_arxiv ON papers(arxiv);
+CREATE INDEX papers_doi ON papers(doi);
+-- Apart from what is listed: it is long
+CREATE TABLE texts (paper {text} PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE, text {text} NOT NULL);
+CREATE TABLE files (
+    path {text} PRIMARY KEY, name {text} NOT NULL,
+    paper {text} NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    place {integer} NOT NULL            -- in the order in which they were added
+);
+CREATE INDEX files_paper ON files(paper);
+CREATE INDEX files_place ON files(place);
+CREATE TABLE failures (
+    path {text} PRIMARY KEY, name {text} NOT NULL, sha256 {text} NOT NULL, happened {text} NOT NULL,
+    remedy {text} NOT NULL
+);
+CREATE TABLE chunks (
+    id {integer} PRIMARY KEY,           -- chunk.chunk_id: the same number in FAISS and BM25
+    paper {text} NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    start {integer} NOT NULL, "end" {integer} NOT NULL,
+    text_hash {text} NOT NULL,          -- in hex
+    generation {integer} NOT NULL,
+    parent {integer} REFERENCES chunks(id) ON DELETE CASCADE -- of a fine passage: the passage that it lies in
+);
+CREATE INDEX chunks_paper ON chunks(paper);
+CREATE INDEX chunks_hash ON chunks(text_hash);
+CREATE INDEX chunks_generation ON chunks(generation);
+CREATE INDEX chunks_parent ON chunks(parent) WHERE parent IS NOT NULL;
+CREATE TABLE vectors (
+    chunk {integer} PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
+    data {bytes} NOT NULL               -- with a checksum (digests.py)
+);
+CREATE TABLE removed (chunk {integer} NOT NULL, generation {integer} NOT NULL);
+CREATE INDEX removed_generation ON removed(generation);
+-- Vectors of a paper that is still being embedded, so that a kill does not cost them
+CREATE TABLE pending (text_hash {text} PRIMARY KEY, data {bytes} NOT NULL){keyed};
+-- The vector of a paper as a whole (paper_text.py), and the hash of the text that it was made from
+CREATE TABLE paper_vectors (
+    paper {text} PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
+    text_hash {text} NOT NULL, data {bytes} NOT NULL
+);
+CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
+"""
+
+# What people and services said. Change it by steps that keep everything: none has been needed yet.
+USER_VERSION = 1
+USER = """
+CREATE TABLE kept (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
+-- What each source but its PDF says of a paper (paper_metadata.py), which need not be in the library
+CREATE TABLE metadata (
+    paper {text} NOT NULL,              -- SHA-256 of its file
+    source {text} NOT NULL,
+    fields {text} NOT NULL,             -- JSON: field -> its value, its origin, whether it is sure
+    updated {text} NOT NULL,            -- ISO time in UTC
+    family {text}, title_start {text}, arxiv {text}, doi {text}, year {integer}, -- as in papers
+    PRIMARY KEY (paper, source)
+);
+CREATE INDEX metadata_family ON metadata(family) WHERE family IS NOT NULL;
+CREATE INDEX metadata_title ON metadata(title_start) WHERE title_start IS NOT NULL;
+CREATE INDEX metadata_arxiv ON metadata(arxiv) WHERE arxiv IS NOT NULL;
+CREATE INDEX metadata_doi ON metadata(doi) WHERE doi IS NOT NULL;
+CREATE TABLE queries (                  -- the log of questions: nothing else hangs on it
+    id {integer} PRIMARY KEY,
+    asked {text} NOT NULL,              -- ISO time in UTC
+    question {text} NOT NULL, standalone_question {text} NOT NULL,
+    chunks {text} NOT NULL,             -- JSON: ids of the chunks that the answer was made from
+    answer {text} NOT NULL,
+    sources {text} NOT NULL,            -- JSON: paper, file, page and quote of each citation
+    timings_ms {text} NOT NULL,         -- JSON: milliseconds of each stage
+    model {text} NOT NULL,
+    feedback {text} NOT NULL,           -- "good", "bad" or ""
+    confidence {real},                  -- from 0 to 1, NULL for an answerer that gives none
+    trace {text},                       -- JSON: how the evidence of a deep answer was found, NULL for others
+    crc {integer} NOT NULL              -- CRC-32 of what was shown: it has quotes
+);
+CREATE TABLE conversations (
+    id {text} PRIMARY KEY, title {text} NOT NULL,
+    begun {text} NOT NULL, updated {text} NOT NULL -- ISO times in UTC
+);
+CREATE TABLE turns (
+    id {integer} PRIMARY KEY,
+    conversation {text} NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+    place {integer} NOT NULL,           -- in the conversation, from 1
+    asked {text} NOT NULL,              -- ISO time in UTC
+    reply {text} NOT NULL,              -- JSON: what people saw
+    memory {text} NOT NULL,             -- JSON: what a follow-up needs (answer_snapshot.py)
+    query {integer} REFERENCES queries(id) ON DELETE SET NULL,
+    crc {integer} NOT NULL,             -- CRC-32 of reply and memory: they have quotes
+    UNIQUE (conversation, place)
+);
+CREATE INDEX turns_query ON turns(query);
+-- Works that services describe (works.py): papers of the library and others
+CREATE TABLE works (
+    id {text} PRIMARY KEY,              -- a hash of the mark that it was first known by
+    version_of {text} NOT NULL,         -- the version of it that is preferred, '' for none
+    said {text} NOT NULL                -- JSON: source -> when it was asked, and what it said (work.py)
+);
+CREATE INDEX works_version ON works(version_of) WHERE version_of != '';
+-- What works are recognised by (Work.marks), made from what is said of them
+CREATE TABLE work_marks (mark {text} NOT NULL, work {text} NOT NULL, PRIMARY KEY (mark, work)){keyed};
+CREATE INDEX work_marks_work ON work_marks(work);
+CREATE TABLE citations (
+    citing {text} NOT NULL,             -- a work
+    cited {text} NOT NULL,              -- a mark, of a work that is here or that nobody has looked up
+    source {text} NOT NULL, said_at {text} NOT NULL, -- ISO time in UTC
+    place {integer} NOT NULL,           -- in the order in which they came
+    PRIMARY KEY (citing, cited)
+);
+CREATE INDEX citations_cited ON citations(cited);
+CREATE INDEX citations_place ON citations(place);
+CREATE TABLE paper_works (
+    paper {text} PRIMARY KEY,           -- SHA-256 of its file
+    work {text} NOT NULL,
+    found_by {text} NOT NULL,           -- what they have in common
+    score {integer} NOT NULL            -- how well they fit, 0 to 1000
+);
+CREATE INDEX paper_works_work ON paper_works(work);
+CREATE TABLE notices (                  -- retractions, corrections and newer versions of works
+    work {text} NOT NULL,
+    kind {text} NOT NULL,
+    dated {text} NOT NULL,              -- YYYY-MM-DD or less, '' if not known
+    link {text} NOT NULL,               -- a DOI, an address or an arXiv id with its version, '' if not known
+    source {text} NOT NULL, said_at {text} NOT NULL, -- ISO time in UTC
+    PRIMARY KEY (work, kind, link, source)
+);
+"""
+
+# The columns by which a row replaces another
+KEYS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("meta", "kept"), ("key",)),
+    "failures": ("path",),
+    "pending": ("text_hash",),
+    "works": ("id",),
+    **dict.fromkeys(("paper_vectors", "paper_works"), ("paper",)),
+    "metadata": ("paper", "source"),
+    "citations": ("citing", "cited"),
+    "notices": ("work", "kind", "link", "source"),
+    "conversations": ("id",),
+}
+TABLES = {"library": LIBRARY, "user": USER}
+NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}
+COLUMNS = {
+    table: re.findall(r'"?(\w+)"? \{(?:text|integer|real|bytes)\}', re.sub(r"--[^\n]*", "", body))
+    for table, body in re.findall(r"CREATE TABLE (\w+) (\(.*?)\)(?:\{keyed\})?;", LIBRARY + USER, re.S)
+}
+# Table -> columns by which each of its rows is known
+ROW_KEYS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("papers", "chunks", "queries", "turns"), ("id",)),
+    "texts": ("paper",),
+    "files": ("path",),
+    "vectors": ("chunk",),
+    "removed": ("chunk", "generation"),
+    "work_marks": ("mark", "work"),
+    **KEYS,
+}
+# The table of each part with what is known of it as a whole
+FIRST = {"library": "meta", "user": "kept"}
+
+
+def statements(text: str, types: Mapping[str, str], schema: str = "") -> list[str]:
+    """The statements that make tables. types: an engine's own names; schema: where they are made."""
+    text = re.sub(r"--[^\n]*", "", text)
+    if schema:
+        text = re.sub(r"CREATE (TABLE|INDEX) ", rf"CREATE \1 {schema}.", text)
+    return [statement.strip().format_map(types) for statement in text.split(";") if statement.strip()]
+
+
+def first_rows(part: Literal["library", "user"]) -> dict[str, str]:
+    """What is in the tables `meta` and `kept` of a new library."""
+    if part == "user":
+        return {"version": str(USER_VERSION), "said": "0"}
+    counts = dict.fromkeys(("generation", "chunks", "fine", "described"), "0")
+    return {"version": str(LIBRARY_VERSION), "epoch": uuid.uuid4().hex, **counts}

@@ -1,0 +1,681 @@
+"""What people said, in user.sqlite: copied once a day, restored from the newest sound copy, and forgotten for good."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from folio.errors import DiskFull, StoreDamaged, StoreError
+from folio.ingest import rebuild
+from folio.paper_metadata import simple_metadata
+from folio.store import user_file
+from folio.store.conversations import Conversations
+from folio.store.library import Library
+from folio.store.permissions import make_private
+from folio.store.query_log import LogEntry, QueryLog
+from folio.store.tables import LIBRARY_VERSION
+from folio.store.user_file import copies, copy_daily, copy_now, restored, set_aside
+from tests.helpers.answers import ANSWER
+from tests.helpers.exhaustive import sample
+from tests.helpers.paths import ROOT
+from tests.helpers.permissions import read_only_tree
+from tests.helpers.sqlite_faults import sqlite_faults
+from tests.helpers.stores import TEXTS, Notices, Store
+
+ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (), "It is.", (), {}, "by hand")
+FIRST = date(2026, 3, 29)
+RESTORED = "your questions, conversations and edits are again those of the copy of"
+
+
+class Clock:
+    """The day as user_file.py sees it."""
+
+    def __init__(self) -> None:
+        self.day = FIRST
+
+    def today(self) -> date:
+        return self.day
+
+    def go_on(self) -> None:
+        self.day = date.fromordinal(self.day.toordinal() + 1)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(user_file, "date", made)
+    return made
+
+
+@pytest.fixture
+def path(tmp_path: Path, clock: Clock) -> Path:
+    """A library of three papers with 20 questions from each of three days, and 20 of today."""
+    with closing(Store(tmp_path / "store").library) as library:
+        made = Store(tmp_path / "store")
+        for name, text in TEXTS.items():
+            made.add(name, text)
+        made.library.close()
+        for _ in range(4):
+            clock.go_on()
+            for number in range(20):
+                QueryLog(library.database).add(
+                    replace(ENTRY, question=f"{number}? ({clock.day})", answer="It is. " * 99)
+                )
+    return tmp_path / "store" / "library.sqlite"
+
+
+@pytest.fixture
+def user(path: Path) -> Path:
+    return user_file.user_file(path)
+
+
+def _count(path: Path) -> int:
+    """How many questions a file has."""
+    with closing(sqlite3.connect(path)) as opened:
+        return int(opened.execute("SELECT count(*) FROM queries").fetchone()[0])
+
+
+def _days(path: Path) -> list[str]:
+    return [copy.name for copy in copies(path)]
+
+
+def _questions(path: Path, notices: Notices | None = None) -> int:
+    """How many questions Folio finds there."""
+    with closing(Library(path, notice=Notices() if notices is None else notices)) as library:
+        assert len(library.papers()) == 3
+        return QueryLog(library.database).counts().questions
+
+
+def _holds(folder: Path, text: bytes) -> list[str]:
+    return [part.name for part in folder.rglob("*") if part.is_file() and text in part.read_bytes()]
+
+
+# Copies
+
+
+def test_a_copy_is_made_before_the_first_change_of_a_day_and_three_are_kept(user: Path) -> None:
+    assert _days(user) == ["user-2026-03-31.sqlite", "user-2026-04-01.sqlite", "user-2026-04-02.sqlite"]
+    assert [_count(copy) for copy in copies(user)] == [20, 40, 60]
+    assert _count(user) == 80
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda library: QueryLog(library.database).mark("good"),
+        lambda library: library.set_metadata("0" * 64, "person", simple_metadata("Otters")),
+        lambda library: library.set_metadata_of("bibliography", {"0" * 64: simple_metadata("Otters")}),
+    ],
+)
+def test_any_change_makes_the_days_copy(
+    path: Path, user: Path, clock: Clock, change: Callable[[Library], object]
+) -> None:
+    clock.go_on()
+    with closing(Library(path)) as library:
+        assert "user-2026-04-03.sqlite" not in _days(user)
+        change(library)
+        assert _days(user) == ["user-2026-04-01.sqlite", "user-2026-04-02.sqlite", "user-2026-04-03.sqlite"]
+        made = copies(user)[-1].stat().st_mtime_ns
+        change(library)
+        assert copies(user)[-1].stat().st_mtime_ns == made
+
+
+def test_reading_and_what_is_made_from_pdfs_make_no_copy(path: Path, user: Path, clock: Clock) -> None:
+    before = _days(user)
+    clock.go_on()
+    with closing(Library(path)) as library, closing(Conversations(path)) as kept:
+        library.set_fingerprint({"embedder": "other"})
+        assert library.check() == []
+        assert kept.summaries() == ()
+    assert _days(user) == before
+
+
+def test_a_turn_makes_the_days_copy(path: Path, user: Path, clock: Clock) -> None:
+    clock.go_on()
+    with closing(Conversations(path)) as kept:
+        kept.add(kept.begin(), {}, ANSWER, ENTRY)
+    assert _days(user)[-1] == "user-2026-04-03.sqlite"
+    assert (_count(copies(user)[-1]), _count(user)) == (80, 81)
+
+
+def test_copies_of_days_to_come_do_not_displace_todays(user: Path) -> None:
+    for copy in copies(user):  # the clock was wrong
+        copy.rename(copy.with_name(copy.name.replace("2026", "2062")))
+    copy_daily(user, date(2026, 4, 3))
+    assert _days(user) == ["user-2026-04-03.sqlite", "user-2062-04-01.sqlite", "user-2062-04-02.sqlite"]
+
+
+def test_other_files_are_no_copies(user: Path) -> None:
+    others = [user.with_name(name) for name in ("user-notes.sqlite", "user-2026-4-2.sqlite", "user-2026-04-02.txt")]
+    for other in others:
+        other.write_bytes(b"not a copy")
+    before = _days(user)
+    copy_daily(user, date(2026, 4, 3))
+    assert _days(user) == [*before[1:], "user-2026-04-03.sqlite"]
+    assert [other.exists() for other in others] == [True, True, True]
+
+
+def test_a_copy_is_a_database_of_its_own(user: Path) -> None:
+    folder = sorted(path.name for path in user.parent.iterdir())
+    copy = copies(user)[-1]
+    assert user_file._is_usable(copy)
+    assert sorted(path.name for path in user.parent.iterdir()) == folder  # no log beside it
+    assert copy.stat().st_mode == user.stat().st_mode
+
+
+def test_where_there_is_no_room_there_is_no_copy(path: Path, user: Path, clock: Clock) -> None:
+    before = _days(user)
+    clock.go_on()
+    with sqlite_faults("space") as counted:
+        copy_now(user)
+    copies(user)[-1].unlink()
+    for first in sample(range(counted.made), 10):
+        with sqlite_faults("space", first, failing=10**6):
+            copy_daily(user)
+        assert _days(user) == before[1:]
+        assert list(user.parent.glob("*.new*")) == []
+    with closing(Library(path)) as library, FileLock(user.with_name("user.lock")):  # another process copies
+        QueryLog(library.database).add(ENTRY)
+    assert (_days(user), _count(user)) == (before[1:], 81)
+
+
+KILLED = """
+import os, signal, sys
+from datetime import date
+from pathlib import Path
+from folio.store import user_file
+kill = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
+setattr(user_file, sys.argv[2], kill)
+user_file.copy_now(Path(sys.argv[1]), date(2026, 4, 3))
+"""
+
+
+@pytest.mark.parametrize("at", ["_write_copy", "sync", "replace"])
+def test_a_kill_leaves_no_half_copy(path: Path, user: Path, clock: Clock, at: str) -> None:
+    before = _days(user)
+    ran = subprocess.run([sys.executable, "-c", KILLED, str(user), at], cwd=ROOT, check=False)
+    assert ran.returncode == -9
+    assert _days(user) == before
+    assert user.with_name("user-2026-04-03.sqlite.new").exists() == (at != "_write_copy")
+    user.write_bytes(b"")
+    notices = Notices()
+    assert _questions(path, notices) == 60  # of the newest whole copy
+    clock.go_on()
+    with closing(Library(path)) as library:
+        QueryLog(library.database).add(ENTRY)
+    assert _days(user) == [*before[1:], "user-2026-04-03.sqlite"]
+    assert list(user.parent.glob("*.new")) == []
+
+
+# Damage
+
+
+def _page_of(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as opened:
+        return int(opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0])
+
+
+def _edit(path: Path, change: Callable[[bytearray], None]) -> None:
+    content = bytearray(path.read_bytes())
+    change(content)
+    path.write_bytes(content)
+
+
+def _zero_page(path: Path, table: str) -> None:
+    start = (_page_of(path, table) - 1) * 4096
+
+    def change(content: bytearray) -> None:
+        content[start : start + 4096] = bytes(4096)
+
+    _edit(path, change)
+
+
+def _flip_a_page(path: Path) -> None:
+    """In the first page of the log: what kind of page it is."""
+    start = (_page_of(path, "queries") - 1) * 4096
+    _edit(path, lambda content: content.__setitem__(start, content[start] ^ 0x10))
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "flipped header": lambda path: _edit(path, lambda content: content.__setitem__(3, content[3] ^ 0x40)),
+    "flipped page": _flip_a_page,
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "a page of zeros": lambda path: _zero_page(path, "queries"),
+    "the first page of zeros": lambda path: _edit(
+        path, lambda content: content.__setitem__(slice(100, 4096), bytes(3996))
+    ),
+    "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "truncated within a page": lambda path: os.truncate(path, path.stat().st_size - 1000),
+    "a text": lambda path: path.write_bytes(b"This is a text and no database.\n" * 200),
+}
+
+
+def _error_of_reading(path: Path, notices: Notices) -> StoreDamaged | None:
+    try:
+        _questions(path, notices)
+    except StoreDamaged as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_restored_from_the_newest_copy_with_one_notice(path: Path, user: Path, damage: str) -> None:
+    library = path.read_bytes()
+    DAMAGE[damage](user)
+    damaged, notices = user.read_bytes(), Notices()
+    if (error := _error_of_reading(path, notices)) is not None:  # it was found when it was read
+        assert re.search(
+            r"user\.sqlite, with your questions, .*, is damaged|a question .* cannot be read", error.happened
+        )
+    found = _questions(path, notices)
+    (aside,) = set_aside(user)
+    assert (found, aside.read_bytes()) == (60, damaged)
+    assert notices == [f"user.sqlite was damaged and set aside as {aside.name}: {RESTORED} 2026-04-02."]
+    assert _questions(path, notices) == 60
+    assert len(notices) == 1
+    assert path.read_bytes() == library
+    with closing(Library(path)) as again:
+        assert again.check() == []
+        QueryLog(again.database).add(ENTRY)
+    assert not user.with_name("user.sqlite.suspect").exists()
+
+
+@pytest.mark.parametrize("damage", ["truncated to nothing", "deleted"])
+def test_a_file_that_is_gone_is_restored(path: Path, user: Path, damage: str) -> None:
+    user.unlink() if damage == "deleted" else user.write_bytes(b"")
+    notices = Notices()
+    assert _questions(path, notices) == 60
+    assert notices == [f"user.sqlite was missing: {RESTORED} 2026-04-02."]
+    assert set_aside(user) == []
+
+
+def test_conversations_restore_it_too(path: Path, user: Path) -> None:
+    notices = Notices()
+    with closing(Conversations(path, notice=notices)) as kept:
+        id = kept.begin()
+        kept.add(id, {}, ANSWER, ENTRY)
+    _zero_page(user, "turns")
+    with (
+        closing(Conversations(path, notice=notices)) as kept,
+        pytest.raises(StoreDamaged, match=r"user\.sqlite, with your questions") as caught,
+    ):
+        kept.turns(id)
+    assert caught.value.remedy.startswith("Run the same command again")
+    with closing(Conversations(path, notice=notices)) as kept:
+        assert kept.summaries() == ()
+    assert len(notices) == 1
+    assert _count(user) == 60
+
+
+def test_a_check_finds_damage_and_the_next_command_restores_it(path: Path, user: Path) -> None:
+    _zero_page(user, "citations")
+    notices = Notices()
+    with closing(Library(path, notice=notices)) as library:
+        assert library.check() != []
+    assert notices == []
+    assert _questions(path, notices) == 60
+    assert len(notices) == 1
+
+
+@pytest.mark.parametrize("damage", [*DAMAGE, "truncated to nothing"])
+def test_a_damaged_copy_is_skipped(path: Path, user: Path, damage: str) -> None:
+    newest = copies(user)[-1]
+    newest.write_bytes(b"") if damage == "truncated to nothing" else DAMAGE[damage](newest)
+    user.write_bytes(b"no database")
+    notices = Notices()
+    assert _questions(path, notices) == 40
+    assert notices[0].endswith(f"{RESTORED} 2026-04-01.")
+    assert len(notices) == 1
+
+
+def test_without_a_copy_it_begins_anew_and_the_damaged_file_stays(path: Path, user: Path) -> None:
+    for copy in copies(user):
+        copy.write_bytes(b"no database")
+    user.write_bytes(b"neither")
+    notices = Notices()
+    assert _questions(path, notices) == 0
+    (aside,) = set_aside(user)
+    assert aside.read_bytes() == b"neither"
+    assert notices == [
+        f"user.sqlite was damaged and set aside as {aside.name}. There is no sound copy of it: your questions,"
+        " conversations and edits begin anew."
+    ]
+    with closing(Library(path, notice=notices)) as library:
+        QueryLog(library.database).add(ENTRY)
+    assert len(notices) == 1
+
+
+def test_a_damaged_file_is_not_copied(user: Path) -> None:
+    before = _days(user)
+    _zero_page(user, "queries")
+    copy_daily(user, date(2026, 4, 3))
+    assert _days(user) == before
+    assert restored(user).endswith(f"{RESTORED} 2026-04-02.")
+
+
+def test_what_its_log_holds_goes_aside_with_it(path: Path, user: Path) -> None:
+    with closing(Library(path)) as library:
+        QueryLog(library.database).add(replace(ENTRY, question="Where is Nordwand?"))
+        wal, content = user.with_name("user.sqlite-wal").read_bytes(), user.read_bytes()
+    user.with_name("user.sqlite-wal").write_bytes(wal)  # as after a kill
+    user.write_bytes(b"x" * len(content))
+    assert _questions(path) == 60
+    assert [name.startswith(set_aside(user)[0].name) for name in _holds(user.parent, b"Nordwand")] == [True]
+
+
+def test_many_open_it_at_once_and_it_is_restored_once(path: Path, user: Path) -> None:
+    user.write_bytes(b"no database")
+    gate, notices, errors = threading.Barrier(6), Notices(), []
+
+    def look(number: int) -> None:
+        gate.wait()
+        try:
+            if number % 2:
+                with closing(Conversations(path, notice=notices)) as kept:
+                    kept.add(kept.begin(), {}, ANSWER, ENTRY)
+            else:
+                with closing(Library(path, notice=notices)) as library:
+                    QueryLog(library.database).add(ENTRY)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=look, args=[number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert (len(notices), len(set_aside(user)), _count(user)) == (1, 1, 66)
+
+
+def test_who_has_it_open_notices_that_another_took_its_place(path: Path, user: Path) -> None:
+    with closing(Library(path)) as server, closing(Conversations(path)) as kept:
+        kept.add(kept.begin(), {}, ANSWER, None)
+        opened = server.identity()
+        server.database.execute("PRAGMA user.wal_checkpoint(TRUNCATE)")
+        user_file.suspect(user)
+        user.write_bytes(b"no database")
+        assert _questions(path) == 60
+        assert server.identity() != opened
+        assert kept.summaries() == ()
+
+
+RESTORING = """
+import os, signal, sys
+from pathlib import Path
+from folio.store import user_file
+real, calls = user_file.replace, []
+def replace(*args):
+    calls.append(args)
+    if len(calls) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(*args)
+user_file.replace = replace
+user_file.restored(Path(sys.argv[1]), failed=True)
+"""
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_killed_restoration_is_continued(path: Path, user: Path, nth: int) -> None:
+    user.write_bytes(b"no database")
+    user.with_name("user.sqlite-wal").write_bytes(b"no log either")
+    ran = subprocess.run([sys.executable, "-c", RESTORING, str(user), str(nth)], cwd=ROOT, check=False)
+    assert ran.returncode == -9
+    notices = Notices()
+    assert _questions(path, notices) == 60
+    assert len(notices) == 1
+    (aside,) = set_aside(user)
+    assert aside.read_bytes() == b"no database"
+    assert not user.with_name("user.sqlite-wal").exists()
+
+
+# What is no damage
+
+
+def test_another_program_that_has_it_locked_is_no_damage(
+    path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = user.read_bytes()
+    monkeypatch.setattr(user_file, "_connect", lambda address: sqlite3.connect(address, uri=True, timeout=0.1))
+    with closing(sqlite3.connect(user, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("SELECT * FROM kept").fetchall()
+        user_file.suspect(user)
+        assert restored(user) == ""
+        other.execute("ROLLBACK")
+    assert (user.read_bytes(), set_aside(user)) == (content, [])
+    assert _questions(path) == 80
+
+
+@pytest.mark.parametrize("kind", ["read", "open", "space", "write"])
+def test_a_disk_that_fails_is_no_damage(path: Path, user: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    def unreadable(_: Path) -> str:
+        raise OSError(5, "Input/output error")
+
+    def use() -> StoreError | None:
+        try:
+            with closing(Library(path)) as library:
+                QueryLog(library.database).add(ENTRY)
+                assert len(library.check()) == 0
+        except StoreError as error:
+            return error
+        return None
+
+    with sqlite_faults(kind) as counted:
+        assert use() is None
+    errors = []
+    for first in sample(range(counted.made), 12):
+        for failing in (1, 10**6):
+            with monkeypatch.context() as patch, sqlite_faults(kind, first, failing):
+                if kind == "read":
+                    patch.setattr(user_file, "sha256_file", unreadable)
+                errors.append(use())
+            assert set_aside(user) == []
+    assert any(errors)
+    assert not any(isinstance(error, StoreDamaged) for error in errors)
+    assert _count(user) > 80
+    assert _questions(path) == _count(user)
+
+
+def test_a_restoration_that_has_no_room_takes_nothing_away(
+    path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.write_bytes(b"no database")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(user_file, "sync", full)
+        with pytest.raises(DiskFull):
+            Library(path)
+    assert (user.read_bytes(), set_aside(user)) == (b"no database", [])
+    assert _questions(path) == 60
+
+
+def test_a_folder_that_cannot_be_written_with_a_damaged_file(path: Path, user: Path) -> None:
+    user.write_bytes(b"no database")
+    with read_only_tree(path.parent):
+        with pytest.raises(StoreDamaged):
+            Library(path)
+        assert set_aside(user) == []
+    assert _questions(path) == 60
+
+
+# Apart from the library
+
+
+def test_a_library_in_a_folder_that_cannot_be_written_needs_no_such_file(path: Path, user: Path) -> None:
+    for file in (user, *copies(user)):
+        file.unlink()
+    before = sorted(file.name for file in path.parent.iterdir())
+    with read_only_tree(path.parent):
+        with closing(Library(path)) as library, closing(Conversations(path)) as kept:
+            assert (len(library.papers()), QueryLog(library.database).counts().questions) == (3, 0)
+            assert library.check() == []
+            assert not kept.are_stored
+            id = kept.begin()
+            kept.add(id, {}, ANSWER, None)
+            assert [turn.place for turn in kept.turns(id)] == [1]
+        assert sorted(file.name for file in path.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"no database"),
+        lambda path: _zero_page(path, "texts"),
+        lambda path: os.truncate(path, path.stat().st_size // 2),
+    ],
+)
+def test_a_damaged_library_leaves_it_as_it_is(path: Path, user: Path, damage: Callable[[Path], object]) -> None:
+    content, notices = user.read_bytes(), Notices()
+    damage(path)
+    assert rebuild.read_if_sound(path, rebuild.sound_files, notices) is None
+    assert (user.read_bytes(), set_aside(user), notices) == (content, [], [])
+    new = path.with_name(rebuild.UNFINISHED)
+    Library(new, create=True).close()
+    assert rebuild.take_place(path, new) is not None
+    with closing(Library(path)) as library:
+        assert QueryLog(library.database).counts().questions == 80
+
+
+@pytest.mark.parametrize("damage", ["a page of zeros", "truncated", "a text"])
+def test_a_damaged_file_does_not_make_the_library_a_damaged_one(path: Path, user: Path, damage: str) -> None:
+    DAMAGE[damage](user)
+    notices = Notices()
+    files = rebuild.read_if_sound(path, rebuild.sound_files, notices)
+    assert files is not None
+    assert len(files) == 3
+    assert set_aside(path) == []
+
+
+def test_a_row_that_has_changed_is_an_error_and_no_reason_to_read_pdfs_again(path: Path, user: Path) -> None:
+    with closing(sqlite3.connect(user)) as tamper, tamper:
+        tamper.execute("UPDATE queries SET answer = 'It is not.' WHERE id = 7")
+    with closing(Library(path)) as library:
+        log = QueryLog(library.database)
+        with pytest.raises(StoreDamaged, match="question 7 of the log has changed since it was written") as caught:
+            log.entries()
+        assert "--repair" in caught.value.remedy
+        assert "--rebuild" not in caught.value.remedy
+        assert log.entry(8) is not None
+        assert len(library.check()) == 1
+    assert rebuild.read_if_sound(path, rebuild.sound_files) is not None
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path, user: Path) -> None:
+    with closing(sqlite3.connect(user)) as newer, newer:
+        newer.execute("UPDATE kept SET value = '2' WHERE key = 'version'")
+        newer.execute("PRAGMA user_version = 2")
+    content = user.read_bytes()
+    for open_it in (lambda: Library(path).close(), lambda: Conversations(path).summaries()):
+        with pytest.raises(StoreError, match=r"user\.sqlite was written by a newer version of Folio") as caught:
+            open_it()
+        assert not isinstance(caught.value, StoreDamaged)
+    assert user.read_bytes() == content
+
+
+def test_it_and_its_copies_are_closed_to_others(path: Path, user: Path) -> None:
+    user_file.suspect(user)
+    make_private(path.parent)
+    assert len(list(path.parent.glob("user*"))) == 6
+    assert {file.stat().st_mode & 0o077 for file in (path.parent, *path.parent.iterdir())} == {0}
+
+
+def test_papers_and_what_is_said_are_in_two_files(path: Path, user: Path) -> None:
+    with closing(sqlite3.connect(path)) as library, closing(sqlite3.connect(user)) as said:
+        tables = [
+            {name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            for opened in (library, said)
+        ]
+        assert library.execute("PRAGMA user_version").fetchone() == (LIBRARY_VERSION,)
+    assert "papers" in tables[0]
+    assert "queries" in tables[1]
+    assert tables[0].isdisjoint(tables[1])
+
+
+# Forgetting
+
+
+@pytest.fixture
+def told(path: Path, clock: Clock) -> Iterator[tuple[Path, str]]:
+    """A library with private words in the log, in a conversation, in copies of two days and in a log of SQLite's."""
+    with closing(Conversations(path)) as kept, closing(Library(path)) as library:
+        id, other = kept.begin(), kept.begin()
+        entry = replace(ENTRY, question="Is the merger with Nordwand private?", answer="Nordwand " * 2000)
+        for _ in range(3):
+            clock.go_on()
+            for _ in range(5):
+                kept.add(id, {"answer": "Nordwand " * 2000}, ANSWER, entry)
+            kept.add(other, {"answer": "Eiger"}, ANSWER, replace(ENTRY, question="Eiger?"))
+        path.with_name("user-2026-04-09.sqlite.new").write_bytes(b"Nordwand" * 999)  # of a copy that was killed
+        library.database.execute("PRAGMA user.secure_delete = OFF")  # as some builds of SQLite have it
+        yield path, id
+
+
+def test_a_deleted_conversation_is_in_no_file(told: tuple[Path, str], user: Path, clock: Clock) -> None:
+    path, id = told
+    assert len(_holds(path.parent, b"Nordwand")) > 3
+    with closing(Conversations(path)) as kept:
+        kept.remove(id)
+        assert _holds(path.parent, b"Nordwand") == []
+        assert [summary.turns for summary in kept.summaries()] == [3]
+    assert _days(user) == [f"user-{clock.day}.sqlite"]  # what is left is copied at once
+    assert (_count(copies(user)[0]), _count(user)) == (83, 83)
+
+
+def test_a_copy_that_another_process_was_making_is_deleted_too(told: tuple[Path, str], user: Path) -> None:
+    path, id = told
+    old = copies(user)[-1].read_bytes()
+    lock, made = FileLock(user.with_name("user.lock")), threading.Event()
+
+    def copy() -> None:
+        with lock:
+            made.set()
+            time.sleep(0.3)
+            user.with_name("user-2026-04-20.sqlite").write_bytes(old)
+
+    other = threading.Thread(target=copy)
+    other.start()
+    made.wait()
+    with closing(Conversations(path)) as kept:
+        kept.remove(id)
+    other.join()
+    assert _holds(path.parent, b"Nordwand") == []
+
+
+def test_a_deleted_log_is_in_no_file(told: tuple[Path, str], user: Path) -> None:
+    path, id = told
+    with closing(Conversations(path)) as kept:
+        kept.remove(id)
+    with closing(Library(path)) as library:
+        QueryLog(library.database).add(replace(ENTRY, question="And Nordwand?"))
+        assert QueryLog(library.database).clear() == 84
+    assert _holds(path.parent, b"Nordwand") == []
+    assert _count(copies(user)[0]) == 0
+
+
+def test_all_conversations_are_in_no_file(told: tuple[Path, str], user: Path) -> None:
+    path, _ = told
+    with closing(Library(path)) as library:
+        QueryLog(library.database).clear()
+    with closing(Conversations(path)) as kept:
+        assert kept.clear() == 2
+    assert _holds(path.parent, b"Nordwand") == []
+    with closing(Library(path)) as library:
+        assert library.check() == []
