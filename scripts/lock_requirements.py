@@ -19,8 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "pyproject.toml"
-WHOLE, BASE, MODELS, EVALUATE, CUDA, DEV, CLUSTER = (
-    ROOT / f"requirements{kind}.txt" for kind in ("", "-base", "-models", "-evaluate", "-cuda", "-dev", "-cluster")
+WHOLE, BASE, MODELS, EVALUATE, CUDA, DEV, POSTGRES, CLUSTER = (
+    ROOT / f"requirements{kind}.txt"
+    for kind in ("", "-base", "-models", "-evaluate", "-cuda", "-dev", "-postgres", "-cluster")
 )
 EVERYTHING = ("--extra=models", "--extra=torch", "--extra=evaluate")
 CUDA_PACKAGES = re.compile(r"(nvidia|cuda|triton)\b")
@@ -112,6 +113,7 @@ def main() -> None:
         write(file, without(compile_requirements([f"--extra={extra}"], [WHOLE]), base))
     dev = compile_requirements([*EVERYTHING, "--group=dev"], [WHOLE, CUDA, DEV], upgrade)
     write(DEV, without(dev, whole, cuda))
+    write(POSTGRES, without(compile_requirements(["--extra=postgres"], [WHOLE, DEV]), base))
     write(CLUSTER, without(compile_requirements(["--extra=cluster"], [WHOLE, CLUSTER], upgrade), base))
 
 

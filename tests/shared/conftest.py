@@ -1,4 +1,4 @@
-"""Ray for the tests of this folder, started once."""
+"""Ray and a PostgreSQL server for the tests of this folder, each started once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from folio.shared.ray_reader import RayReader
+from tests.helpers.postgres import PostgresServer, running_server
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,18 @@ def ray() -> Iterator[Any]:
         warnings.simplefilter("ignore", ResourceWarning)  # Ray does not wait for the processes that it ends
         running.close()
         gc.collect()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server that no test ends."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> Iterator[str]:
+    """The address of a new database, over a Unix socket."""
+    name = postgres.new_database()
+    yield postgres.url(name)
+    postgres.drop_database(name)

@@ -1,0 +1,509 @@
+"""A library in PostgreSQL, which several computers share: the second engine of `Database`.
+
+The schema `folio` has what people and services said, and says which schema has the papers: a rebuild fills another
+one, and one transaction changes the row. A transaction locks a row of the table `kept`: `library` to change papers,
+`version` to change what people said. Rows, because proxies and servers that speak PostgreSQL's protocol have no
+advisory locks, or none that hold.
+
+Statements are sent without prepared statements, which poolers of connections may not keep.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
+
+import psycopg
+from psycopg import errors as pg
+
+from folio.errors import (
+    DiskFull,
+    FolioError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreMismatch,
+    StoreMissing,
+    StoreRefused,
+)
+from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, Database, Part, clause, findable
+from folio.store.tables import FIRST, NAMES, TABLES, USER_VERSION, first_rows, statements
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of, its errors say
+T = TypeVar("T")
+USER_SCHEMA = "folio"
+_TYPES = {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "real": "DOUBLE PRECISION", "bytes": "BYTEA", "keyed": ""}
+# What only a shared library has (shared/library.py, published.py)
+_SHARED = """
+CREATE TABLE writers (id {text} PRIMARY KEY);
+CREATE TABLE jobs (paper {text} PRIMARY KEY, writer {text} NOT NULL);
+CREATE INDEX jobs_writer ON jobs(writer);
+CREATE TABLE pdfs (paper {text} NOT NULL, part {integer} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (paper, part));
+CREATE TABLE published (
+    kind {text} NOT NULL,               -- what can read it: the formats of the indexes
+    epoch {text} NOT NULL, generation {integer} NOT NULL,
+    part {integer} NOT NULL, parts {integer} NOT NULL, data {bytes} NOT NULL,
+    digest {text} NOT NULL,             -- SHA-256 of all parts
+    PRIMARY KEY (kind, epoch, generation, part)
+);
+"""
+# Seconds that a connection may take, and that one is tried again after it was cut
+CONNECT_S, RETRY_S = 10, 20.0
+_PAUSE_S = 0.25
+# Bytes that are sent together
+_COPIED_AT_ONCE = 2**16
+# The parameters of a statement for both engines, and lists as one parameter
+_NAME = re.compile(r"(?<![:\w]):(\w+)")
+_LIST = re.compile(r"json_each\(:(\w+)\)")
+# A server that dies takes minutes to be noticed, unless the connection is looked at
+_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+# The same by the server, which else keeps the locks of a computer that has lost its power for hours
+_LOOKED_AT = ", ".join(
+    f"set_config('{name}', '{value}', false)"
+    for name, value in (
+        ("tcp_keepalives_idle", 10),
+        ("tcp_keepalives_interval", 5),
+        ("tcp_keepalives_count", 3),
+        ("tcp_user_timeout", 30_000),
+    )
+)
+_KEPT = f"{USER_SCHEMA}.kept"
+_FIND = (
+    f"SELECT set_config('search_path', quote_ident(value) || ', {USER_SCHEMA}', false), value"
+    f" FROM {_KEPT} WHERE key = 'library'"
+)
+# Who has read one table of a library keeps all of them, also when a rebuild has replaced it
+_HOLD = "SELECT 1 FROM meta LIMIT 1"
+
+
+class PostgresDatabase(Database):
+    """`Database` on a server. One connection, made again when it is lost between two transactions."""
+
+    def __init__(self, url: str, *, create: bool = False, schema: str = "") -> None:
+        """url: as libpq takes it, `postgresql://user@host/name?sslmode=verify-full`. schema: of a library that is not
+        the one that serves; it is made if it is missing.
+
+        create: make what is missing; otherwise StoreMissing is raised.
+        """
+        self._url, self._fixed = url, schema
+        self._connection: psycopg.Connection[Any] | None = None
+        self._read_only = False
+        self.place = place_of(url)
+        try:
+            with self._errors():
+                self._open(create=create)
+        except BaseException:
+            self._close()
+            raise
+
+    def _open(self, *, create: bool) -> None:
+        try:
+            self._connect()
+            if self._fixed:
+                self._make("library", self._fixed)
+        except (pg.UndefinedTable, pg.InvalidSchemaName, StoreMissing) as error:
+            if not create:
+                raise StoreMissing(
+                    f"There is no library in {self.place} yet.", "Run `python ingest.py` to read your PDFs into it."
+                ) from error
+            self._create()
+
+    # The connection
+
+    def _connect(self) -> None:
+        """Connect, and find the papers. Raises psycopg's errors, StoreMissing and StoreMismatch."""
+        self._close()
+        options: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, "application_name": "folio"}
+        self._connection = psycopg.connect(
+            self._url, autocommit=True, prepare_threshold=None, cursor_factory=psycopg.ClientCursor, **options
+        )
+        self._find()
+
+    def _find(self) -> None:
+        """Look the papers up where they are now."""
+        sql = (
+            f"SELECT set_config('client_min_messages', 'error', false), {_LOOKED_AT}, pg_is_in_recovery()"
+            f" OR NOT has_table_privilege('{USER_SCHEMA}.kept', 'UPDATE'),"
+            f" (SELECT value FROM {USER_SCHEMA}.kept WHERE key = 'version')"
+        )
+        ((*_, self._read_only, version),) = self._own.execute(sql).fetchall()
+        if version != str(USER_VERSION):
+            raise StoreMismatch(
+                f"The library in {self.place} was written by a newer version of Folio.", "Use that version."
+            )
+        self._set_path()
+
+    def _set_path(self) -> None:
+        if self._fixed:
+            self._own.execute(f"SET search_path TO {self._fixed}, {USER_SCHEMA}")
+        elif not self._own.execute(_FIND).fetchall():
+            raise StoreMissing(f"There is no library in {self.place} yet.", "Run `python ingest.py`.")
+
+    def another_connection(self) -> psycopg.Connection[Any]:
+        """One for the caller, which does not end what this one does. Raises StoreError."""
+        with self._errors():
+            options: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, "application_name": "folio"}
+            connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=None, **options)
+            connection.execute(f"SELECT {_LOOKED_AT}, set_config('search_path', '{USER_SCHEMA}', false)".encode())
+            return connection
+
+    @property
+    def _own(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            raise psycopg.OperationalError("the connection is closed")
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()
+
+    def close(self) -> None:
+        """See Database."""
+        self._close()
+
+    def _again(self, do: Callable[[], T]) -> T:
+        """The result of `do`, tried again over a new connection if the old one is lost and no transaction is open."""
+        until, is_second = time.monotonic() + RETRY_S, False
+        while True:
+            try:
+                if self._connection is None or self._connection.closed:
+                    self._connect()
+                return do()
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                if not _is_cut(error) or time.monotonic() > until:
+                    raise
+                self._close()
+                time.sleep(_PAUSE_S)
+            except pg.UndefinedTable:  # a rebuild has replaced the papers since they were found
+                if is_second:
+                    raise
+                is_second = True
+
+    @property
+    def is_read_only(self) -> bool:
+        """See Database."""
+        return self._read_only
+
+    def identity(self) -> str:
+        """See Database: a connection follows the library by itself."""
+        return self.place
+
+    # The tables
+
+    def _create(self) -> None:
+        """Make what is missing."""
+        self._make("user", USER_SCHEMA)
+        self._find_or_make_library()
+        self._find()
+
+    def _find_or_make_library(self) -> None:
+        with self._own.transaction():
+            self._own.execute(f"SELECT 1 FROM {USER_SCHEMA}.kept WHERE key = 'version' FOR UPDATE")
+            if not self._own.execute(f"SELECT 1 FROM {USER_SCHEMA}.kept WHERE key = 'library'").fetchall():
+                rows = first_rows("library")
+                schema = f"{USER_SCHEMA}_{rows['epoch'][:12]}"
+                self._make("library", schema)
+                self._own.execute(f"INSERT INTO {USER_SCHEMA}.kept VALUES ('library', %s)", (schema,))
+
+    def _make(self, part: Part, schema: str) -> None:
+        """Make a schema with the tables of a part, unless it is there; another computer may be doing it too."""
+        exists = "SELECT to_regclass(%s) IS NOT NULL"
+        while self._own.execute(exists, (f"{schema}.{FIRST[part]}",)).fetchall() != [(True,)]:
+            with suppress(pg.UniqueViolation, pg.DuplicateSchema, pg.DuplicateTable), self._own.transaction():
+                self._own.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+                self._own.execute(f"SET LOCAL search_path TO {schema}")
+                for statement in statements(TABLES[part] + (_SHARED if part == "user" else ""), _TYPES):
+                    self._own.execute(statement.encode())
+                for row in first_rows(part).items():
+                    self._own.execute(f"INSERT INTO {FIRST[part]} VALUES (%s, %s)", row)
+
+    def serve(self, schema: str) -> None:
+        """Let the library in this schema take the place of the one that serves. The caller has a transaction."""
+        self.query(f"SELECT 1 FROM {schema}.meta")  # nobody may have taken it for one that is not used
+        self.execute(f"UPDATE {USER_SCHEMA}.kept SET value = :schema WHERE key = 'library'", schema=schema)
+
+    def drop_unused(self) -> None:
+        """Delete the libraries that neither serve nor are being made, but those that somebody still reads."""
+        used = f"SELECT value FROM {USER_SCHEMA}.kept WHERE key IN ('library', 'rebuild')"
+        sql = (
+            f"SELECT nspname FROM pg_namespace WHERE nspname ~ '^{USER_SCHEMA}_[0-9a-f]+$' AND nspname NOT IN ({used})"
+        )
+        with self._errors():
+            for (schema,) in self._own.execute(sql.encode()).fetchall():
+                with suppress(pg.LockNotAvailable), self._own.transaction():
+                    self._own.execute("SET LOCAL lock_timeout = '2s'")
+                    self._own.execute(f"DROP SCHEMA {schema} CASCADE")
+
+    # Statements
+
+    def _run(self, sql: str, values: Mapping[str, object], *, find: bool = False) -> list[tuple[Any, ...]]:
+        """find: look first where the papers are now, in the same journey."""
+        statement = _translated(f"{_FIND}; {sql}" if find else sql, _types_of(values))
+        cursor = self._own.execute(statement, values)
+        while cursor.nextset():
+            pass
+        return cursor.fetchall() if cursor.description else []
+
+    def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """See Database."""
+        values = findable(values)
+        with self._errors():
+            if self.in_snapshot:
+                return self._run(sql, values)
+            return self._again(lambda: self._run(sql, values, find=not self._fixed))
+
+    def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """See Database."""
+        with self._errors():
+            return self._run(sql, values)
+
+    def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """See Database. They are sent together, so that they take one journey to the server."""
+        with self._errors(), psycopg.Cursor(self._own) as cursor:
+            cursor.executemany(_translated(sql, ()), rows)
+
+    @property
+    def in_snapshot(self) -> bool:
+        """See Database."""
+        connection = self._connection
+        idle = psycopg.pq.TransactionStatus.IDLE
+        return connection is not None and not connection.closed and connection.info.transaction_status != idle
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See Database."""
+        if self.in_snapshot:
+            yield
+            return
+        with self._errors():
+            self._again(self._begin_snapshot)
+        try:
+            yield
+        finally:
+            with suppress(psycopg.Error):  # what was read was read
+                self._own.execute("COMMIT")
+
+    def _begin_snapshot(self) -> None:
+        found = "" if self._fixed else f"; {_FIND}; {_HOLD}"
+        try:
+            self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{found}")
+        except psycopg.Error:
+            self._roll_back()
+            raise
+
+    @contextmanager
+    def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
+        """See Database.
+
+        If the answer to a COMMIT is lost, the server is asked whether it was done.
+        """
+        if self.in_snapshot:
+            raise self.unusable("a transaction was begun within a snapshot")
+        with self._errors():
+            xid = self._again(lambda: self._begin(part, wait_s))
+        try:
+            yield
+            with self._errors():
+                self._commit(xid)
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _begin(self, part: Part | Literal["both"], wait_s: float) -> str:
+        """Begin a transaction and lock; returns its number on the server."""
+        statements = ["BEGIN", f"SET LOCAL lock_timeout = {max(1, int(wait_s * 1000))}"]
+        if part != "user":
+            row = f"{self._fixed}.meta WHERE key = 'generation'" if self._fixed else f"{_KEPT} WHERE key = 'library'"
+            statements.append(f"SELECT 1 FROM {row} FOR UPDATE")
+        if part != "library":
+            statements.append(f"SELECT 1 FROM {_KEPT} WHERE key = 'version' FOR UPDATE")
+        if not self._fixed:  # after the locks: while they were waited for, a rebuild may have ended
+            statements.append(_FIND)
+        try:
+            cursor = self._own.execute("; ".join((*statements, "SELECT pg_current_xact_id()::text")).encode())
+            while cursor.nextset():
+                pass
+            return str(cursor.fetchall()[0][0])
+        except psycopg.Error:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        with suppress(psycopg.Error):
+            self._own.execute("ROLLBACK")
+
+    def _commit(self, xid: str) -> None:
+        try:
+            if self._own.execute("COMMIT").statusmessage != "COMMIT":  # an error inside was caught: nothing was done
+                raise self.unusable("a transaction could not be completed")
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if not _is_cut(error):
+                raise
+            self._close()
+            if not self._again(lambda: self._is_committed(xid)):
+                raise
+
+    def _is_committed(self, xid: str) -> bool:
+        with suppress(psycopg.DataError):  # a server that took the place of that one does not know the number
+            for _ in range(int(RETRY_S / _PAUSE_S)):
+                ((status,),) = self._own.execute("SELECT pg_xact_status(%s::text::xid8)", (xid,)).fetchall()
+                if status != "in progress":
+                    return bool(status == "committed")
+                time.sleep(_PAUSE_S)
+        return False
+
+    @contextmanager
+    def deriving(self, wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
+        """A transaction that reads one state of the library and writes what is derived from it.
+
+        It locks nothing by itself: papers and edits can be added meanwhile. Raises StoreBusy if a row that it writes is
+        changed by another one, or stays locked for longer than `wait_s` seconds.
+        """
+        if self.in_snapshot:
+            raise self.unusable("a transaction was begun within a snapshot")
+        found = "" if self._fixed else f"; {_FIND}; {_HOLD}"
+        timeout = f"SET LOCAL lock_timeout = {max(1, int(wait_s * 1000))}"
+        with self._errors():
+            self._again(lambda: self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; {timeout}{found}".encode()))
+        try:
+            yield
+            with self._errors():
+                self._own.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def query_binary(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
+        """`query` for rows with bytes in them, of which it sends half as many."""
+
+        def run() -> list[tuple[Any, ...]]:
+            with psycopg.ClientCursor(self._own) as merging, psycopg.Cursor(self._own) as cursor:
+                merged = merging.mogrify(_translated(sql, _types_of(values)), values)
+                return cursor.execute(merged.encode(), binary=True).fetchall()
+
+        with self._errors():
+            return run() if self.in_snapshot else self._again(run)
+
+    def copy_in(self, table: str, rows: Iterable[bytes]) -> None:
+        """Insert rows as PostgreSQL's binary COPY has them (count and lengths of the fields), into all columns."""
+        sql = f"COPY {table} FROM STDIN (FORMAT BINARY)".encode()
+        with self._errors(), self._own.cursor() as cursor, cursor.copy(sql) as copy:
+            data = bytearray(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+            for row in rows:
+                data += row
+                if len(data) > _COPIED_AT_ONCE:
+                    copy.write(bytes(data))
+                    data.clear()
+            copy.write(bytes(data + b"\xff\xff"))
+
+    def purge(self) -> None:
+        """See Database: the server overwrites deleted rows when it needs the room, at the latest after this."""
+        with suppress(psycopg.Error):
+            self._own.execute(f"VACUUM {USER_SCHEMA}.queries, {USER_SCHEMA}.turns, {USER_SCHEMA}.conversations")
+
+    def faults(self, part: Part) -> list[str]:
+        """See Database. That the server's files are sound, its own tools say."""
+        sql = "SELECT name FROM json_each(:names) WHERE to_regclass(value) IS NULL".replace("name FROM", "value FROM")
+        missing = self.query(sql, names=NAMES[part])
+        return [f"The table {name} is missing." for (name,) in missing]
+
+    # Errors
+
+    def unusable(self, reason: object, remedy: str = "") -> StoreError:
+        """See Database."""
+        return StoreError(
+            f"The library in {self.place} cannot be used now: {reason}.",
+            remedy or "Check the server and DATABASE_URL, and run the same command again.",
+        )
+
+    def damaged(self, what: str) -> StoreDamaged:
+        """See Database."""
+        return StoreDamaged(f"The library in {self.place} is damaged: {what}.", DAMAGED)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except FolioError:
+            raise
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise _refused(error) from error
+        except psycopg.Error as error:
+            raise self.as_ours(error) from error
+
+    def as_ours(self, error: psycopg.Error) -> StoreError:
+        """An error of the server or the connection as one of Folio's."""
+        reason = clause(error).split(" LINE 1:")[0]
+        match error:
+            case pg.LockNotAvailable() | pg.DeadlockDetected() | pg.SerializationFailure():
+                return StoreBusy(
+                    f"Another process is writing to the library in {self.place}.",
+                    "Wait until it has finished, then run the same command again.",
+                )
+            case pg.DiskFull() | pg.OutOfMemory():
+                return DiskFull(
+                    f"There is no space left on the server of {self.place}.",
+                    "Free some space there and run the same command again; what was indexed before is kept.",
+                )
+            case pg.DataCorrupted() | pg.IndexCorrupted():
+                return self.damaged(str(reason))
+            case pg.InsufficientPrivilege() | pg.ReadOnlySqlTransaction():
+                return self.unusable(reason, "Ask who runs the server for the rights, or only read.")
+            case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
+                return self.unusable(reason, "Correct the user and the password in DATABASE_URL, or in ~/.pgpass.")
+            case pg.UndefinedTable() | pg.UndefinedColumn() | pg.InvalidSchemaName():
+                return self.damaged(reason)
+            case psycopg.DataError() | psycopg.IntegrityError() | pg.ProgramLimitExceeded():
+                return _refused(error)
+            case _:
+                return self.unusable(reason)
+
+
+def _refused(error: Exception) -> StoreRefused:
+    return StoreRefused(
+        f"The library cannot hold what it was given: {clause(error)[:200]}.",
+        "Leave out what you were adding, and run the same command again.",
+    )
+
+
+def _is_cut(error: Exception) -> bool:
+    """Whether a connection was lost, or could not be made yet: nothing that the server said about a statement."""
+    state = getattr(error, "sqlstate", None)
+    waits = ("57P01", "57P02", "57P03", "08")  # a server that ends or starts, and lost connections
+    return state is None or state.startswith(waits)
+
+
+def place_of(url: str) -> str:
+    """Where a library is, in words: without a password. Raises StoreError, without it too."""
+    with suppress(psycopg.Error):
+        found = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
+        host, port, name = (found.get(part, "") for part in ("host", "port", "dbname"))
+        # A sign in a password that is not written as it must be makes the rest of it a host, a port or a name
+        if "@" not in host + name and port.replace(",", "").isdigit() == bool(port):
+            named = name or found.get("user", "")
+            return f"the database {named} on {host or 'this computer'}{f':{port}' if port else ''}"
+    raise StoreError(
+        "DATABASE_URL cannot be read as the address of a database.",
+        "Write it as postgresql://user:password@host:port/name, and any of the signs : / ? # @ % in the password by its"
+        " number: / as %2F, @ as %40, % as %25.",
+    )
+
+
+def _types_of(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Name of a list -> the type of what is in it."""
+    lists = ((name, value) for name, value in values.items() if isinstance(value, list))
+    return tuple((name, "bigint" if value and isinstance(value[0], int) else "text") for name, value in lists)
+
+
+@lru_cache(maxsize=1000)
+def _translated(sql: str, lists: tuple[tuple[str, str], ...]) -> bytes:
+    """A statement for both engines as psycopg takes it."""
+    types = dict(lists)
+    sql = _LIST.sub(lambda found: f"unnest(:{found[1]}\x00{types[found[1]]}[]) AS each(value)", sql.replace("%", "%%"))
+    return _NAME.sub(r"%(\1)s", sql).replace("\x00", "::").encode()

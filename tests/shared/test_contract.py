@@ -1,0 +1,655 @@
+"""What holds for a library in both engines: each step is done in SQLite and in PostgreSQL, and has the same result."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from folio.errors import FolioError, IndexDamaged, StoreBusy, StoreError, StoreMissing, StoreRefused
+from folio.paper_metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
+from folio.store import citations, notices, works
+from folio.store.conversations import Conversations
+from folio.store.database import Database
+from folio.store.digests import text_hash
+from folio.store.library import Library
+from folio.store.paper_vectors import PaperVector
+from folio.store.query_log import LogEntry, LoggedSource, QueryLog
+from folio.store.work_rows import Notice
+from folio.types import Failure
+from folio.work import SourceName, Work, WorkAuthor
+from tests.helpers.answers import ANSWER
+from tests.helpers.engines import (
+    TEXT,
+    Both,
+    Engine,
+    add,
+    file,
+    ids,
+    on_disk,
+    on_server,
+    paper,
+    title_of,
+    vectors,
+)
+
+MADE_WITH = {"embedder": "test", "dimension": "4"}
+# In the order of their bytes: digits, capitals, small letters, accents, other scripts, emoji
+NAMES = ("10.pdf", "2.pdf", "B.pdf", "_.pdf", "a.pdf", "b.pdf", "z.pdf", "ä.pdf", "é.pdf", "Ω.pdf", "中.pdf", "🦀.pdf")
+LETTERS = "0123456789ab"
+ENTRY = LogEntry(
+    "2026-01-02T03:04:05+00:00", "Größe?", "Größe?", (2**63 - 1, 1), "5 m 🦀.",
+    (LoggedSource("a" * 64, "a.pdf", 1, "5 m"),), {"total": 1012.75}, "by hand", "", 0.5, {"why": "ü"},
+)  # fmt: skip
+
+
+@pytest.fixture
+def engines(tmp_path: Path, url: str) -> tuple[Engine, Engine]:
+    return on_disk(tmp_path / "store" / "library.sqlite"), on_server(url)
+
+
+@pytest.fixture
+def both(engines: tuple[Engine, Engine]) -> Iterator[Both]:
+    """An empty library in both engines."""
+    opened = Both(*engines)
+    opened(lambda library: library.set_fingerprint(MADE_WITH))
+    yield opened
+    opened.close()
+
+
+def _generation(library: Library) -> int:
+    with library.reading() as stamp:
+        return stamp.generation
+
+
+# Papers
+
+
+def test_a_library_that_is_missing_is_not_made_by_reading(engines: tuple[Engine, Engine]) -> None:
+    for engine in engines:
+        with pytest.raises(StoreMissing):
+            engine.library()
+
+
+def test_a_new_library_is_empty(both: Both) -> None:
+    assert both(lambda library: library.papers()) == []
+    assert set(both(lambda library: library.counts()).values()) == {0}
+    assert both(lambda library: list(library.vectors())) == []
+    both.require_equal()
+
+
+def test_a_paper_is_added_with_all_its_data(both: Both) -> None:
+    new = both(lambda library: add(library, "a.pdf", paper("a", fine=True)))
+    (found,) = both(lambda library: library.papers())
+    assert (found.id, found.file, found.title, found.chunks) == (new.id, "a.pdf", "Title a", 3)
+    chunks = ids(new)
+    assert both(lambda library: library.chunk_ids_of([new.id])) == sorted(chunks[:3])
+    assert both(lambda library: library.chunk_ids(grain="fine")) == set(chunks[3:])
+    assert {
+        id: [fine.id for fine in each] for id, each in both(lambda library: library.fine_in(chunks[:3])).items()
+    } == {
+        chunks[0]: [chunks[3]],
+        chunks[1]: chunks[4:],
+        chunks[2]: [],
+    }
+    expected = vectors(TEXT[start:end] for start, end in new.chunk_spans)
+    assert both(lambda library: library.vectors_of(chunks[::-1]).tolist()) == expected[::-1].tolist()
+    texts = [text for _, _, text in both(lambda library: library.read_chunks(chunks))]
+    assert texts == [TEXT[start:end] for start, end in new.chunk_spans]
+    both.require_equal()
+
+
+def test_papers_are_replaced_linked_moved_and_dropped(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT.upper())))
+    both(lambda library: library.link([file("copy.pdf", "a")]))
+    both(lambda library: library.link([file("a.pdf", "b"), file("b.pdf", "a")]))  # they swapped their names
+    assert [(one.file, one.id[0]) for one in both(lambda library: library.papers())] == [("a.pdf", "b"), ("b.pdf", "a")]
+    both(lambda library: add(library, "a.pdf", paper("c", TEXT + "c", fine=True)))
+    both(lambda library: library.link([file("moved.pdf", "a")], ["/papers/b.pdf"]))
+    both(lambda library: library.drop("/papers/copy.pdf"))
+    both(lambda library: library.drop("/papers/none.pdf"))
+    assert [one.file for one in both(lambda library: library.papers())] == ["a.pdf", "moved.pdf"]
+    assert both(_generation) == 8
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert both(lambda library: library.counts()) == {
+        "papers": 1, "files": 1, "failures": 0, "chunks": 3, "vectors": 3, "removed": 9
+    }  # fmt: skip
+    both(lambda library: add(library, "a.pdf", paper("c", TEXT + "c")))  # it comes back
+    assert both(lambda library: sorted(library.chunk_ids(9))) == sorted(ids(paper("c", TEXT + "c")))
+    assert both(lambda library: sorted(library.removed(8))) == sorted(ids(paper("c", TEXT + "c", fine=True)))
+    both.require_equal()
+
+
+def test_the_order_is_that_of_bytes(both: Both) -> None:
+    for name, letter in sorted(zip(NAMES, LETTERS, strict=True), key=lambda pair: pair[1], reverse=True):
+        both(lambda library, name=name, letter=letter: add(library, name, paper(letter, TEXT + letter)))  # type: ignore[misc]
+        both(lambda library, name=name, letter=letter: library.link([file(f"{name}.pdf", letter)]))  # type: ignore[misc]
+        failure = Failure(file(f"f{name}", letter), "It is torn.", "Glue it.")
+        both(lambda library, failure=failure: library.record_failure(failure))  # type: ignore[misc]
+    assert [one.file for one in both(lambda library: library.papers())] == list(NAMES)
+    assert [one.file.name for one in both(lambda library: library.failures())] == [f"f{name}" for name in NAMES]
+    added = [name for each in NAMES[::-1] for name in (each, f"{each}.pdf")]
+    assert [one.name for one in both(lambda library: library.files())] == added
+    both.require_equal()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\0b", "a\ufffdb"),
+        ("a\ud800b", "a\ufffdb"),
+        ("\ud83e\udd80!", "🦀!"),  # a pair of surrogates is a character
+        ("𝔽 over 🦀 café", "𝔽 over 🦀 café"),
+        ("\u202ea\x01\x1f\u2028b", "\u202ea\x01\x1f\u2028b"),
+        ("%s %% :x ::y \\ ' \" $1 {}", "%s %% :x ::y \\ ' \" $1 {}"),
+    ],
+    ids=["NUL", "surrogate", "pair", "beyond the BMP", "controls", "signs of SQL"],
+)
+def test_any_text_is_kept_as_far_as_it_can_be(both: Both, text: str, kept: str) -> None:
+    new = replace(paper("a", text), spans=((0, len(kept)),))
+    said = simple_metadata(text, [text], 2020, origin="person")
+    both(lambda library: library.add(new, file("a.pdf", "a"), [7], vectors([kept]), added="2026-01-02T03:04:05+00:00"))
+    both(lambda library: library.record_failure(Failure(file("b.pdf", "b"), text, text)))
+    assert both(lambda library: library.text("a" * 64, 0, 99)) == kept
+    assert both(lambda library: library.failures())[0].happened == kept
+    both(lambda library: QueryLog(library.database).add(replace(ENTRY, question=text, trace={"why": text})))
+    assert both(lambda library: QueryLog(library.database).entries())[0][1].question == kept
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        with pytest.raises(StoreRefused):
+            both(lambda library: library.set_metadata("a" * 64, "person", said))
+    else:
+        both(lambda library: library.set_metadata("a" * 64, "person", said))
+        assert both(lambda library: library.papers()[0].title) == text
+    both.require_equal()
+
+
+def test_a_name_that_cannot_be_kept_is_refused(both: Both) -> None:
+    name = "a\udce9.pdf"  # no UTF-8
+    with pytest.raises(StoreRefused):
+        both(lambda library: add(library, name, paper("a")))
+    assert both(lambda library: library.papers()) == []
+    with pytest.raises(StoreRefused):
+        both(lambda library: library.record_failure(Failure(file(name, "a"), "Torn.", "Glue.")))
+    both.require_equal()
+
+
+def test_very_long_texts_are_kept(both: Both) -> None:
+    rng = np.random.default_rng(5)  # what can be compressed is short in an index
+    long = "".join(map(chr, rng.integers(0x4E00, 0x9FFF, 4000)))
+    about = Metadata(
+        title=Field(long, "page", True),
+        authors=Field((PersonName(long, long),), "page", True),
+        doi=Field("10.1/" + long, "page", True),
+        arxiv=Field(long, "page", True),
+    )
+    new = paper("a", long * 300, about)
+    both(lambda library: add(library, "a.pdf", new))
+    both(lambda library: library.set_metadata("a" * 64, "person", about))
+    path = "d/" + long[:800]  # 2,402 bytes
+    both(lambda library: add(library, path, paper("b")))
+    both(lambda library: library.record_failure(Failure(file(path + "c", "c"), long, long)))
+    both(lambda library: QueryLog(library.database).add(replace(ENTRY, question=long, answer=long * 10)))
+    assert both(lambda library: library.papers_by_id(["a" * 64]))[0].title == long
+    assert both(lambda library: library.text("a" * 64, 0, 10**7)) == long * 300
+    both(lambda library: library.set_metadata("c" * 64, "bibliography", about))
+    both(lambda library: _put(library, work(title=long, doi="10.1/" + long[:400], references=("10.1/" + long[:490],))))
+    both.require_equal()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda new: (new, [*ids(new)[:2], ids(new)[0]]),  # an id twice
+        lambda new: (new, [*ids(new)[:2], 2**70]),
+        lambda new: (replace(new, id="a" * 64), ids(new)),  # a paper that is there
+    ],
+    ids=["twice", "too large", "the same paper"],
+)
+def test_a_refused_paper_leaves_nothing_behind(both: Both, wrong: Callable[[Any], Any]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    new, chunk_ids = wrong(paper("b", TEXT + "b"))
+    found = vectors(new.text[start:end] for start, end in new.spans)
+    with pytest.raises(StoreRefused):
+        both(lambda library: library.add(new, file("b.pdf", "b"), chunk_ids, found))
+    assert both(_generation) == 1
+    assert both(lambda library: [one.id for one in library.papers()]) == ["a" * 64]
+    both.require_equal()
+
+
+def test_unknown_ids_are_skipped_or_named(both: Both) -> None:
+    new = both(lambda library: add(library, "a.pdf", paper("a")))
+    for unknown in (5, 2**63 - 1, -(2**63)):
+        assert list(both(lambda library, id=unknown: library.chunks([id, ids(new)[0]]))) == [ids(new)[0]]  # type: ignore[misc]
+    assert both(lambda library: library.chunks([])) == {}
+    assert both(lambda library: library.text("9" * 64, 0, 5)) == ""
+    assert both(lambda library: library.papers_by_id(["9" * 64, "a\0", "\ud800"])) == []
+    assert both(lambda library: library.text("\ud800", 0, 5)) == ""
+    assert both(lambda library: QueryLog(library.database).entry(2**63 - 1)) is None
+    with pytest.raises(IndexDamaged, match="names a passage that is not in the library: 17"):
+        both(lambda library: library.vectors_of([ids(new)[0], 17]))
+
+
+# Snapshots and transactions
+
+
+def test_a_snapshot_does_not_change_while_another_connection_writes(both: Both, engines: tuple[Engine, Engine]) -> None:
+    old = both(lambda library: add(library, "a.pdf", paper("a")))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        with closing(engine.library()) as reader:
+            with reader.reading() as stamp:
+                add(library, "a.pdf", paper("b", TEXT.upper()))
+                library.set_metadata("a" * 64, "person", simple_metadata("Other"))
+                with reader.reading() as inner:
+                    assert inner == stamp
+                assert [one.title for one in reader.papers()] == ["Title a"]
+                assert reader.chunk_ids() == set(ids(old))
+                assert reader.text(old.id, 0, 9) == "The first"
+                with pytest.raises(StoreError):
+                    reader.drop("/papers/a.pdf")
+            with reader.reading() as later:
+                assert (later.epoch, later.generation) == (stamp.epoch, stamp.generation + 1)
+                assert [one.id[0] for one in reader.papers()] == ["b"]
+    both.require_equal()
+
+
+def test_an_error_inside_a_snapshot_or_a_transaction_ends_it(both: Both) -> None:
+    def fail(library: Library, in_transaction: bool) -> None:
+        with library.database.transaction() if in_transaction else library.reading():
+            if in_transaction:
+                library.database.execute("DELETE FROM papers")
+            raise LookupError
+
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    for in_transaction in (False, True):
+        with pytest.raises(LookupError):
+            both(lambda library, kind=in_transaction: fail(library, kind))  # type: ignore[misc]
+        assert not both(lambda library: library.database.in_snapshot)
+    both(lambda library: add(library, "b.pdf", paper("b")))
+    assert both(_generation) == 2
+    both.require_equal()
+
+
+_PARTS = ("library", "user", "both")
+
+
+@pytest.mark.parametrize(("held", "wanted"), list(product(_PARTS, _PARTS)))
+def test_a_transaction_keeps_others_from_what_it_may_change(
+    both: Both, engines: tuple[Engine, Engine], held: Any, wanted: Any
+) -> None:
+    def insert(library: Library, wait_s: float) -> None:
+        with library.database.transaction(wanted, wait_s):
+            library.database.insert("kept" if wanted == "user" else "meta", [{"key": "new", "value": ""}])
+
+    for engine, library in zip(engines, both.libraries, strict=True):
+        with closing(engine.connect(False)) as other, other.transaction(held):
+            began = time.monotonic()
+            if {held, wanted} == {"library", "user"}:
+                insert(library, 0.2)
+            else:
+                with pytest.raises(StoreBusy):
+                    insert(library, 0.2)
+                assert 0.1 < time.monotonic() - began < 5
+    both.require_equal()
+
+
+def test_another_transaction_is_waited_for(both: Both, engines: tuple[Engine, Engine]) -> None:
+    for engine, library in zip(engines, both.libraries, strict=True):
+        with closing(engine.connect(False)) as other:
+            ready = threading.Event()
+
+            def hold(other: Database = other, ready: threading.Event = ready) -> None:
+                with other.transaction():
+                    ready.set()
+                    time.sleep(0.2)
+
+            thread = threading.Thread(target=hold)
+            thread.start()
+            ready.wait()
+            add(library, "a.pdf", paper("a"))
+            thread.join()
+    both.require_equal()
+
+
+# What is kept of papers
+
+
+def test_pending_vectors_are_recalled_until_their_paper_is_added(both: Both) -> None:
+    new = paper("a")
+    digests = [text_hash(TEXT[start:end]) for start, end in new.spans]
+    fresh = np.asarray([[1, 2, 3, 4]] * 4, dtype=np.float32)
+    both(lambda library: library.remember([*digests, text_hash("other")], fresh))
+    both(lambda library: library.remember(digests[:1], 2 * fresh[:1]))
+    assert both(lambda library: library.recall(digests)[digests[0]].tolist()) == [2, 4, 6, 8]
+    both(lambda library: add(library, "a.pdf", new))
+    assert both(lambda library: sorted(library.recall([*digests, text_hash("other"), "0"]))) == sorted(
+        [*digests, text_hash("other")]
+    )
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert both(lambda library: list(library.recall(digests))) == []
+    both(lambda library: library.forget_pending())
+    assert both(lambda library: library.recall([text_hash("other")])) == {}
+    whole = {"a" * 64: PaperVector(text_hash("whole"), vectors(["whole"])[0])}
+    with pytest.raises(StoreRefused):  # of a paper that is not there
+        both(lambda library: library.set_paper_vectors(whole))
+    both(lambda library: add(library, "a.pdf", new))
+    both(lambda library: library.set_paper_vectors(whole))
+    assert both(lambda library: library.papers_stamp()[1]) > 0
+    both.require_equal()
+
+
+def test_what_people_say_stays_and_comes_back_and_is_inherited(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b")))
+    said = simple_metadata("Äpfel", ["Ada Byte"], 2021, origin="person")
+    assert both(lambda library: library.change_metadata("a" * 64, "person", lambda _: said))
+    assert not both(lambda library: library.change_metadata("a" * 64, "person", lambda before: before))
+    both(lambda library: library.set_metadata("a" * 64, "online", simple_metadata("Pears", origin="openalex")))
+    both(lambda library: library.set_metadata_of("bibliography", {letter * 64: said for letter in "bz"}))
+    assert both(lambda library: [one.title for one in library.papers()]) == ["Äpfel", "Äpfel"]
+    assert both(lambda library: library.described()) == {letter * 64 for letter in "abz"}
+    assert both(_generation) == 4  # two papers and two new titles
+    assert [one.title for one in both(lambda library: list(library.passages(2)))] == ["Äpfel"] * 6
+    both(lambda library: add(library, "a.pdf", paper("c", TEXT + "new")))  # a version of the same paper
+    assert both(lambda library: sorted(library.metadata_layers("c" * 64))) == ["online", "pdf", "person"]
+    both(lambda library: library.drop("/papers/a.pdf"))
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: library.set_metadata("a" * 64, "person", NO_METADATA))
+    assert both(lambda library: [one.title for one in library.papers()]) == ["Pears", "Äpfel"]
+    both.require_equal()
+
+
+def about(family: str = "", year: int | None = None, title: str = "", arxiv: str = "") -> Metadata:
+    return Metadata(
+        title=Field(title, "page", bool(title)),
+        authors=Field((PersonName(family),) if family else (), "page", bool(family)),
+        year=Field(year, "page", year is not None),
+        arxiv=Field(arxiv, "page", bool(arxiv)),
+    )
+
+
+def test_papers_are_named_for_citations(both: Both) -> None:
+    said = {
+        "a": about("Otter", 2020, "Sleep"),
+        "b": about("Otter", 2020, "Food"),
+        "c": about("Otter", 2021, "Fur", "2301.01234v1"),
+        "d": about("Otter", 2021, "Fur", "2301.01234v2"),
+        "e": about("Ötter", 2020, "Sleep"),
+        "f": about(title="Report of the Year: One"),
+        "0": about(title="Report of the Year: Two"),
+        "1": about("Otter"),
+    }
+    for letter in said:
+        both(lambda library, letter=letter: add(library, f"{letter}.pdf", paper(letter, TEXT + letter, NO_METADATA)))  # type: ignore[misc]
+    for letter, metadata in said.items():
+        both(lambda library, id=letter * 64, it=metadata: library.set_metadata(id, "bibliography", it))  # type: ignore[misc]
+    both(lambda library: library.set_metadata("1" * 64, "online", about("Other", 2020, "Sleep")))
+    labels = {one.id[0]: one.label for one in both(lambda library: library.papers())}
+    assert labels == {
+        "a": "Otter 2020b",
+        "b": "Otter 2020a",
+        "c": "Otter 2021 v1",
+        "d": "Otter 2021 v2",
+        "e": "Ötter 2020",
+        "f": "“Report of the Year” (a)",
+        "0": "“Report of the Year” (b)",
+        "1": labels["1"],
+    }
+    for letter, label in labels.items():
+        assert both(lambda library, id=letter * 64: library.papers_by_id([id])[0].label) == label  # type: ignore[misc]
+    both(lambda library: library.drop("/papers/b.pdf"))
+    assert both(lambda library: library.papers_by_id(["a" * 64])[0].label) == "Otter 2020"
+    both.require_equal()
+
+
+# Works
+
+
+def work(
+    source: SourceName = "openalex", title: str = "On the Sleep of Otters", year: int | None = 2021, **more: Any
+) -> Work:
+    return Work(source, title=title, authors=(WorkAuthor(PersonName("Byte", "Ada")),), year=year, **more)
+
+
+def _put(library: Library, *given: Work) -> list[str]:
+    with library.changing_works() as database:
+        return works.put(database, given)
+
+
+def _link(library: Library, letter: str, id: str) -> None:
+    with library.changing_works() as database:
+        works.link_paper(database, letter * 64, id, "doi", 0.97)
+
+
+def test_works_citations_and_notices(both: Both) -> None:
+    for letter in "abc":
+        both(lambda library, letter=letter: add(library, f"{letter}.pdf", paper(letter, TEXT + letter)))  # type: ignore[misc]
+    given = (
+        work("arxiv", arxiv="2101.00001v1", year=2020),
+        work("crossref", doi="10.1/x", kind="article-journal", year=2022, is_retracted=True),
+        work("openalex", title="Citing", openalex="W5", references=("10.1/x", "W77", "W5", "10.1/ä🦀")),
+        work("openalex", title="Other", openalex="W77", references=("W5", "2101.00001")),
+    )
+    preprint, journal, citing, other = both(lambda library: _put(library, *given))
+    for letter, id in zip("abc", (preprint, citing, other), strict=True):
+        both(lambda library, letter=letter, id=id: _link(library, letter, id))  # type: ignore[misc]
+    assert both(lambda library: citations.library_edges(library.database)) == [
+        ("b" * 64, "a" * 64), ("b" * 64, "c" * 64), ("c" * 64, "a" * 64), ("c" * 64, "b" * 64)
+    ]  # fmt: skip
+    assert both(lambda library: citations.cited_papers(library.database, "b" * 64)) == {"a" * 64, "c" * 64}
+    assert both(lambda library: citations.cited_papers(library.database, "a" * 64)) is None
+    assert both(lambda library: citations.citing(library.database, preprint)) == [citing, other]
+    assert both(lambda library: [kept.id for kept in works.versions(library.database, preprint)]) == [journal, preprint]
+    for kind, dated, link in (("correction", "2021", "10.1/b"), ("correction", "2021", "10.1/B"), ("erratum", "", "")):
+        if kind == "erratum":
+            continue
+        notice = Notice(journal, kind, dated, link, "crossref", "2026-01-02T03:04:05+00:00")  # type: ignore[arg-type]
+
+        def say(library: Library, notice: Notice = notice) -> None:
+            with library.changing_works() as database:
+                notices.add(database, notice)
+
+        both(say)
+    assert [one.link for one in both(lambda library: notices.of_works(library.database, [journal]))] == [
+        "10.1/B", "10.1/b", ""
+    ]  # fmt: skip
+    assert (
+        len(both(lambda library: library.papers_by_id(["a" * 64]))[0].notices) == 4
+    )  # and that another file is the same paper
+    joined = work("semanticscholar", title="D", doi="10.1/x", openalex="W77")
+    assert both(lambda library: _put(library, joined)) == [journal]  # two works turn out to be one
+    assert both(lambda library: works.get(library.database, [other])) == {}
+    assert both(lambda library: works.papers_of(library.database, journal)) == ["c" * 64, "a" * 64]
+    assert both(lambda library: citations.references_of(library.database, journal)) == [
+        "openalex W5",
+        "arxiv 2101.00001",
+    ]
+    both.require_equal()
+
+
+# The log and the conversations
+
+
+def _log(library: Library) -> QueryLog:
+    return QueryLog(library.database)
+
+
+def test_the_log(both: Both) -> None:
+    assert both(lambda library: _log(library).last()) is None
+    with pytest.raises(FolioError):
+        both(lambda library: _log(library).mark("good"))
+    entries = [
+        ENTRY,
+        replace(ENTRY, confidence=None, trace=None, sources=()),
+        replace(ENTRY, confidence=1, question=""),
+    ]
+    assert [both(lambda library, one=one: _log(library).add(one)) for one in entries] == [1, 2, 3]  # type: ignore[misc]
+    both(lambda library: _log(library).mark_row(1, "good"))
+    both(lambda library: _log(library).mark("bad"))
+    assert both(lambda library: _log(library).entry(1)) == replace(ENTRY, feedback="good")
+    assert both(lambda library: _log(library).entry(9)) is None
+    with pytest.raises(FolioError):
+        both(lambda library: _log(library).mark_row(9, "good"))
+    assert [row for row, _ in both(lambda library: _log(library).entries())] == [3, 2, 1]
+    assert [row for row, _ in both(lambda library: _log(library).entries("good", most=5))] == [1]
+    counts = both(lambda library: _log(library).counts())
+    assert (counts.questions, counts.refused, counts.median_ms, counts.median_confidence) == (3, 1, 1012.75, 0.75)
+    both.require_equal()
+    assert both(lambda library: _log(library).clear()) == 3
+    assert both(lambda library: _log(library).add(ENTRY)) == 1
+    both.require_equal()
+
+
+def test_conversations(both: Both, engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    for new in ("first", "second"):
+
+        def add_turns(library: Library, new: str = new) -> list[int]:
+            with closing(Conversations(lambda: _engine_of(library, both).connect(False))) as kept:
+                assert kept.are_stored
+                reply = {"question": "Größe 🦀\0?"}
+                return [kept.add(new, reply, replace(ANSWER, question=f"{new} 🦀\0 ?"), ENTRY) for _ in range(2)]
+
+        assert both(add_turns) == [1, 2]
+
+    def with_them(do: Callable[[Conversations], Any]) -> Any:
+        def run(library: Library) -> Any:
+            with closing(Conversations(lambda: _engine_of(library, both).connect(False))) as kept:
+                return do(kept)
+
+        return both(run)
+
+    assert [(one.id, one.turns) for one in with_them(lambda kept: kept.summaries())] == [("second", 2), ("first", 2)]
+    assert with_them(lambda kept: kept.require("first").title) == "first 🦀\ufffd ?"
+    assert [one.query for one in with_them(lambda kept: kept.turns("second"))] == [3, 4]
+    with_them(lambda kept: kept.mark("first", 2, "bad"))
+    with_them(lambda kept: kept.add("first", {"turn": 3}, ANSWER, None))
+    for wrong in ({"turn": 3}, {"turn": 5}):
+        with pytest.raises(FolioError, match="deleted or continued elsewhere"):
+            with_them(partial(Conversations.add, conversation="first", reply=wrong, answer=ANSWER, entry=None))
+    assert with_them(lambda kept: kept.summaries())[0].id == "first"
+    both.require_equal()
+    with_them(lambda kept: kept.remove("second"))
+    assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [2, 1]
+    both(lambda library: QueryLog(library.database).clear())
+    assert [one.query for one in with_them(lambda kept: kept.turns("first"))] == [None] * 3
+    both.require_equal()
+    assert with_them(lambda kept: kept.clear()) == 1
+    assert with_them(lambda kept: kept.summaries()) == ()
+    both.require_equal()
+
+
+def _engine_of(library: Library, both: Both) -> Engine:
+    return both.engines[both.libraries.index(library)]
+
+
+def test_a_failure_is_replaced_and_forgotten(both: Both) -> None:
+    for letter in "bc":
+        both(lambda library, it=letter: library.record_failure(Failure(file("b.pdf", it), "Torn.", "Glue.")))  # type: ignore[misc]
+    both(lambda library: library.record_failure(Failure(file("a.pdf", "a"), "Wet.", "Dry it.")))
+    assert [one.file.sha256[0] for one in both(lambda library: library.failures())] == ["a", "c"]
+    both(lambda library: add(library, "b.pdf", paper("d")))
+    both(lambda library: library.forget_failure("/papers/a.pdf"))
+    assert both(lambda library: library.failures()) == []
+    assert title_of("d") == both(lambda library: library.papers()[0].title)
+    both.require_equal()
+
+
+# Any history
+
+
+class _History(RuleBasedStateMachine):
+    """Random operations on both libraries, compared after each, and all that is in the libraries at the end."""
+
+    url, folder = "", Path()
+
+    def __init__(self) -> None:
+        super().__init__()
+        with psycopg.connect(self.url, autocommit=True) as connection:  # the library of the history before
+            for (name,) in connection.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^folio'").fetchall():
+                connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
+        path = self.folder / str(next(_NUMBERS)) / "library.sqlite"
+        self.both = Both(on_disk(path), on_server(self.url))
+        self.both(lambda library: library.set_fingerprint(MADE_WITH))
+
+    letter = st.sampled_from("abc")
+    cited = st.sampled_from([(), ("W1", "10.1/b"), ("10.1/a", "W2", "W3")])
+    name = st.sampled_from(["a.pdf", "B.pdf", "ä.pdf"])
+    metadata = st.builds(about, st.sampled_from(["", "Otter", "Ötter"]), st.sampled_from([None, 2020, 2021]),
+                         st.sampled_from(["", "Sleep", "Food of Otters at Sea"]),
+                         st.sampled_from(["", "2301.01234v1", "2301.01234v2"]))  # fmt: skip
+
+    @rule(name=name, letter=letter, fine=st.booleans(), said=metadata)
+    def add(self, name: str, letter: str, fine: bool, said: Metadata) -> None:
+        new = paper(letter, TEXT + letter, said, fine=fine)
+        with suppress(StoreRefused):
+            self.both(lambda library: add(library, name, new))
+
+    @rule(name=name, letter=letter, gone=st.lists(name, max_size=2))
+    def link(self, name: str, letter: str, gone: list[str]) -> None:
+        with suppress(StoreRefused):
+            self.both(lambda library: library.link([file(name, letter)], [f"/papers/{each}" for each in gone]))
+
+    @rule(name=name)
+    def drop(self, name: str) -> None:
+        self.both(lambda library: library.drop(f"/papers/{name}"))
+
+    @rule(name=name, letter=letter)
+    def fail(self, name: str, letter: str) -> None:
+        self.both(lambda library: library.record_failure(Failure(file(name, letter), "Torn.", "Glue.")))
+
+    @rule(letter=letter, source=st.sampled_from(["person", "online", "bibliography"]), said=metadata)
+    def say(self, letter: str, source: Any, said: Metadata) -> None:
+        self.both(lambda library: library.change_metadata(letter * 64, source, lambda _: said))
+
+    @rule(
+        title=st.sampled_from(["Food of Otters at Sea", "Sleep"]),
+        source=st.sampled_from(["openalex", "crossref"]),
+        doi=st.sampled_from(["", "10.1/a", "10.1/b"]),
+        openalex=st.sampled_from(["", "W1", "W2"]),
+        references=cited,
+        letter=letter,
+        bad=st.booleans(),
+    )
+    def describe(self, letter: str, bad: bool, **said: Any) -> None:
+        (id,) = self.both(lambda library: _put(library, work(**said, is_retracted=bad)))
+        self.both(lambda library: _link(library, letter, id))
+
+    @rule(text=st.text(max_size=5))
+    def ask(self, text: str) -> None:
+        self.both(lambda library: QueryLog(library.database).add(replace(ENTRY, question=text, answer=text)))
+
+    @rule(row=st.integers(0, 3))
+    def rate(self, row: int) -> None:
+        with suppress(FolioError):
+            self.both(lambda library: QueryLog(library.database).mark_row(row, "good"))
+
+    @rule(keys=st.lists(st.sampled_from("xyz"), max_size=3, unique=True))
+    def remember(self, keys: list[str]) -> None:
+        self.both(lambda library: library.remember(keys, np.ones((len(keys), 4), dtype=np.float32)))
+
+    def teardown(self) -> None:
+        try:
+            self.both.require_equal()
+        finally:
+            self.both.close()
+
+
+_NUMBERS = count()
+
+
+def test_any_history_has_the_same_result_in_both(url: str, tmp_path: Path) -> None:
+    machine = type("_OwnHistory", (_History,), {"url": url, "folder": tmp_path})
+    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=12, deadline=None))
