@@ -1,0 +1,375 @@
+"""The indexes of a shared library as tables of its server, for libraries that are too large to be indexed elsewhere.
+
+They are in the schema of the library:
+
+    search_state        what the other tables are made from and at which generation, one row
+    search_vectors_N    vectors of passages in half precision, with an HNSW index (extension `vector`)
+    search_fine_N       those of fine passages, if there are any
+    search_papers_N     each paper's passages: their numbers, which are consecutive, and the terms in them
+    search_postings_N   packed postings (postings.py): a row for each term in each block of BLOCK numbers
+
+An update is one transaction: a reader finds the old state or the new one, and a kill leaves nothing behind. What is
+removed is taken out of every row it is in, so that scores have no history. A rebuild fills tables of another number N,
+so that a reader whose snapshot is older still finds its own; the next rebuild deletes those.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from folio.errors import DiskFull, IndexDamaged, StoreBusy, StoreError, StoreRefused
+from folio.shared.postgres import USER_SCHEMA, PostgresDatabase
+from folio.shared.postings import (
+    BLOCK,
+    NONE,
+    Numbers,
+    Postings,
+    checked,
+    damaged,
+    joined,
+    key,
+    pack,
+    postings_of,
+    unpack,
+    verified,
+)
+from folio.store.bm25_index import _body as terms_of
+from folio.store.library import Library
+from folio.store.rows import Passage, Stamp
+from folio.text import VERSION
+from folio.types import Grain, Vectors
+
+FORMAT = 1
+# HNSW (Malkov and Yashunin 2016): edges of a node, and how many candidates they are chosen from
+M, EF_CONSTRUCTION = 16, 100
+# At most so much of the server's memory is used to build a graph; a larger one takes several times as long.
+_MOST_MEMORY_KB = 2 * 2**20
+_BATCH = 2000
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the tables are made from."""
+
+    epoch: str
+    generation: int
+    build: int  # the number in the tables' names
+    extension: str  # the schema with the types of vectors
+    dimension: int
+    is_dual: bool
+    passages: int = 0
+    tokens: int = 0  # in all passages
+    numbers: int = 0  # all passages have smaller ones; some belong to none
+    format: int = FORMAT
+    tokenizer: int = VERSION
+
+    @property
+    def stamp(self) -> Stamp:
+        return Stamp(self.epoch, self.generation)
+
+    @property
+    def postings(self) -> str:
+        return f"search_postings_{self.build}"
+
+    @property
+    def papers(self) -> str:
+        return f"search_papers_{self.build}"
+
+    def vectors(self, grain: Grain) -> str:
+        return f"search_{'vectors' if grain == 'passage' else 'fine'}_{self.build}"
+
+    @property
+    def grains(self) -> tuple[Grain, ...]:
+        return ("passage", "fine") if self.is_dual else ("passage",)
+
+
+def read_state(database: PostgresDatabase, *, lock: bool = False) -> State | None:
+    """None if there is none, or one of another version of Folio. lock: until the end of the transaction."""
+    if not lock and database.query("SELECT 1 WHERE to_regclass('search_state') IS NULL"):
+        return None
+    rows = database.query(f"SELECT value FROM search_state {'FOR UPDATE' if lock else ''}")
+    try:
+        found = State(**json.loads(rows[0][0]))
+    except (ValueError, TypeError, IndexError):
+        return None
+    return found if (found.format, found.tokenizer) == (FORMAT, VERSION) else None
+
+
+def update(database: PostgresDatabase, library: Library, *, rebuild: bool = False) -> State:
+    """Bring the tables to the library's generation. The database has no open snapshot or transaction.
+
+    rebuild: make all of them anew. Raises StoreBusy if another process is updating them, and StoreError if the server
+    has no vectors.
+    """
+    with library.reading():  # finds the library that serves now
+        pass
+    extension = _extension(database)
+    with suppress(StoreRefused):  # another one has just made it
+        database.execute("CREATE TABLE IF NOT EXISTS search_state (one BIGINT PRIMARY KEY, value TEXT NOT NULL)")
+    database.execute("INSERT INTO search_state VALUES (1, '{}') ON CONFLICT DO NOTHING")
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            with database.deriving(), library.reading() as stamp:
+                before = read_state(database, lock=True)
+                state = _updated(database, library, before, stamp, extension, rebuild)
+                value = json.dumps(asdict(state))
+                database.execute("UPDATE search_state SET value = :value", value=value)
+            return state
+        except StoreBusy:  # another one was faster
+            if not tries_left:
+                raise
+    raise AssertionError
+
+
+def _extension(database: PostgresDatabase) -> str:
+    """The schema of the extension `vector`; it is created if it is missing, but not in the library's, which a rebuild
+    drops."""
+    sql = (
+        "SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace"
+        " WHERE extname = 'vector'"
+    )
+    if not database.query(sql):
+        try:
+            database.execute(f"CREATE EXTENSION IF NOT EXISTS vector SCHEMA {USER_SCHEMA}")
+        except StoreError as error:
+            if not database.query(sql):
+                raise StoreError(
+                    f"{database.place[0].upper()}{database.place[1:]} cannot search vectors: {error.happened}",
+                    "Ask who runs the server to install pgvector and to run CREATE EXTENSION vector in this database,"
+                    " or set SEARCH=local.",
+                ) from error
+    return str(database.query(sql)[0][0])
+
+
+def _updated(
+    database: PostgresDatabase, library: Library, before: State | None, stamp: Stamp, extension: str, rebuild: bool
+) -> State:
+    """The state after the tables were updated to this stamp, or made anew if that is impossible."""
+    dimension = int(library.fingerprint().get("dimension", "1"))
+    wanted = State(stamp.epoch, stamp.generation, 1, extension, dimension, library.is_dual)
+    if before is not None and not rebuild:
+        kept = replace(before, generation=stamp.generation)
+        counts = {name: getattr(kept, name) for name in ("build", "passages", "tokens", "numbers")}
+        is_same = kept == replace(wanted, **counts)
+        if is_same and before.generation <= stamp.generation:
+            try:
+                return _Update(database, library, kept).run(before.generation)
+            except IndexDamaged:
+                pass
+    build = _next_build(database)
+    return _Update(database, library, replace(wanted, build=build)).rebuild()
+
+
+def _next_build(database: PostgresDatabase) -> int:
+    """A number that no table has; the tables of the number before the last are deleted."""
+    sql = (
+        "SELECT relname, CAST(substring(relname FROM '[0-9]+$') AS BIGINT) FROM pg_class WHERE relkind = 'r'"
+        " AND relname ~ '^search_(vectors|fine|papers|postings)_[0-9]+$'"
+        " AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('search_state'))"
+    )
+    found = database.query(sql)
+    last = max((build for _, build in found), default=0)
+    for name, build in found:
+        if build < last:
+            database.execute(f"DROP TABLE {name}")
+    return int(last) + 1
+
+
+@dataclass
+class _Update:
+    """One update of the tables of a state, in the caller's transaction."""
+
+    database: PostgresDatabase
+    library: Library
+    state: State
+
+    def rebuild(self) -> State:
+        """Make the tables and fill them."""
+        for grain in self.state.grains:
+            table = self.state.vectors(grain)
+            kind = f"{self.state.extension}.halfvec({self.state.dimension})"
+            self.database.execute(f"CREATE TABLE {table} (chunk BIGINT PRIMARY KEY, data {kind} NOT NULL)")
+            self.database.execute(f"ALTER TABLE {table} ALTER data SET STORAGE PLAIN")
+        self.database.execute(
+            f'CREATE TABLE {self.state.postings} (term TEXT COLLATE "C", block BIGINT, count BIGINT NOT NULL,'
+            " data BYTEA NOT NULL, PRIMARY KEY (term, block))"
+        )
+        self.database.execute(
+            f"CREATE TABLE {self.state.papers} (paper TEXT PRIMARY KEY, first BIGINT UNIQUE NOT NULL,"
+            " passages BIGINT NOT NULL, tokens BIGINT NOT NULL, ids BYTEA NOT NULL, terms BYTEA NOT NULL)"
+        )
+        for grain in self.state.grains:
+            self._add_vectors(grain, -1)
+            self._build_graph(grain)
+        self._add_passages(-1)
+        for table in (self.state.postings, self.state.papers, *map(self.state.vectors, self.state.grains)):
+            self.database.execute(f"ANALYZE {table}")
+        return self._complete()
+
+    def run(self, since: int) -> State:
+        """Bring the tables from the generation `since` to this one. Raises IndexDamaged."""
+        if since < self.state.generation:
+            for grain in self.state.grains:
+                gone = "SELECT chunk FROM removed WHERE generation > :since"
+                self.database.execute(f"DELETE FROM {self.state.vectors(grain)} WHERE chunk IN ({gone})", since=since)
+                self._add_vectors(grain, since)
+            self._remove_papers(since)
+            self._add_passages(since)
+        return self._complete()
+
+    def _complete(self) -> State:
+        """The state, if all is there. Raises IndexDamaged."""
+        counts = [self.library.chunk_count(grain) for grain in self.state.grains]
+        tables = ", ".join(f"(SELECT count(*) FROM {self.state.vectors(grain)})" for grain in self.state.grains)
+        if self.state.passages != counts[0] or list(self.database.query(f"SELECT {tables}")[0]) != counts:
+            raise IndexDamaged("the indexes on the server and the library hold different passages")
+        if self.state.numbers > 2 * max(BLOCK, self.state.passages):
+            raise IndexDamaged("most numbers of the BM25 index on the server belong to no passage")
+        return self.state
+
+    # Vectors
+
+    def _add_vectors(self, grain: Grain, since: int) -> None:
+        ids = sorted(self.library.chunk_ids(since, grain))
+        batches = (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH))
+        rows = (vector_rows(batch, self.library.vectors_of(batch)) for batch in batches)
+        for batch in rows:  # read before the connection is busy with the copy
+            self.database.copy_in(self.state.vectors(grain), [batch])
+
+    def _build_graph(self, grain: Grain) -> None:
+        table, count = self.state.vectors(grain), self.library.chunk_count(grain)
+        needed_kb = count * (2 * self.state.dimension + 16 * M + 200) // 800
+        memory = min(_MOST_MEMORY_KB, max(64 * 2**10, needed_kb))
+        self.database.query("SELECT set_config('maintenance_work_mem', :memory, true)", memory=f"{memory}kB")
+        sql = (
+            f"CREATE INDEX ON {table} USING hnsw (data {self.state.extension}.halfvec_ip_ops)"
+            f" WITH (m = {M}, ef_construction = {EF_CONSTRUCTION})"
+        )
+        self.database.execute("SAVEPOINT graph")
+        try:
+            self.database.execute(sql)
+        except DiskFull:  # several processes share memory, of which containers often have little
+            self.database.execute("ROLLBACK TO graph")
+            self.database.query("SELECT set_config('max_parallel_maintenance_workers', '0', true)")
+            self.database.execute(sql)
+
+    # Postings
+
+    def _remove_papers(self, since: int) -> None:
+        """Take the papers out that the library no longer has, or has anew since a generation."""
+        sql = (
+            f"DELETE FROM {self.state.papers} s WHERE NOT EXISTS (SELECT 1 FROM papers p WHERE p.id = s.paper"
+            " AND p.generation <= :since) RETURNING first, passages, tokens, terms"
+        )
+        numbers: dict[int, list[Numbers]] = defaultdict(list)
+        terms: dict[int, set[str]] = defaultdict(set)
+        for first, passages, tokens, packed in self.database.execute(sql, since=since):
+            own = _terms(packed, first)
+            for block in range(first // BLOCK, (first + passages - 1) // BLOCK + 1):
+                numbers[block].append(np.arange(first, first + passages))
+                terms[block] |= own
+            self.state = replace(self.state, passages=self.state.passages - passages, tokens=self.state.tokens - tokens)
+        for block, gone in numbers.items():
+            self._write(block, dict.fromkeys(terms[block], NONE), np.concatenate(gone))
+
+    def _add_passages(self, since: int) -> None:
+        """Number the passages that were added after a generation, and write their postings, a block at a time."""
+        paper = _Paper()
+        passages = self.library.passages(since)
+        while batch := list(islice(passages, BLOCK - self.state.numbers % BLOCK)):
+            first, block = self.state.numbers, self.state.numbers // BLOCK
+            bodies = [terms_of(passage) for passage in batch]
+            finished = []
+            for number, (passage, body) in enumerate(zip(batch, bodies, strict=True), first):
+                if passage.paper_id != paper.id:
+                    finished.append(paper.row())
+                    paper = _Paper(passage.paper_id, number)
+                paper.add(passage, body)
+            self.database.copy_in(self.state.papers, filter(None, finished))
+            self._write(block, postings_of(first, bodies))
+            self.state = replace(
+                self.state,
+                numbers=first + len(batch),
+                passages=self.state.passages + len(batch),
+                tokens=self.state.tokens + sum(map(len, bodies)),
+            )
+        self.database.copy_in(self.state.papers, filter(None, [paper.row()]))
+
+    def _write(self, block: int, added: dict[str, Postings], removed: Numbers = NONE.numbers) -> None:
+        """Change the rows of these terms in a block. Raises IndexDamaged."""
+        table, own = self.state.postings, "block = :block AND term IN (SELECT value FROM json_each(:terms))"
+        terms = list(added)
+        before: dict[str, Postings] = {}
+        if self.state.numbers > block * BLOCK and terms:
+            sql = f"SELECT term, count, data FROM {table} WHERE {own}"
+            found = self.database.query_binary(sql, block=block, terms=terms)
+            before = {term: unpack(term, block, count, data).without(removed) for term, count, data in found}
+            self.database.execute(f"DELETE FROM {table} WHERE {own}", block=block, terms=terms)
+        merged = ((term, joined([before.get(term, NONE), new])) for term, new in added.items())
+        self.database.copy_in(table, (_posting_row(term, block, all_of) for term, all_of in merged if len(all_of)))
+
+
+class _Paper:
+    """A paper whose passages are being numbered."""
+
+    def __init__(self, id: str = "", first: int = 0) -> None:
+        self.id, self._first = id, first
+        self._ids: list[int] = []
+        self._terms: set[str] = set()
+        self._tokens = 0
+
+    def add(self, passage: Passage, body: Sequence[str]) -> None:
+        self._ids.append(passage.id)
+        self._terms.update(body)
+        self._tokens += len(body)
+
+    def row(self) -> bytes:
+        """Its row; empty if it has no passages."""
+        if not self._ids:
+            return b""
+        counts = struct.pack("!q", self._first), struct.pack("!q", len(self._ids)), struct.pack("!q", self._tokens)
+        ids = checked(np.array(self._ids, dtype="<i8").tobytes(), self._first)
+        terms = checked(zlib.compress("\n".join(sorted(map(key, self._terms))).encode()), self._first)
+        return copy_row(self.id.encode(), *counts, ids, terms)
+
+
+def ids_of(first: int, passages: int, stored: bytes) -> list[int]:
+    """The ids of a paper's passages, from its row. Raises IndexDamaged."""
+    found: list[int] = np.frombuffer(verified(stored, first), dtype="<i8").tolist()
+    if len(found) != passages:
+        raise damaged()
+    return found
+
+
+def _terms(stored: bytes, first: int) -> set[str]:
+    return set(zlib.decompress(verified(stored, first)).decode().split("\n"))
+
+
+def _posting_row(term: str, block: int, postings: Postings) -> bytes:
+    numbers = struct.pack("!q", block), struct.pack("!q", len(postings))
+    return copy_row(term.encode(), *numbers, pack(term, block, postings))
+
+
+def copy_row(*fields: bytes) -> bytes:
+    """A row in PostgreSQL's binary COPY."""
+    return struct.pack("!h", len(fields)) + b"".join(struct.pack("!i", len(field)) + field for field in fields)
+
+
+def vector_rows(ids: Iterable[int], vectors: Vectors) -> bytes:
+    """Rows of ids and vectors in PostgreSQL's binary COPY, as pgvector has them in half precision."""
+    count, dimension = vectors.shape
+    fields = [("n", ">i2"), ("a", ">i4"), ("id", ">i8"), ("b", ">i4"), ("d", ">i2"), ("0", ">i2")]
+    rows = np.zeros(count, dtype=np.dtype([*fields, ("data", ">f2", (dimension,))]))
+    rows["n"], rows["a"], rows["b"], rows["d"] = 2, 8, 4 + 2 * dimension, dimension
+    rows["id"], rows["data"] = list(ids), vectors
+    return rows.tobytes()

@@ -1,0 +1,316 @@
+"""Search in a shared library by its server, in the tables that server_index.py makes: `SearchIndexes`.
+
+Results are those of the indexes on disk. BM25: the server sends all postings of a question's terms in one statement,
+and they are scored here. Dense: an HNSW graph, or all vectors where few are searched, gives the candidates, and the
+library's vectors their exact scores.
+
+Everything is read in the library's snapshot. Where the tables are of an earlier generation, what has been removed since
+is left out, and what has been added is not found yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from folio.errors import IndexDamaged
+from folio.shared.postgres import PostgresDatabase
+from folio.shared.postings import NONE, Bm25, Numbers, Postings, damaged, joined, key, unpack
+from folio.shared.server_index import State, ids_of, read_state
+from folio.store import bm25_index
+from folio.store.bm25_index import MOST_TERMS, tied, vocabulary_of
+from folio.store.engine_errors import Found, require_possible
+from folio.store.faiss_segment import ERROR as ROUNDING
+from folio.store.library import Library
+from folio.store.rows import Stamp
+from folio.store.search_indexes import Trust
+from folio.text import tokenize
+from folio.types import Grain, Vectors
+
+NAME = "vector"
+# Here the question is in half precision, too
+ERROR = 2 * ROUNDING + ROUNDING**2
+# So many vectors are all compared: 60,000 of 768 numbers take up to 120 ms. More go by the graph.
+EXACT_UP_TO, EXACT_AMONG_UP_TO = 10_000, 60_000
+# Candidates that a search of the graph keeps: pgvector allows no more than MOST_KEPT, and is asked to go on from there
+LEAST_KEPT, MOST_KEPT = 200, 1000
+# Vectors that a search of the graph looks at before it gives up
+_MOST_VISITED = 200_000
+# The first page of a search that a filter may leave nothing of
+_FIRST_PAGE = 1000
+# Postings that are kept in memory
+_POSTINGS_KEPT = 2**22
+_AMONG = "= ANY(:papers)"
+Ids = Collection[int]
+
+
+class ServerIndexes:
+    """The indexes of a library on its server; see SearchIndexes."""
+
+    fine_passages: ServerVectors | None
+
+    def __init__(self, database: PostgresDatabase, library: Library, state: State) -> None:
+        self._database, self._library, self._state = database, library, state
+        papers = _Papers(database, library, state)
+        self.passages = ServerVectors(database, papers, "passage")
+        self.fine_passages = ServerVectors(database, papers, "fine") if state.is_dual else None
+        self.lexical = ServerPostings(database, papers)
+
+    @property
+    def stamp(self) -> Stamp:
+        """The state of the library that they were made from: an earlier one than that of a snapshot, perhaps."""
+        return self._state.stamp
+
+    def found_damaged(self) -> bool:
+        """See SearchIndexes: every row is checked when it is read."""
+        return False
+
+    @property
+    def reopen(self) -> Callable[[Trust], ServerIndexes]:
+        """See SearchIndexes. A reader repairs nothing: server_index.update does, with `rebuild`."""
+        return lambda trust: open_server_indexes(self._database, self._library)
+
+
+def open_server_indexes(database: PostgresDatabase, library: Library) -> ServerIndexes:
+    """The indexes on the server. Raises IndexDamaged if there are none, or if they are another library's."""
+    with library.reading() as stamp:
+        state = read_state(database)
+        if state is None or state.epoch != stamp.epoch or state.generation > stamp.generation:
+            raise IndexDamaged("the server has no indexes of this library")
+        return ServerIndexes(database, library, state)
+
+
+class _Papers:
+    """The passages of papers as the tables number them."""
+
+    def __init__(self, database: PostgresDatabase, library: Library, state: State) -> None:
+        self.library, self.state = library, state
+        self._database = database
+        self._ranges: tuple[frozenset[str], Numbers] = frozenset(), np.zeros((0, 2), np.int64)
+
+    def ranges(self, papers: frozenset[str]) -> Numbers:
+        """The first number of each paper and how many it has: shape (papers, 2). Those asked for last are kept."""
+        if self._ranges[0] != papers:
+            sql = f"SELECT first, passages FROM {self.state.papers} WHERE paper {_AMONG}"
+            rows = self._database.query(sql, papers=sorted(papers)) if papers else []
+            self._ranges = papers, np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return self._ranges[1]
+
+    def ids(self, numbers: Sequence[int]) -> list[int]:
+        """The ids of the passages with these numbers. Raises IndexDamaged."""
+        sql = (
+            "SELECT DISTINCT first, passages, ids FROM json_each(:numbers) CROSS JOIN LATERAL (SELECT first, passages,"
+            f" ids FROM {self.state.papers} WHERE first <= value ORDER BY first DESC LIMIT 1) nearest"
+        )
+        found: dict[int, int] = {}
+        for first, passages, stored in self._database.query_binary(sql, numbers=list(numbers)) if numbers else []:
+            found.update(enumerate(ids_of(first, passages, stored), first))
+        try:
+            return [found[number] for number in numbers]
+        except KeyError:
+            raise damaged() from None
+
+    def present(self, ids: Ids) -> Ids:
+        """Those of these chunks that the library still has."""
+        with self.library.reading() as stamp:
+            return ids if stamp == self.state.stamp else self.library.chunks(ids).keys()
+
+
+class ServerVectors:
+    """The vectors of one grain; see DenseIndex."""
+
+    def __init__(self, database: PostgresDatabase, papers: _Papers, grain: Grain) -> None:
+        self._database, self._papers, self._library = database, papers, papers.library
+        self._table = papers.state.vectors(grain)
+        self._type = f"{papers.state.extension}.halfvec"
+        self._distance = f"data OPERATOR({papers.state.extension}.<#>) CAST(:query AS {self._type})"
+        self._grain = grain
+
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> Found:
+        """See DenseIndex.search. By the graph, it may miss some of the nearest."""
+        with self._library.reading():
+            if papers is None:
+                is_small = self._library.chunk_count(self._grain) <= EXACT_UP_TO
+                return self._best(query, k, self._compare if is_small else self._walk)
+            passages = int(self._papers.ranges(papers)[:, 1].sum())
+            if not passages:
+                return []
+            count = passages * self._library.chunk_count(self._grain) / max(1, self._library.chunk_count())
+            if count > EXACT_AMONG_UP_TO:
+                found = self._best(query, k, lambda text, limit: self._walk(text, limit, papers))
+                if len(found) >= k:
+                    return found
+            return self._best(query, k, lambda text, limit: self._compare(text, limit, papers))
+
+    def search_all(
+        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
+    ) -> list[tuple[int, float]] | None:
+        """See DenseIndex.search_all. It asks for the nearest, more and more of them, until enough are allowed."""
+        with self._library.reading():
+            if k >= self._library.chunk_count(self._grain):
+                return None
+            return self._best(query, k, self._compare, allowed, _FIRST_PAGE)
+
+    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
+        """See DenseIndex.cosines."""
+        if not ids:
+            return []
+        # Not a matrix product: its last digit may depend on a vector's row.
+        cosines: list[float] = (self._library.vectors_of(ids) * query).sum(axis=1).tolist()
+        return cosines
+
+    def _best(
+        self,
+        query: Vectors,
+        k: int,
+        nearest: Callable[[str, int], Found],
+        allowed: Callable[[Iterable[int]], set[int]] = set,
+        limit: int = 0,
+    ) -> Found:
+        """The best k of those that are allowed. nearest: the nearest to a question, at most so many, within ERROR."""
+        if k < 1:
+            return []
+        text, limit = _as_text(query), max(limit, 2 * k)
+        while True:
+            found = require_possible(NAME, nearest(text, limit), limit)
+            kept = allowed(self._papers.present({chunk for chunk, _ in found}))
+            near = [(chunk, score) for chunk, score in found if chunk in kept]
+            # No other chunk is nearer than the last that was found, within ERROR.
+            least = near[min(k, len(near)) - 1][1] - 2 * ERROR if near else 0.0
+            if len(found) < limit or (len(near) >= k and found[-1][1] < least):
+                break
+            limit *= 4
+        near = [(chunk, score) for chunk, score in near if score >= least]
+        chunks = [chunk for chunk, _ in near]
+        exact = list(zip(chunks, self.cosines(chunks, query), strict=True))
+        if any(not abs(cosine - score) < 2 * ERROR for (_, cosine), (_, score) in zip(exact, near, strict=True)):
+            raise IndexDamaged("the vector index on the server holds a vector that is not the library's")
+        return sorted(exact, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _compare(self, query: str, limit: int, papers: frozenset[str] | None = None) -> Found:
+        """The nearest of all vectors, or of those of these papers, without the graph."""
+        joined_to = "" if papers is None else f"JOIN chunks ON id = chunk WHERE paper {_AMONG}"
+        sql = f"SELECT chunk, -({self._distance}) FROM {self._table} {joined_to} ORDER BY ({self._distance}) + 0, chunk"
+        values = {} if papers is None else {"papers": sorted(papers)}
+        return self._database.query(f"{sql} LIMIT :limit", query=query, limit=limit, **values)
+
+    def _walk(self, query: str, limit: int, papers: frozenset[str] | None = None) -> Found:
+        """The nearest of all vectors, or of those of these papers, by the graph."""
+        joined_to = "" if papers is None else f"JOIN chunks ON id = chunk AND paper {_AMONG}"
+        values = {} if papers is None else {"papers": sorted(papers)}
+        settings = {
+            "hnsw.ef_search": min(MOST_KEPT, max(LEAST_KEPT, limit)),
+            "hnsw.iterative_scan": "strict_order",
+            "hnsw.max_scan_tuples": max(_MOST_VISITED, 4 * limit),
+        }
+        # Set within the statement, which saves a journey: they are read when the scan of the graph begins.
+        set_all = " || ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+        return self._database.query(
+            f"SELECT chunk, score FROM (SELECT {set_all} AS made) settings CROSS JOIN LATERAL (SELECT chunk,"
+            f" -({self._distance}) AS score FROM {self._table} {joined_to} WHERE made IS NOT NULL"
+            f" ORDER BY {self._distance} LIMIT :limit) nearest ORDER BY score DESC, chunk",
+            query=query,
+            limit=limit,
+            **values,
+        )
+
+
+def _as_text(vector: Vectors) -> str:
+    """A vector in half precision as pgvector reads it."""
+    return f"[{','.join(map(str, vector.astype(np.float16).tolist()))}]"
+
+
+class ServerPostings:
+    """BM25 over the passages; see LexicalIndex."""
+
+    def __init__(self, database: PostgresDatabase, papers: _Papers) -> None:
+        self._database, self._papers, self._state = database, papers, papers.state
+        self._bm25 = Bm25(papers.state.passages, papers.state.tokens)
+        self._known: dict[str, Postings] = {}
+        self._counts: dict[str, int] = {}
+        self._words: dict[str, int] | None = None
+
+    def rarity(self, token: str) -> float:
+        """See LexicalIndex."""
+        return bm25_index.rarity(self.passages_with(token), self._state.passages)
+
+    def passages_with(self, token: str) -> int:
+        """See LexicalIndex."""
+        if token not in self._counts:
+            sql = f"SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM {self._state.postings} WHERE term = :term"
+            self._counts[token] = self._database.query(sql, term=key(token))[0][0]
+        return self._counts[token]
+
+    def vocabulary(self) -> Mapping[str, int]:
+        """See LexicalIndex."""
+        if self._words is None:
+            sql = (
+                f"SELECT term, passages FROM (SELECT term, CAST(sum(count) AS BIGINT) AS passages FROM"
+                f" {self._state.postings} GROUP BY term ORDER BY passages DESC, term LIMIT {MOST_TERMS}) most"
+                " WHERE passages > 1 AND length(term) BETWEEN 4 AND 40"
+            )
+            self._words = vocabulary_of(self._database.query(sql))
+        return self._words
+
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> Found:
+        """See LexicalIndex."""
+        return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
+
+    def passages_of(self, token: str, k: int) -> list[int]:
+        """See LexicalIndex."""
+        return [chunk for chunk, _ in self._best([token], k, None)]
+
+    def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> Found:
+        if not tokens or k < 1 or not self._state.passages:
+            return []
+        with self._papers.library.reading():
+            scores = self._scores(tokens)
+            if papers is not None:
+                within = np.zeros(len(scores), dtype=bool)
+                for first, count in self._papers.ranges(papers).tolist():
+                    within[first : first + count] = True
+                scores[~within] = 0
+            return self._first(scores, k, len(tokens) * 2.0**-23)
+
+    def _first(self, scores: npt.NDArray[np.float64], k: int, rounding: float) -> Found:
+        """The best k, ties by id. scores: of the passages by number. rounding: see bm25_index.tied."""
+        matching, wanted = int(np.count_nonzero(scores)), k
+        while True:
+            last = np.partition(scores, -wanted)[-wanted] if wanted < matching else 0.0
+            numbers = np.flatnonzero((scores > 0) & (scores >= last * (1 - 2 * rounding))).tolist()
+            chunks = self._papers.ids(numbers)
+            present = self._papers.present(chunks)
+            found = [(chunk, float(scores[number])) for chunk, number in zip(chunks, numbers, strict=True)]
+            found = [pair for pair in found if pair[0] in present]
+            if len(found) >= k or wanted >= matching:
+                return tied(require_possible(bm25_index.NAME, found, self._state.passages), rounding)[:k]
+            wanted *= 4
+
+    def _scores(self, tokens: Sequence[str]) -> npt.NDArray[np.float64]:
+        """The score of each passage by number, shape (numbers,); 0 for one without any of these tokens."""
+        scores = np.zeros(self._state.numbers)
+        for postings in self._read(tokens):
+            if len(postings):
+                if postings.numbers[-1] >= len(scores):
+                    raise damaged()
+                scores[postings.numbers] += self._bm25.scores(postings)
+        return scores
+
+    def _read(self, tokens: Sequence[str]) -> list[Postings]:
+        """The postings of each token, in one statement. Raises IndexDamaged."""
+        if sum(map(len, self._known.values())) > _POSTINGS_KEPT:
+            self._known.clear()
+        if missing := [key(token) for token in tokens if key(token) not in self._known]:
+            sql = (
+                f"SELECT term, block, count, data FROM {self._state.postings}"
+                " WHERE term IN (SELECT value FROM json_each(:terms)) ORDER BY term, block"
+            )
+            parts: dict[str, list[Postings]] = {term: [] for term in missing}
+            for term, block, count, stored in self._database.query_binary(sql, terms=missing):
+                parts[term].append(unpack(term, block, count, stored))
+            self._known |= {term: joined(own) if own else NONE for term, own in parts.items()}
+        found = [self._known[key(token)] for token in tokens]
+        self._counts |= {token: len(postings) for token, postings in zip(tokens, found, strict=True)}
+        return found
