@@ -54,7 +54,7 @@ test: $(DEV) ## Run everything that CI runs: ruff, strict types, imports, all te
 
 # Apart from the others, so that these show that Folio needs none of its packages on one computer.
 cluster: $(CLUSTER) ## Run the tests of `ingest --on ray`, with the packages of requirements-cluster.txt; QUICK=1: most
-	@$(PYTHON) -m pytest -n auto $(if $(QUICK),-m "not slow") tests/shared
+	@$(PYTHON) -m pytest -n auto $(if $(QUICK),-m "not slow") tests/shared/test_ray_ingest.py tests/shared/test_paper_worker.py
 
 # What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.
 check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types, imports, the tests of tests/fast.txt

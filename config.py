@@ -39,7 +39,7 @@ def _data_folder() -> Path:
 CHECKOUT = _checkout()
 DATA = _data_folder()
 # They run a command or let text leave this computer: set in the environment or by the user, never in the checkout.
-PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "RAY_ADDRESS", "OLLAMA_HOSTS")
+PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "DATABASE_URL", "RAY_ADDRESS", "OLLAMA_HOSTS")
 
 _CLOSE, _SHORTEST = 0.86, 4  # how like a setting a name is that was probably mistyped: ratio, characters
 _OF_OTHERS = ("OPENAI_API_KEY",)  # very like one of ours, OPENALEX_API_KEY, and no mistake
@@ -68,7 +68,8 @@ class Settings(BaseSettings):
     PAPERS_DIR: Path = DATA / "papers"
     """The folder of PDFs that an ingest reads, subfolders included."""
     VECTORSTORE_DIR: Path = DATA / "vectorstore"
-    """The index: `library.sqlite`, and the FAISS and BM25 files derived from it."""
+    """The index: `library.sqlite`; `user.sqlite` with what people said, and its daily copies; and the FAISS and BM25
+    files derived from them."""
     INGESTED_JSON: Path = DATA / "ingested.json"
     """A list of what is in the index, for people to read."""
     CACHE_DIR: Path = DATA / "cache"
@@ -77,6 +78,16 @@ class Settings(BaseSettings):
     """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
     # Several computers
+    STORE: Literal["local", "postgres"] = "local"
+    """`local` keeps the library in VECTORSTORE_DIR; `postgres` keeps it in PostgreSQL, where any number of computers
+    ingest, ask and serve at once (docs/scale.md); VECTORSTORE_DIR then has this computer's FAISS and BM25 files."""
+    DATABASE_URL: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
+    """With STORE=postgres, the database as libpq takes it: `postgresql://user@host/name?sslmode=verify-full`; the
+    password may be in it or in `~/.pgpass`. Papers, their PDFs and questions are sent there. Not read from the
+    checkout's `.env`."""
+    SEARCH: Literal["auto", "local", "server"] = "auto"
+    """With STORE=postgres, what searches: `local`, FAISS and BM25 files of this computer, which follow the database;
+    `server`, the server, in tables of its own (extension `vector`). `auto`: the server from a million passages on."""
     RAY_ADDRESS: str = ""
     """With `ingest.py --on ray`, the cluster that reads and embeds papers: `host:port`. This computer must be a part of
     it; papers are sent there. Empty: a Ray of its own on this computer. Not read from the checkout's `.env`."""

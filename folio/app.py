@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from folio.answer_types import Style
-from folio.app_settings import AppSettings
-from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError
+from folio.app_settings import AppSettings, Place
+from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
 from folio.files import write_json
 from folio.ingest.store import LocalStore, Store
 from folio.model_choice import ModelChoice, prefix_of
@@ -30,7 +30,7 @@ from folio.store.fingerprint import fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.store.permissions import make_private
 from folio.store.search_indexes import SearchIndexes
-from folio.types import Notice, Paper, SourceFile
+from folio.types import Notice, Paper, Progress, SourceFile
 
 if TYPE_CHECKING:
     from config import SettingsError, load_settings, personal_file
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from folio.ingest.progress import IngestProgress, Outcome
     from folio.ingest.scanned_pages import ScannedPages
     from folio.search.langchain import FolioRetriever
+    from folio.shared.move import Moved
     from folio.store.conversations import Conversations
     from folio.store.query_log import QueryLog
 else:
@@ -79,7 +80,8 @@ class App(AppSettings):
 
     def over(self, papers: Path, store: Path) -> App:
         """The same app over another folder of papers, with another store in a folder."""
-        chosen = {"PAPERS_DIR": papers, "VECTORSTORE_DIR": store, "INGESTED_JSON": store / "ingested.json"}
+        chosen: dict[str, object] = {"PAPERS_DIR": papers, "STORE": "local", "VECTORSTORE_DIR": store}
+        chosen["INGESTED_JSON"] = store / "ingested.json"
         return replace(self, settings=self.settings.model_copy(update=chosen))
 
     def embedder(self, library: Library) -> Embedder:
@@ -280,7 +282,26 @@ class App(AppSettings):
     @cached_property
     def backend(self) -> Store:
         """Where the library is kept."""
-        return LocalStore(self.store_folder, self.settings.LEXICAL, self.citation_style, self.notice)
+        return self.store_at(self.settings.STORE)
+
+    def store_at(self, place: Place) -> Store:
+        """One of the places where a library may be kept. PostgreSQL's client is imported only where it is asked for."""
+        where = (self.store_folder, self.settings.LEXICAL, self.citation_style, self.notice)
+        if place == "local":
+            return LocalStore(*where)
+        require_packages("postgres", "STORE=postgres", "psycopg")
+        from folio.shared.postgres_store import PostgresStore
+
+        if not self.settings.DATABASE_URL.get_secret_value():
+            raise UsageError("DATABASE_URL is not set.", "Set it to the address of the database: docs/scale.md.")
+        return PostgresStore(*where, self.settings.DATABASE_URL, self.settings.SEARCH)
+
+    def move(self, to: Place, progress: Progress, *, replaces: bool) -> Moved:
+        """Bring the library of the other place to this one; see move.move. The caller holds the writer lock."""
+        source, target = self.store_at("postgres" if to == "local" else "local"), self.store_at(to)
+        from folio.shared.move import move
+
+        return move(source, target, progress, replaces=replaces)
 
     @property
     def library_path(self) -> Path:

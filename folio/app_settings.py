@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from folio.citation_label import CitationStyle
 from folio.sources.internet_access import InternetAccess
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from config import Settings
     from folio.ingest import pipeline
     from folio.store import indexes
+
+# Where a library may be kept, as STORE names it
+Place = Literal["local", "postgres"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class AppSettings:
     @property
     def store_folder(self) -> Path:
         return self.settings.VECTORSTORE_DIR
+
+    @property
+    def place_in_use(self) -> Place:
+        """Where the library is that the commands use."""
+        return self.settings.STORE
 
     @property
     def fetched_pdfs(self) -> Path:

@@ -30,6 +30,7 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "folio serve": "serves until it is stopped; tests/web has it",
     "folio fetch": "uses the internet; tests/cli/test_fetch*.py run it against recorded answers",
     "folio ingest --on ray": "needs Ray; tests/shared has it",
+    "folio move": "needs PostgreSQL; tests/shared has it",
     "folio ingest --zotero": "needs Zotero's library; tests/cli/test_zotero.py makes one",
     "folio ask --collection": "needs Zotero's library; tests/cli/test_zotero.py makes one",
     "folio papers list --collection": "needs Zotero's library; tests/cli/test_zotero.py makes one",

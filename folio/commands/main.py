@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from folio import __version__
 from folio.cli.parser import Parser
-from folio.commands import ask, doctor, evaluate, fetch, ingest, log, papers, serve
+from folio.commands import ask, doctor, evaluate, fetch, ingest, log, move, papers, serve
 
 COMMANDS = {
     "ingest": (ingest.main, "read PDFs into the index"),
@@ -16,6 +16,7 @@ COMMANDS = {
     "ask": (ask.main, "ask one question, or chat"),
     "papers": (papers.main, "list papers, show and correct what is known about them"),
     "log": (log.main, "list what was asked, and how answers were rated"),
+    "move": (move.main, "move the library into PostgreSQL, or back"),
     "serve": (serve.main, "ask in a browser"),
     "evaluate": (evaluate.main, "measure search and answers on questions with known answers"),
     "doctor": (doctor.main, "show what is ready and what is not"),

@@ -39,9 +39,12 @@ def given() -> dict[str, str]:
 
 
 def pods() -> Iterator[dict[str, Any]]:
+    """The pods' specifications; a volume that each pod is given its own of is named as the others are."""
     for manifest in MANIFESTS:
-        if manifest["kind"] == "Deployment":
-            yield manifest["spec"]["template"]["spec"]
+        if manifest["kind"] == "StatefulSet":
+            pod = manifest["spec"]["template"]["spec"]
+            own = [{"name": claim["metadata"]["name"]} for claim in manifest["spec"]["volumeClaimTemplates"]]
+            yield {**pod, "volumes": [*pod["volumes"], *own]}
         elif manifest["kind"] == "CronJob":
             yield manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
 
@@ -59,7 +62,7 @@ def tool(name: str) -> str:
 def test_docker_compose_reads_the_compose_file() -> None:
     command = [tool("docker-compose"), "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"]
     subprocess.run(command, env=given(), check=True)
-    without = {**given(), "FOLIO_TOKEN": ""}
+    without = {**given(), "PUBLIC_URL": ""}
     refused = subprocess.run(command, env=without, capture_output=True, text=True)
     assert refused.returncode != 0
     assert "set it in deploy/.env" in refused.stderr
@@ -94,7 +97,7 @@ def test_every_image_has_a_version() -> None:
     images += [container["image"] for pod in pods() for container in pod["containers"]]
     images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
     others = {image for image in images if image != "folio:local"}  # built here, of this tree
-    assert len(others) == 3
+    assert len(others) == 4
     assert all(re.fullmatch(r"[\w./-]+:[A-Za-z.]*\d+[.-]\d+[.-][\w.-]+", image) for image in others)
 
 
@@ -104,28 +107,49 @@ def test_the_balancer_alone_can_be_reached_and_from_this_computer_alone() -> Non
     }
     outside = {name for name, service in SERVICES.items() if "outside" in service["networks"]}
     assert outside == {"balancer", "ollama-pull"}
-    assert COMPOSE["networks"] == {"inside": {"internal": True}, "outside": {}}
+    internal = {"internal": True}
+    assert COMPOSE["networks"] == {"front": internal, "data": internal, "models": internal, "outside": {}}
     assert not any("network_mode" in service or "privileged" in service for service in SERVICES.values())
+    assert SERVICES["database"]["networks"] == ["data"]
+    assert "data" not in SERVICES["balancer"]["networks"]
     kinds = {manifest["kind"] for manifest in MANIFESTS}
     assert not kinds & {"Ingress", "Secret"}
     assert [each["spec"]["type"] for each in MANIFESTS if each["kind"] == "Service"] == ["ClusterIP"]
     assert not re.search(r"hostPort|hostNetwork|nodePort|hostPath", (DEPLOY / "kubernetes/folio.yaml").read_text())
 
 
-def test_no_password_has_a_default() -> None:
+def test_passwords_are_files_and_have_no_default() -> None:
     for name, service in SERVICES.items():
         for key, value in service.get("environment", {}).items():
-            if SECRET.search(key):
-                assert re.search(r"\$\{\w+:\?", value), f"{name}: {key}"
+            assert not SECRET.search(key) or value.startswith("/run/secrets/"), f"{name}: {key}"
+            assert not re.search(r"://[^/@]*:[^/@]*@", value), f"{name}: {key} has a password"
+    secrets = COMPOSE["secrets"]
+    assert {each["file"] for each in secrets.values()} == {f"./secrets/{name}" for name in secrets}
+    used = {name for service in SERVICES.values() for name in service.get("secrets", ())}
+    assert used == secrets.keys() == {"token", "database_password"}
+    assert SERVICES["database"]["secrets"] == ["database_password"]
+    assert "/deploy/secrets/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
     assert len(re.findall(r"\$\{\w+:\?set it in deploy/.env\}", text)) == text.count("${")
     example = dict(re.findall(r"^(\w+)=(.*)$", EXAMPLE, re.MULTILINE))
     assert example.keys() - {"COMPOSE_PROJECT_NAME"} == variables()
     assert {name for name, value in example.items() if value} == {"PUBLIC_URL", "COMPOSE_PROJECT_NAME"}
-    assert "secretKeyRef" in (DEPLOY / "kubernetes/folio.yaml").read_text(encoding="utf-8")
     for pod in pods():
         for container in pod["containers"]:
-            assert all("value" not in each for each in container.get("env", ()))
+            given = {each["name"]: each for each in container["env"]}
+            assert "secretKeyRef" in given["DATABASE_URL"]["valueFrom"]
+            assert {name for name, each in given.items() if "value" in each} <= {"PAPERS_DIR"}
+
+
+def test_the_superuser_of_the_database_has_no_password_and_folio_is_none() -> None:
+    made = (DEPLOY / "database.sql").read_text(encoding="utf-8")
+    assert "ALTER ROLE postgres PASSWORD NULL;" in made
+    assert "CREATE ROLE folio LOGIN PASSWORD :'password';" in made
+    assert not re.search(r"SUPERUSER|CREATEROLE|CREATEDB", made)
+    url = SERVICES["folio-1"]["environment"]["DATABASE_URL"]
+    assert "CREATE DATABASE folio OWNER folio;" in made
+    assert url == "postgresql://folio@database/folio"
+    assert "database:5432:folio:folio:" in SERVICES["folio-1"]["entrypoint"][2]
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -161,15 +185,16 @@ def test_pods_have_few_rights_and_limits() -> None:
 
 def test_every_setting_is_one_of_ours() -> None:
     ours = Settings.model_fields.keys()
-    for name in ("folio", "ingest"):
+    for name in ("folio-1", "folio-2", "worker"):
         assert SERVICES[name]["environment"].keys() <= ours
     (config,) = (manifest for manifest in MANIFESTS if manifest["kind"] == "ConfigMap")
     assert config["data"].keys() <= ours
     for pod in pods():
-        assert {each["name"] for container in pod["containers"] for each in container.get("env", ())} <= ours
+        named = {each["name"] for container in pod["containers"] for each in container.get("env", ())}
+        assert named - {"POD"} <= ours  # PAPERS_DIR has the name of the pod in it
     made = set(re.findall(r"^(?:ENV )?\s*([A-Z_]+)=", DOCKERFILE, re.MULTILINE))
     assert {name for name in made if not re.match(r"PYTHON|PIP_|HOME$", name)} <= ours
-    for settings in (SERVICES["folio"]["environment"], config["data"]):
+    for settings in (SERVICES["folio-1"]["environment"], config["data"]):
         known = {name: value for name, value in settings.items() if not value.startswith("${")}
         Settings(_env_file=None, **known)  # type: ignore[call-arg]
 
@@ -182,7 +207,8 @@ def test_every_file_of_the_image_is_there() -> None:
     for path in (each.rstrip("/") for each in copied):
         assert (ROOT / path).exists()
         assert any(fnmatch.fnmatch(path, pattern) for pattern in let_in)
-    commands = [SERVICES["ingest"]["command"][0], *re.findall(r'CMD \["(\w+\.py)"', DOCKERFILE)]
+    commands = re.findall(r"\w+\.py", str([SERVICES[name]["command"] for name in ("folio-1", "folio-2", "worker")]))
+    commands += re.findall(r'CMD \["(\w+\.py)"', DOCKERFILE)
     assert set(commands) == {"ingest.py", "serve.py"}
     assert set(commands) <= set(copied)
     for service in SERVICES.values():
@@ -192,9 +218,17 @@ def test_every_file_of_the_image_is_there() -> None:
 
 
 def test_the_balancer_knows_every_server() -> None:
-    servers = [name for name, service in SERVICES.items() if service["image"] == "folio:local" and name not in TOOLS]
+    servers = [name for name, service in SERVICES.items() if "serve.py" in service.get("command", ())]
+    assert servers == ["folio-1", "folio-2"]
     balancer = SERVICES["balancer"]
     assert balancer["environment"]["FOLIO_SERVERS"].split() == [f"{name}:8420" for name in servers]
     assert balancer["depends_on"].keys() == set(servers)
     # Folio accepts its own host name, which the balancer's health check asks it by.
     assert [SERVICES[name]["hostname"] for name in servers] == servers
+
+
+def test_servers_share_the_papers_and_have_index_files_of_their_own() -> None:
+    places = {name: SERVICES[name]["volumes"] for name in ("folio-1", "folio-2", "worker")}
+    papers = {volumes[0].removesuffix(":ro") for volumes in places.values()}
+    assert papers == {"${PAPERS:?set it in deploy/.env}:/data/papers"}
+    assert len({volumes[1] for volumes in places.values()}) == len(places)

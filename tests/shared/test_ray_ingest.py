@@ -30,7 +30,7 @@ from folio.shared import ray_reader
 from folio.shared.paper_worker import Job
 from folio.shared.ray_reader import RayReader
 from folio.store.fingerprint import Reading
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import SourceFile
 from tests.helpers import worker_embedders
 from tests.helpers.factories import small_papers
@@ -38,7 +38,7 @@ from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, h
 from tests.helpers.paths import ROOT
 
 
-def kept(library: PaperStore) -> list[Any]:
+def kept(library: Library) -> list[Any]:
     """All that a store says of its papers, save when they were added."""
     papers = library.papers()
     ids = library.chunk_ids_of([paper.id for paper in papers])
@@ -237,3 +237,10 @@ def test_ctrl_c_and_a_kill_keep_what_has_landed(tmp_path: Path) -> None:
     assert in_library(tmp_path) == 60
     for folder in set(Path("/tmp").glob("folio-ray-*")) - before:  # of the killed one
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_a_computer_of_the_cluster_that_dies_costs_no_paper(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.helpers.ray_nodes", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert done.stdout.splitlines()[-1:] == ["12 12"], done.stderr[-2000:]

@@ -1,0 +1,153 @@
+"""Copies a library from one engine to the other, rows as they are: nothing is read from a PDF or embedded again.
+
+The copy is made beside what the target serves, compared row by row, and takes its place at the end. A move that was
+interrupted leaves both as they were, and begins anew.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from folio.errors import StoreError, StoreMissing, UsageError
+from folio.files import discard, no_space
+from folio.ingest.store import LocalStore, Store
+from folio.shared.postgres import USER_SCHEMA, PostgresDatabase
+from folio.shared.postgres_store import PostgresStore
+from folio.store.database import Database
+from folio.store.library import Library
+from folio.store.sqlite import SqliteDatabase
+from folio.store.tables import COLUMNS, FIRST, NAMES, ROW_KEYS
+from folio.store.user_file import place_both
+from folio.types import Progress
+
+_AGAIN = "Run the same command again."
+# Rows that are read at a time; of tables with long rows fewer
+_ROWS, _LONG_ROWS, _LONG = 2000, 20, ("texts", "turns", "queries")
+_FOLDER = "move"
+# Table -> parts of it that are copied one after the other, if not all of it: passages before the fine passages in them,
+# and of the table kept what both engines have
+_PARTS = {"chunks": ("parent IS NULL", "parent IS NOT NULL"), FIRST["user"]: ("key = 'said'",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many rows of some tables were moved."""
+
+    papers: int
+    files: int
+    pages: int
+    passages: int
+    questions: int  # of the log
+    conversations: int
+    works: int
+
+
+def move(source: Store, target: Store, progress: Progress, *, replaces: bool = False) -> Moved:
+    """Make the library of `target` what that of `source` is; the caller holds the writer lock of this computer.
+
+    progress: told about tables. replaces: whether a library that is there may be replaced, with all that people said in
+    it; it serves until the new one is whole. Raises UsageError if there is one, StoreMissing if there is nothing to
+    move, and whatever reading and writing raise.
+    """
+    with closing(source.open()) as old, old.reading():
+        if not old.counts()["papers"]:
+            raise StoreMissing(f"The library in {source.place} has no papers to move.", "Check the settings.")
+        if target.exists() and not replaces:
+            with closing(target.open()) as there:
+                if any(there.counts().values()) or there.described():
+                    raise UsageError(
+                        f"There is a library in {target.place} already.",
+                        "Add --yes to replace it, with its log and its conversations; or choose another place:"
+                        " docs/scale.md.",
+                    )
+        if isinstance(target, LocalStore):
+            _to_folder(old.database, target, progress)
+        else:
+            assert isinstance(target, PostgresStore)
+            _to_server(old, target, progress)
+        with closing(target.open()) as new:
+            target.update_indexes(new)
+            counts = new.counts()
+            of = {name: int(new.database.query(f"SELECT count(*) FROM {name}")[0][0]) for name in NAMES["user"]}
+            pages = sum(paper.page_count for paper in new.papers())
+            passages = new.chunk_count() + new.chunk_count("fine")
+            return Moved(
+                counts["papers"], counts["files"], pages, passages, of["queries"], of["conversations"], of["works"]
+            )
+
+
+def _to_folder(old: Database, target: LocalStore, progress: Progress) -> None:
+    folder = target.folder / _FOLDER
+    with no_space(target.folder):
+        discard(folder)
+        folder.mkdir(parents=True)
+        made = folder / target.database_path.name
+        with closing(SqliteDatabase(made, create=True)) as new:
+            with new.transaction():
+                _copy(old, new, [*NAMES["library"], *NAMES["user"]], progress)
+            new.merge_log()
+        place_both(folder, target.database_path)
+
+
+def _to_server(old: Library, target: PostgresStore, progress: Progress) -> None:
+    with closing(target.open(create=True)) as library:
+        library.keep_pdfs(old.files())
+        serving = library.database
+        assert isinstance(serving, PostgresDatabase)
+        schema = f"{USER_SCHEMA}_{uuid.uuid4().hex[:12]}"
+        with closing(target.database(schema=schema)) as new:
+            for table in NAMES["library"]:
+                with new.transaction():
+                    _copy(old.database, new, [table], progress)
+        with serving.transaction():
+            for table in reversed(NAMES["user"]):
+                only = " WHERE key = 'said'" if table == FIRST["user"] else ""
+                serving.execute(f"DELETE FROM {USER_SCHEMA}.{table}{only}")
+            _copy(old.database, serving, NAMES["user"], progress)
+            serving.serve(schema)
+        serving.drop_unused()
+        library.forget_pdfs()
+
+
+def _copy(old: Database, new: Database, tables: list[str], progress: Progress) -> None:
+    """Copy tables, and compare them. Raises StoreError."""
+    for place, table in enumerate(tables):
+        progress("tables", place, len(tables))
+        if table == "meta":
+            new.execute("DELETE FROM meta")
+        for batch in _batches(old, table):
+            names = COLUMNS[table]
+            new.insert(table, [dict(zip(names, row, strict=True)) for row in batch], replace=table == FIRST["user"])
+        for here, there in zip(_batches(old, table), _batches(new, table), strict=True):
+            if here != there:
+                raise StoreError(f"The table {table} was not stored as it was read.", _AGAIN)
+    if "meta" in tables:  # from now on, the two libraries go their own ways, and so do indexes made of them
+        new.execute("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
+    progress("tables", len(tables), len(tables))
+
+
+def _batches(database: Database, table: str) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of a table by its key."""
+    for part in _PARTS.get(table, ("1 = 1",)):
+        yield from _batches_of(database, table, part)
+
+
+def _batches_of(database: Database, table: str, part: str) -> Iterator[list[tuple[Any, ...]]]:
+    keys, size = ROW_KEYS[table], _LONG_ROWS if table in _LONG else _ROWS
+    columns, order = (", ".join(f'"{name}"' for name in names) for names in (COLUMNS[table], keys))
+    places = [COLUMNS[table].index(key) for key in keys]
+    after = f"({order}) > ({', '.join(f':{key}' for key in keys)})"
+    last: dict[str, Any] | None = None
+    while True:
+        condition = "1 = 1" if last is None else after
+        sql = f"SELECT {columns} FROM {table} WHERE {part} AND {condition} ORDER BY {order} LIMIT {size}"
+        found = database.query(sql, **(last or {}))
+        if found:
+            yield found
+        if len(found) < size:
+            return
+        last = {key: found[-1][place] for key, place in zip(keys, places, strict=True)}

@@ -1,0 +1,128 @@
+"""Index files in the database: whoever has built them publishes them, and a new computer need not build them again.
+
+They are published under the state of the library that they belong to, and read only if all parts are there and have
+their digest. What is in them is checked as if it were this computer's own (store/indexes.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import tarfile
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from folio.errors import StoreError
+from folio.files import discard, no_space, replace
+from folio.store import bm25_index, vector_index
+from folio.store.database import Database
+from folio.store.indexes import FINE, LEXICAL
+from folio.store.rows import Stamp
+
+# Bytes of a part
+_PART = 2**23
+# Which versions of FAISS's and tantivy's files these are
+KIND = f"faiss 1, tantivy {bm25_index.FORMAT}"
+_FOLDERS = ("", FINE, LEXICAL)
+# A bundle is published again when the library has grown by this share: until then, the rest is added to what is there
+_GROWN = 0.1
+
+
+def publish(database: Database, folder: Path, stamp: Stamp, passages: int) -> bool:
+    """Publish the index files of a folder, which are at this stamp, unless that has been done for nearly this state.
+
+    passages: how many there are. Returns whether it was done.
+    """
+    latest = "SELECT generation, parts FROM published WHERE kind = :kind AND epoch = :epoch AND part = 0"
+    found = database.query(f"{latest} ORDER BY generation DESC", kind=KIND, epoch=stamp.epoch)
+    if found and not _has_grown(database, found[0][0], passages):
+        return False
+    content = _packed(folder)
+    digest = hashlib.sha256(content).hexdigest()
+    parts = [content[at : at + _PART] for at in range(0, len(content), _PART)]
+    row = {"kind": KIND, "epoch": stamp.epoch, "generation": stamp.generation, "parts": len(parts), "digest": digest}
+    with database.transaction("user"):
+        database.execute("DELETE FROM published WHERE kind = :kind", kind=KIND)
+        for part, data in enumerate(parts):
+            database.insert("published", [{**row, "part": part, "data": data}])
+    return True
+
+
+def _has_grown(database: Database, generation: int, passages: int) -> bool:
+    sql = "SELECT count(*) FROM chunks WHERE parent IS NULL AND generation > :generation"
+    ((new,),) = database.query(sql, generation=generation)
+    return bool(new > _GROWN * passages)
+
+
+def fetch(database: Database, folder: Path, stamp: Stamp, own: Stamp | None) -> bool:
+    """Put published index files into a folder if they are nearer to this state of the library than its own.
+
+    own: the state of the folder's files; None without any. Returns whether that was done. Torn, forged or foreign
+    files are left where they are: the indexes are then built from the library.
+    """
+    since = own.generation if own is not None and own.epoch == stamp.epoch else -1
+    sql = """SELECT generation, parts, digest FROM published WHERE kind = :kind AND epoch = :epoch AND part = 0
+        AND generation > :since AND generation <= :now ORDER BY generation DESC LIMIT 1"""
+    found = database.query(sql, kind=KIND, epoch=stamp.epoch, since=since, now=stamp.generation)
+    if not found:
+        return False
+    generation, parts, digest = found[0]
+    sql = """SELECT data FROM published WHERE kind = :kind AND epoch = :epoch AND generation = :generation
+        ORDER BY part"""
+    data = [row[0] for row in database.query(sql, kind=KIND, epoch=stamp.epoch, generation=generation)]
+    content = b"".join(data)
+    if len(data) != parts or hashlib.sha256(content).hexdigest() != digest:
+        return False
+    try:
+        _unpack(content, folder)
+    except (tarfile.TarError, OSError, ValueError):
+        return False
+    return True
+
+
+def _packed(folder: Path) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name in _FOLDERS:
+            for path in sorted((folder / name).glob("*")):
+                if path.is_file() and _is_index(name, path.name):
+                    tar.add(path, f"{name}/{path.name}".lstrip("/"), recursive=False)
+    return packed.getvalue()
+
+
+def _is_index(folder: str, name: str) -> bool:
+    if folder == LEXICAL:
+        return not name.endswith((".lock", ".new"))
+    return name == vector_index.MANIFEST or (name.startswith("vectors-") and name.endswith(".faiss"))
+
+
+def _unpack(content: bytes, folder: Path) -> None:
+    """Put the files into their folders, the manifests last. Raises ValueError for a file that belongs nowhere."""
+    fresh = folder / "fetched"
+    with no_space(folder):
+        discard(fresh)
+        fresh.mkdir(parents=True)
+        try:
+            with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                members = tar.getmembers()
+                for member in members:
+                    place, name = str(PurePosixPath(member.name).parent), PurePosixPath(member.name).name
+                    place = "" if place == "." else place
+                    if not member.isreg() or place not in _FOLDERS or not _is_index(place, name):
+                        raise ValueError(f"{member.name} is no file of an index")
+                for member in members:  # one by one: extractall needs Python 3.11.4 to be safe
+                    source = tar.extractfile(member)
+                    assert source is not None
+                    (fresh / member.name).parent.mkdir(exist_ok=True)
+                    with source, (fresh / member.name).open("xb") as target:
+                        shutil.copyfileobj(source, target)
+            discard(folder / LEXICAL)
+            names = [PurePosixPath(member.name) for member in members]
+            manifests = (vector_index.MANIFEST, bm25_index.MANIFEST)
+            for path in sorted(names, key=lambda path: path.name in manifests):
+                (folder / path).parent.mkdir(exist_ok=True)
+                replace(fresh / path, folder / path)
+        finally:
+            with suppress(OSError, StoreError):
+                discard(fresh)
