@@ -27,7 +27,7 @@ from folio.app import App, from_environment
 from folio.evaluate import dataset, paper_lookup
 from folio.evaluate.relevance import RelevanceJudge
 from folio.search.retriever import SearchResult
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 
 Search = Callable[[str], SearchResult]
 
@@ -58,7 +58,7 @@ class Measured:
         return f"{mean(self.passages):.1f} passages, {self.seconds / count:.2f} s; {'; '.join(units)}"
 
 
-def searches(app: App, library: PaperStore) -> dict[str, Search]:
+def searches(app: App, library: Library) -> dict[str, Search]:
     """Each way to search, by its name; the single search of the deep one's size comes second."""
     most = app.settings.EVIDENCE_K
     single = {f"single, {count}": _own(app.chat(library, top_k=count)) for count in (app.top_k, most)}
@@ -76,7 +76,7 @@ def _own(chat: Chat) -> Search:
     return search
 
 
-def _deep(app: App, library: PaperStore, rounds: int) -> Search:
+def _deep(app: App, library: Library, rounds: int) -> Search:
     models = replace(app.models, settings=app.settings.model_copy(update={"ROUNDS": rounds}))
     return models.deep_search(app.chat(library, top_k=app.top_k)).find
 

@@ -38,7 +38,7 @@ from folio.shared.ray_reader import RayReader
 from folio.store import indexes
 from folio.store.digests import text_hash
 from folio.store.fingerprint import fingerprint
-from folio.store.paper_store import PaperStore
+from folio.store.library import Library
 from folio.types import NewPaper, SourceFile
 from folio.workers import Finished
 
@@ -108,7 +108,7 @@ def steps(papers: Path) -> dict[str, float]:
         return spent | _ray(job, files[0])
 
 
-def _put(library: PaperStore, file: SourceFile, embedded: EmbeddedPaper) -> None:
+def _put(library: Library, file: SourceFile, embedded: EmbeddedPaper) -> None:
     paper = embedded.paper
     texts = [paper.text[start:end] for start, end in paper.chunk_spans]
     vectors = np.stack([embedded.vectors[text_hash(text)] for text in texts])

@@ -27,6 +27,7 @@ SIZES = (3, 12)  # papers in most stores
 # How a store is left before the trial: closed; with a write-ahead log, as a kill leaves it; in the middle of a rebuild
 FLAVOURS = ("closed", "wal", "rebuilding")
 _SCORE = 1e-6
+_SAID = "said.json"  # of a desk: what people had said when its store was made
 
 
 def plan(numbers: Sequence[int]) -> dict[str, Name]:
@@ -50,9 +51,10 @@ class Bench:
     # Stores
 
     def start(self, size: int, flavour: str = "closed") -> dict[str, Name]:
-        """Make the desk hold a store of so many papers, with a conversation and a log; returns its papers.
+        """Make the desk hold a store of so many papers, with a conversation, a log and an edit; returns its papers.
 
-        The store lies where it was made: it knows its files by their paths.
+        The store lies where it was made: it knows its files by their paths. Its copy of what people said has all that
+        `said_in_copy` tells.
         """
         made, desk, planned = self._place(f"base-{size}-{flavour}"), self.desk, plan(range(size))
         if not made.exists():
@@ -62,6 +64,8 @@ class Bench:
             asked = [Request("chat", question) for question in papers.questions([0, 1])[:2]]
             self._require(desk.run(session(desk, asked)))
             self._require(desk.command("query", papers.questions([2])[0]))
+            self._require(desk.run(_edited))
+            _write(desk.root / _SAID, self.said())
             self._leave(flavour)
             self._keep(made)
         desk.clear()
@@ -78,6 +82,7 @@ class Bench:
             self._require(desk.run(_unclosed(desk, desk.work("ingest"))))
             desk.put("p000.pdf", papers.content((0, 0)))
             self._require(desk.run(_unclosed(desk, desk.work("ingest"))))
+            self._require(desk.run(_unclosed(desk, desk.work("query", papers.questions([1])[0]))))
         elif flavour == "rebuilding":
             from campaign.kills import killed_at
 
@@ -115,6 +120,8 @@ class Bench:
             shutil.copytree(self.desk.store, new / "store")
         if self.desk.record.exists():
             shutil.copy(self.desk.record, new / "ingested.json")
+        if (self.desk.root / _SAID).exists():
+            shutil.copy(self.desk.root / _SAID, new / _SAID)
         os.replace(new, place)
 
     # References
@@ -201,6 +208,28 @@ class Bench:
         found: dict[str, list[dict[str, str]]] = json.loads(ended.out.splitlines()[-1])
         return found
 
+    def said(self) -> Found:
+        """What people said: the turns of conversations, the log, and edits."""
+        place = self.desk.root / "said-now.json"
+        place.unlink(missing_ok=True)
+        ended = self.desk.run(lambda: _write_said(place))
+        if ended.code:
+            raise Failed(f"What people said cannot be read: {ended.said}")
+        found: Found = json.loads(place.read_text())
+        return found
+
+    def require_said(self, *, may_change: bool = False) -> None:
+        """Raise Failed unless all is there that people had said when the store was made, as its copy has it.
+
+        may_change: an edit may have another text.
+        """
+        before, found = json.loads((self.desk.root / _SAID).read_text()), self.said()
+        for kind in before:
+            if may_change and kind == "edits":
+                before[kind], found[kind] = ([row[:2] for row in rows[kind]] for rows in (before, found))
+            if lost := [row for row in before[kind] if row not in found[kind]]:
+                raise Failed(f"Of what people said, {kind} are lost: {str(lost)[:300]}")
+
     def require_conversations(self, acknowledged: Sequence[Mapping[str, Any]]) -> None:
         """Raise Failed unless each of these turns is kept, and every conversation can be read."""
         kept = [turn for turns in self.conversations().values() for turn in turns]
@@ -243,18 +272,50 @@ def _first_difference(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 
 def _unclosed(desk: Desk, work: Work) -> Work:
-    """The work with the library open besides, and no end: the write-ahead log stays."""
+    """The work with both files of the library open besides, and no end: the write-ahead logs stay."""
 
     def unclosed() -> int:
         import sqlite3
 
-        held = sqlite3.connect(desk.store / "library.sqlite")
-        held.execute("SELECT count(*) FROM meta").fetchone()
+        held = [sqlite3.connect(desk.store / name) for name in ("library.sqlite", "user.sqlite")]
+        for connection in held:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         code = work()
         sys.stdout.flush()
         os._exit(code)
 
     return unclosed
+
+
+def _edited() -> int:
+    """In the forked process: edit a paper, in a field that no comparison looks at, and copy what people said."""
+    from folio.app import from_environment
+    from folio.paper_metadata import Field, Metadata
+    from folio.store.user_file import copy_now, user_file
+
+    app = from_environment(print)
+    with closing(app.open_library()) as library:
+        library.set_metadata(library.papers()[0].id, "person", Metadata(publisher=Field("A Press", "person", True)))
+    copy_now(user_file(app.library_path))
+    return 0
+
+
+def _write_said(place: Path) -> int:
+    """In the forked process: write down what people said."""
+    from folio.app import from_environment
+
+    with closing(from_environment(print).open_library()) as library:
+        query = library.database.query
+        turns = query("SELECT conversation, place, reply FROM turns ORDER BY conversation, place")
+        found = {
+            "turns": [
+                (id, place, json.loads(reply)["message"], json.loads(reply)["answer"]) for id, place, reply in turns
+            ],
+            "questions": query("SELECT id, question, answer, sources FROM queries ORDER BY id"),
+            "edits": query("SELECT paper, source, fields FROM metadata ORDER BY paper, source"),
+        }
+    _write(place, found)
+    return 0
 
 
 def _probe(desk: Desk) -> int:

@@ -19,9 +19,10 @@ from campaign.bench import Bench
 from campaign.desk import Desk, Failed, Work
 from campaign.kills import change_of, complete
 from folio.files import remove
-from folio.store import database
-from folio.store.database import set_aside
+from folio.store import sqlite
 from folio.store.indexes import LIBRARY
+from folio.store.sqlite import SqliteDatabase
+from folio.store.user_file import set_aside, user_file
 
 _NEW_NAMESPACE, _PRIVATE, _READ_ONLY, _REMOUNT = 0x20000, 0x44000, 1, 32  # <sched.h>, <sys/mount.h>
 _ACTIONS = ("first", "ingest", "replace", "prune", "rebuild", "repair", "upload", "remove", "chat")
@@ -157,6 +158,9 @@ def _held(bench: Bench, chance: random.Random) -> None:
     desk = bench.desk
     finish, compare, work = _prepared(bench, chance, "a held library")
     library, after = desk.store / LIBRARY, chance.randint(0, 60)
+    table = "meta"
+    if chance.random() < 0.3:
+        library, table = user_file(library), "kept"
     held: list[sqlite3.Connection] = []
     asked = 0
 
@@ -168,13 +172,15 @@ def _held(bench: Bench, chance: random.Random) -> None:
             try:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 connection.execute("BEGIN EXCLUSIVE")
-                connection.execute("UPDATE meta SET value = value")
+                connection.execute(f"UPDATE {table} SET value = value")
                 held.append(connection)
             except sqlite3.Error:
                 connection.close()
 
     def around(work: Work) -> int:
-        database.BUSY_TIMEOUT_S = 0.2  # type: ignore[assignment]
+        transaction = SqliteDatabase.transaction
+        SqliteDatabase.transaction = lambda self, part="both", _=0.0: transaction(self, part, 0.2)  # type: ignore[assignment, method-assign]
+        vars(sqlite)["BUSY_TIMEOUT_S"] = 0.2
         return work()
 
     try:
@@ -193,9 +199,10 @@ def _held(bench: Bench, chance: random.Random) -> None:
 
 
 def _require_none_aside(desk: Desk) -> None:
-    """Raise Failed if a library was set aside: in none of these trials is one damaged."""
-    if aside := set_aside(desk.store / LIBRARY):
-        raise Failed(f"A sound library was set aside as {aside[-1].name}")
+    """Raise Failed if a file was set aside: in none of these trials is one damaged."""
+    for path in (desk.store / LIBRARY, user_file(desk.store / LIBRARY)):
+        if aside := set_aside(path):
+            raise Failed(f"A sound file was set aside as {aside[-1].name}")
 
 
 def _limited(bench: Bench, chance: random.Random) -> None:

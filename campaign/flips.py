@@ -1,4 +1,8 @@
-"""Bits flipped in the files of a store; files cut short, emptied, replaced and removed."""
+"""Bits flipped in the files of a store; files cut short, emptied, replaced and removed.
+
+What holds: no wrong quote, page or citation is ever shown, and nothing of what people said is lost that the last daily
+copy has. A flipped bit inside a text that a person wrote, as in the title that an edit gives, may go unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,15 @@ from campaign import papers
 from campaign.bench import FLAVOURS, Bench, Found
 from campaign.desk import Desk, Failed
 from folio.files import remove
+from folio.store.indexes import LIBRARY
+from folio.store.user_file import set_aside
 from tests.helpers.fakes import overwrite
 
 # How often each kind of file is damaged
 _FILES = {
-    "library.sqlite": 30, "library.sqlite-wal": 10, "library.sqlite-shm": 3, "vectors.json": 8, "*.faiss": 16,
-    "lexical/*": 22, "ingested.json": 6, "writer.lock": 2, "rebuild.sqlite*": 3, "*": 3,
+    "library.sqlite": 30, "library.sqlite-wal": 10, "library.sqlite-shm": 3, "user.sqlite": 24, "user.sqlite-wal": 6,
+    "user-*.sqlite": 2, "vectors.json": 8, "*.faiss": 16, "lexical/*": 22, "ingested.json": 6, "writer.lock": 2,
+    "rebuild.sqlite*": 3, "*": 3,
 }  # fmt: skip
 _DAMAGES = {"bits": 50, "cut": 15, "emptied": 7, "removed": 8, "garbage": 7, "zeros": 8, "folder": 5}
 # What the commands must mend by themselves: an obstacle such as a folder in the place of a file, a person may remove.
@@ -28,9 +35,8 @@ def trial(bench: Bench, chance: random.Random) -> None:
     size = bench.size(chance)
     kind = chance.choices(list(_FILES), list(_FILES.values()))[0]
     flavour = chance.choices(FLAVOURS, (70, 20, 10))[0]
-    flavour = {"library.sqlite-wal": "wal", "library.sqlite-shm": "wal", "rebuild.sqlite*": "rebuilding"}.get(
-        kind, flavour
-    )
+    flavour = "wal" if kind.endswith(("-wal", "-shm")) else flavour
+    flavour = "rebuilding" if kind == "rebuild.sqlite*" else flavour
     if desk.whole or size > 100:
         flavour = FLAVOURS[0]
     planned = {f"p{number:03}.pdf": (number, 0) for number in range(size)}
@@ -42,16 +48,18 @@ def trial(bench: Bench, chance: random.Random) -> None:
     name = path.relative_to(desk.root).as_posix()
     bench.what = f"{what} in {name} of a store of {size}, {flavour}"
     derived = any(part in name for part in ("lexical", "vectors", ".faiss"))
+    of_people = path.name.startswith("user")
     before = None
     if chance.random() < 0.5:
         before = desk.command("query", "--sources", "--json", "--top-k", "10", asked[0])
     bench.verify(0, 1)
-    if before is not None and derived and not before.code:
+    if before is not None and (derived or of_people) and not before.code:
         _require_ranking(before.out, reference)
     _mend(bench, path, what, derived, chance)
     bench.require_equal(reference, asked)
-    if "library" not in name and not bench.conversations():
-        raise Failed("The conversations are gone.")
+    bench.require_said(may_change=of_people)
+    if of_people and set_aside(desk.store / LIBRARY):
+        raise Failed("What people said was damaged, and the library was set aside.")
 
 
 def _chosen(desk: Desk, kind: str, chance: random.Random) -> Path:
