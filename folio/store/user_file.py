@@ -43,13 +43,22 @@ def set_aside(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.stem}.damaged-*{path.suffix}"))
 
 
-def put_aside(path: Path) -> Path | None:
-    """Rename a damaged file with its log; returns its new path, None if there is none. Continues after a kill."""
+def put_aside(path: Path, *, linked: bool = False) -> Path | None:
+    """Rename a damaged file with its log; returns its new path, None if there is none. Continues after a kill.
+
+    linked: leave it at its old path too, where that is possible, for the caller to replace: whoever opens it meanwhile
+    would make an empty file there, and write into that.
+    """
     wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     aside: Path | None = None
     if has_content(path):
-        aside = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
-        replace(path, aside)
+        earlier = [one for one in set_aside(path) if one.samefile(path)]  # from before a kill
+        named = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
+        aside = earlier[-1] if earlier else named
+        if not earlier and not (linked and _link(path, aside)):
+            replace(path, aside)
+        elif earlier and not linked:
+            path.unlink()
     elif earlier := set_aside(path):
         aside = earlier[-1]
     if aside is not None and wal.exists():
@@ -57,6 +66,14 @@ def put_aside(path: Path) -> Path | None:
     for log in (wal, shm):  # it would be taken for the new file's
         log.unlink(missing_ok=True)
     return aside
+
+
+def _link(path: Path, other: Path) -> bool:
+    try:
+        os.link(path, other)
+    except OSError:  # a file system without such links
+        return False
+    return True
 
 
 def has_content(path: Path) -> bool:
@@ -179,7 +196,7 @@ def _restored(path: Path) -> str:
     if copy is not None:
         shutil.copy(copy, new)
         sync(new)
-    aside = put_aside(path) if has_content(path) or has_log(path) else None
+    aside = put_aside(path, linked=copy is not None) if has_content(path) or has_log(path) else None
     if copy is not None:  # a kill before this leaves no file, and the next call continues
         replace(new, path)
     _mark(path).unlink(missing_ok=True)

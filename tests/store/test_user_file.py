@@ -428,7 +428,7 @@ user_file.restored(Path(sys.argv[1]), failed=True)
 """
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("nth", [1, 2])
 def test_a_killed_restoration_is_continued(path: Path, user: Path, nth: int) -> None:
     user.write_bytes(b"no database")
     user.with_name("user.sqlite-wal").write_bytes(b"no log either")
