@@ -48,33 +48,55 @@ def rebuild(
     """
     unfinished = path.with_name(UNFINISHED)
     user_rows.repair(path, notice)
-    library = open_unfinished(unfinished, fingerprint(embedder, reading))
-    paths = frozenset(file.path for file in files)
     try:
-        for old in library.files():
-            if old.path not in paths:
-                library.drop(old.path)
-        yield from pipeline.ingest(
-            library,
-            files,
-            lambda: embedder,
-            reading,
-            limits,
-            progress,
-            batch=batch,
-            retry=paths,
-            read=read,
-            scans=ScannedPages(path.with_name(FOLDER)),
-        )
-        is_empty = not library.chunk_count()
-    finally:
-        library.close()
-    if is_empty:
+        with closing(open_unfinished(unfinished, fingerprint(embedder, reading))) as new:
+            yield from read_again(new, files, embedder, reading, limits, progress, path.parent, batch=batch, read=read)
+    except NoneReadable:
         delete(unfinished)
-        raise StoreError("None of the files could be read.", "See the reasons above. The index has not been changed.")
+        raise
     _replace(path, unfinished, notice)
     with closing(Library(path)) as library:  # what people said of papers has come back
         paper_vectors.refresh(library, lambda: embedder, batch)
+
+
+class NoneReadable(StoreError):
+    """No file that a library was to be made of again could be read."""
+
+
+def read_again(
+    new: Library,
+    files: Sequence[SourceFile],
+    embedder: Embedder,
+    reading: Reading,
+    limits: pipeline.Limits,
+    progress: IngestProgress,
+    folder: Path,
+    *,
+    batch: int,
+    read: pipeline.PaperReader | None,
+) -> Iterator[Outcome]:
+    """Let a library that is not in use yet hold these files' papers alone; what it holds of them already stays.
+
+    folder: of the store, where scanned pages are kept. read: see pipeline.ingest. Raises NoneReadable.
+    """
+    paths = frozenset(file.path for file in files)
+    for old in new.files():
+        if old.path not in paths:
+            new.drop(old.path)
+    yield from pipeline.ingest(
+        new,
+        files,
+        lambda: embedder,
+        reading,
+        limits,
+        progress,
+        batch=batch,
+        retry=paths,
+        read=read,
+        scans=ScannedPages(folder / FOLDER),
+    )
+    if not new.chunk_count():
+        raise NoneReadable("None of the files could be read.", "See the reasons above. The index has not been changed.")
 
 
 def known_files(

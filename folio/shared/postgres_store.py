@@ -12,14 +12,13 @@ from uuid import uuid4
 from pydantic import SecretStr
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMissing
-from folio.ingest import paper_vectors, pipeline
-from folio.ingest.rebuild import listed_files
-from folio.ingest.scanned_pages import FOLDER, ScannedPages
+from folio.ingest import paper_vectors
+from folio.ingest.rebuild import listed_files, read_again
 from folio.ingest.store import Store
 from folio.protocols import Embedder
 from folio.shared import published, server_check, server_index
 from folio.shared.library import SharedLibrary
-from folio.shared.postgres import USER_SCHEMA, PostgresDatabase
+from folio.shared.postgres import USER_SCHEMA, PostgresDatabase, place_of
 from folio.shared.server_search import open_server_indexes
 from folio.store import indexes
 from folio.store.checksums import read_manifest
@@ -54,8 +53,6 @@ class PostgresStore(Store):
     @property
     def place(self) -> str:
         """See Store."""
-        from folio.shared.postgres import place_of
-
         return place_of(self.url.get_secret_value())
 
     def exists(self) -> bool:
@@ -186,30 +183,13 @@ class PostgresStore(Store):
             schema = self._unfinished(library)
             before = library.files()
             new = SharedLibrary(self.database(schema=schema), self.citation_style)
-            paths = frozenset(file.path for file in files)
             with closing(new):
                 made_with = new.fingerprint()
                 if made_with and differences(made_with, fingerprint(embedder, reading)):
                     new.clear()
-                for old in new.files():
-                    if old.path not in paths:
-                        new.drop(old.path)
-                yield from pipeline.ingest(
-                    new,
-                    files,
-                    lambda: embedder,
-                    reading,
-                    limits,
-                    progress,
-                    batch=batch,
-                    retry=paths,
-                    read=read,
-                    scans=ScannedPages(self.folder / FOLDER),
+                yield from read_again(
+                    new, files, embedder, reading, limits, progress, self.folder, batch=batch, read=read
                 )
-                if not new.chunk_count():
-                    raise StoreError(
-                        "None of the files could be read.", "See the reasons above. The index is as before."
-                    )
                 _inherit(library, new)
                 expected = frozenset([*before, *new.files()])
             self._serve(library, schema, expected)

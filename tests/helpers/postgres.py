@@ -211,8 +211,3 @@ def running_server(*, fsync: bool = False, **settings: str) -> Iterator[Postgres
         yield server.create().start()
     finally:
         server.remove()
-
-
-def settings_of(url: str) -> dict[str, str]:
-    """The settings of a library in a database, for an app or a command."""
-    return {"STORE": "postgres", "DATABASE_URL": url}
