@@ -21,6 +21,7 @@ import sqlite3
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -129,13 +130,21 @@ def main(argv: list[str]) -> int:
     job = json.loads(Path(argv[0]).read_text())
     workers.run_guarded = read_once  # type: ignore[assignment]
     _read_all(_app(job, Path(argv[0]).parent))
+    return run_forked(job["runs"], lambda folder, fatal: _run(job, folder, fatal))
+
+
+def run_forked(runs: Iterable[tuple[str, int]], run: Callable[[Path, int], None]) -> int:
+    """Run each (folder, fatal step) in a forked process of its own, and print the signal that ended it, or 0.
+
+    Returns the exit code: 1 as soon as a run fails otherwise.
+    """
     # The threads of OpenBLAS and of ONNX Runtime, which importing NumPy and PyMuPDF starts, are idle.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-    for folder, fatal in job["runs"]:
+    for folder, fatal in runs:
         child = os.fork()
         if not child:
             try:
-                _run(job, Path(folder), fatal)
+                run(Path(folder), fatal)
             except BaseException:
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)

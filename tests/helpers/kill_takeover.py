@@ -9,14 +9,12 @@ the signal that ended it, or 0.
 from __future__ import annotations
 
 import json
-import os
 import sys
-import warnings
 from pathlib import Path
 
 from folio.store import takeover
 from folio.store.library import Library
-from tests.helpers.kill_child import Steps
+from tests.helpers.kill_child import Steps, run_forked
 
 
 def _run(folder: Path, fatal: int) -> None:
@@ -30,21 +28,7 @@ def _run(folder: Path, fatal: int) -> None:
 
 def main(argv: list[str]) -> int:
     assert takeover.VERSION  # imported before the fork, so that no run pays for it
-    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-    for folder, fatal in json.loads(Path(argv[0]).read_text()):
-        child = os.fork()
-        if not child:
-            try:
-                _run(Path(folder), fatal)
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
-                os._exit(1)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-            return 1
-        sys.stdout.write(f"{os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}\n")
-    return 0
+    return run_forked(json.loads(Path(argv[0]).read_text()), _run)
 
 
 if __name__ == "__main__":
