@@ -249,8 +249,8 @@ class App(AppSettings):
 
         return ScannedPages(self.store_folder / FOLDER)
 
-    def known_files(self, *, thorough: bool = False) -> dict[Path, str]:
-        """Absolute path -> name of the files that the index was made from. thorough: see rebuild.known_files."""
+    def known_files(self, *, thorough: bool = False) -> dict[Path, SourceFile]:
+        """Absolute path -> the file, for all that the index was made from. thorough: see rebuild.known_files."""
         return self.backend.known_files(self.settings.INGESTED_JSON, thorough=thorough)
 
     def made_with(self) -> dict[str, str]:

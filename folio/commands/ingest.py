@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from folio.app import App
     from folio.commands.ingest_zotero import ZoteroIngest
     from folio.ingest.progress import Outcome
+    from folio.types import SourceFile
 
 MOST_JOBS = 1024
 
@@ -105,14 +106,11 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
         found = zotero.files | found
     missing = [path for path in known if not path.exists()]
     if arguments.rebuild:
-        if missing and not arguments.prune:
-            raise UsageError(
-                f"Indexed files that are missing: {len(missing)}, including {missing[0].name}.",
-                "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
-            )
-        found = {path: name for path, name in known.items() if path not in missing} | found
+        found = {path: file.name for path, file in known.items() if path not in missing} | found
     with IngestProgressBar(len(found)) as progress:
         files, outcomes = discovery.hash_files(found, progress)
+        if arguments.rebuild and not arguments.prune:
+            _refuse_missing([known[path] for path in missing], files)
         jobs, on_ray = arguments.jobs, arguments.on == "ray"
         work = (
             app.rebuild(files, progress, jobs=jobs, on_ray=on_ray)
@@ -156,6 +154,19 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     if missing and not arguments.prune:
         say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
+
+
+def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) -> None:
+    """Raise UsageError if a rebuild would lose a paper. A file that was renamed is among `files` under its new name."""
+    from folio.errors import UsageError
+
+    here = {file.sha256 for file in files}
+    lost = [file for file in missing if file.sha256 not in here]
+    if lost:
+        raise UsageError(
+            f"Indexed files that are missing: {len(lost)}, including {lost[0].name}.",
+            "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
+        )
 
 
 def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:

@@ -101,23 +101,24 @@ def read_again(
 
 def known_files(
     path: Path, record: Path, *, thorough: bool = False, notice: Notice = lambda text: None
-) -> dict[Path, str]:
-    """The files that a library was made from: absolute path -> display name.
+) -> dict[Path, SourceFile]:
+    """The files that a library was made from, by absolute path.
 
     Of a damaged library, those that ingested.json (`record`) lists. thorough: look for damage in the whole file.
     notice: see SqliteDatabase.
     """
     files = read_if_sound(path, sound_files if thorough else Library.files, notice)
     if files is not None:
-        return {Path(file.path): file.name for file in files}
+        return {Path(file.path): file for file in files}
     return listed_files(record) if path.exists() or set_aside(path) else {}
 
 
-def listed_files(record: Path) -> dict[Path, str]:
+def listed_files(record: Path) -> dict[Path, SourceFile]:
     """The files that ingested.json (`record`) lists, as far as it can be read."""
     try:
         papers = json.loads(record.read_text(encoding="utf-8"))
-        return {Path(file): Path(file).name for paper in papers for file in paper["paths"]}
+        files = [SourceFile(path, Path(path).name, paper["sha256"]) for paper in papers for path in paper["paths"]]
+        return {Path(file.path): file for file in files}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 

@@ -58,7 +58,7 @@ class Store(ABC):
         """The fingerprint of the store; empty without a readable store."""
 
     @abstractmethod
-    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, str]:
+    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
         """Absolute path -> name of the files that it was made from. record: ingested.json. thorough: see rebuild.py."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class LocalStore(Store):
 
         return rebuild.read_if_sound(self.database_path, Library.fingerprint, self.notice) or {}
 
-    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, str]:
+    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
         """See Store and rebuild.known_files."""
         from folio.ingest import rebuild
 

@@ -80,11 +80,11 @@ class PostgresStore(Store):
             return library.fingerprint()
         return {}
 
-    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, str]:
+    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
         """See Store."""
         try:
             with closing(self.open()) as library:
-                return {Path(file.path): file.name for file in library.files()}
+                return {Path(file.path): file for file in library.files()}
         except StoreMissing:
             return {}
         except StoreDamaged:

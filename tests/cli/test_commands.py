@@ -105,6 +105,20 @@ def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner
     assert desk.ingest("--verify") == CliResult(0, SOUND, "")
 
 
+def test_a_rebuild_follows_a_renamed_pdf_and_refuses_to_lose_one(desk: CliRunner) -> None:
+    small_papers(desk.papers)
+    desk.ingest()
+    renamed = desk.papers / "renamed.pdf"
+    (desk.papers / "alps" / "glaciers.pdf").rename(renamed)
+    assert desk.ingest("--rebuild").code == 0
+    assert [paper["file"] for paper in desk.record()] == ["otters.pdf", "renamed.pdf"]
+    renamed.unlink()
+    refused = desk.ingest("--rebuild")
+    assert refused.code == 2
+    assert "Indexed files that are missing: 1, including renamed.pdf." in refused.err
+    assert len(desk.record()) == 2
+
+
 def test_paths_are_read_besides_the_folder(desk: CliRunner) -> None:
     elsewhere = write_pdf(desk.folder / "elsewhere" / "ice.pdf", GLACIERS)
     ran = desk.ingest(str(elsewhere), "--jobs", "1")
