@@ -57,15 +57,12 @@ def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
 
 
 def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
-    """The command that installs packages which a part of Folio needs: "models", "evaluate", "torch" or "cluster"."""
+    """The command that installs what a part of Folio needs. extra: its name in pyproject.toml."""
     if not in_checkout:
         return f"pip install 'folio-papers[{extra}]'"
-    files = {
-        "cluster": "requirements-cluster.txt",
-        "evaluate": "requirements-evaluate.txt",
-        "torch": "requirements.txt",
-    }
-    return f"pip install -r {files[extra]}" if extra in files else f"make {extra}"
+    if extra == "cross-encoders":
+        return "make models"
+    return "pip install -r requirements.txt" if extra == "torch" else f"pip install -r requirements/{extra}.txt"
 
 
 def require_packages(extra: str, what: str, *names: str) -> None:

@@ -77,7 +77,7 @@ def test_one_passage_that_has_two_things_is_no_better_than_the_best() -> None:
 
 
 def test_ndcg_is_that_of_scikit_learn() -> None:
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed: requirements-dev.txt has it")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed: requirements/development.txt has it")
     from sklearn.metrics import ndcg_score  # a second of imports, which other test processes need not pay
 
     random = np.random.default_rng(5)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 if find_spec("ray") is None:  # not imported here: its settings must be there first
-    pytest.skip("ray is not installed (requirements-cluster.txt)", allow_module_level=True)
+    pytest.skip("ray is not installed (requirements/ray.txt)", allow_module_level=True)
 
 from folio import workers
 from folio.commands import ingest
