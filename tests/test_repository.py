@@ -120,29 +120,6 @@ def test_make_names_every_phony_target_in_its_list() -> None:
     assert set(phony[1].split()) - {"check-python"} == set(re.findall(r"^make (\S+)", make(), re.MULTILINE))
 
 
-def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
-    dry = make("--dry-run", "--no-print-directory", "test", "PYTHON=python")
-    assert [
-        line.removeprefix("python ")
-        for line in dry.splitlines()
-        if line.startswith("python -") and "version_info" not in line
-    ] == [
-        "-m ruff check .",
-        "-m mypy",
-        """-c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'""",
-        "-m pytest -n auto",
-    ]
-    ci = ROOT / ".ci" / "run"
-    assert ci.read_text(encoding="utf-8").splitlines()[-5:] == [
-        "make --no-print-directory test",
-        "make --no-print-directory cluster QUICK=1",
-        ".ci/newer-python",
-        ".ci/other-computer",
-        "exec .ci/bare .venv/bin/python",
-    ]
-    assert os.name == "nt" or os.access(ci, os.X_OK)
-
-
 def test_make_check_runs_the_same_on_the_fast_tests() -> None:
     dry = make("--dry-run", "--no-print-directory", "check", "PYTHON=python")
     lint = """python -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'"""
