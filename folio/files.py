@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from pathlib import Path, PurePath
+from pathlib import Path
 from time import sleep
 
 from folio.errors import DiskFull, FolioError
@@ -228,10 +228,3 @@ def no_device(name: str) -> str:
 def shortened(name: str, longest: int) -> str:
     """The beginning of a file's name, no more than so many bytes."""
     return name.encode(errors="replace")[:longest].decode(errors="ignore")
-
-
-def without_ending(name: str) -> str:
-    """A file's name without its ending, its folders before it: "seas/otters". One of dots alone keeps it: "..pdf"."""
-    path = PurePath(name)
-    left = path.name.removesuffix(path.suffix)
-    return (path.parent / left if left.strip(".") else path).as_posix()

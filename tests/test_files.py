@@ -9,7 +9,8 @@ from threading import Event, Thread, Timer
 import pytest
 
 from folio import files
-from folio.files import discard, is_in_use, no_device, remove, replace, unusable, without_ending
+from folio.files import discard, is_in_use, no_device, remove, replace, unusable
+from folio.text import without_ending
 from tests.helpers.windows import install, is_bad_name
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the double of Windows stands on Linux")

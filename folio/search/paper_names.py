@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from folio.errors import NotKnown, UsageError
-from folio.files import without_ending
 from folio.paper_metadata import without_version
 from folio.search.aliases import KnownBy, known_by_none
 from folio.shown_text import name_line
-from folio.text import STOP_WORDS, plain_words
+from folio.text import STOP_WORDS, plain_words, without_ending
 from folio.types import Paper, SourceFile
 
 # A word with the joiners of names inside it
