@@ -45,7 +45,7 @@ QUICK = (
     " or can_be_continued or batch_continues or answer_that_was_cut or for_a_second or kill_during or readers_may_open"
     " or threads_that or two_processes or saved_from)"
 )
-# docs/windows.md says why
+# What the double cannot stand in for
 LEFT_OUT = (
     # They say that an old file goes at once, though a reader has it mapped.
     "tests/store/test_vector_index.py::test_an_open_index_works_after_its_files_were_deleted",
