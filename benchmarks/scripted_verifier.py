@@ -1,7 +1,7 @@
 """A stand-in for a verifying model that errs as a real one does, to measure Folio's check without a model.
 
     python benchmarks/scripted_verifier.py judged.jsonl --port 11500
-    OLLAMA_HOST=127.0.0.1:11500 VERIFIER=llm python evaluate.py --judged judged.jsonl
+    OLLAMA_HOST=127.0.0.1:11500 VERIFIER=llm python -m benchmarks.grounding --judged judged.jsonl
 
 A server on the loopback that speaks as much of Ollama's protocol as one-token yes-or-no questions with log
 probabilities need. It reads the labels of judged answers, finds the statement that a message asks about, and says yes
@@ -28,8 +28,8 @@ from typing import Any, Self
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.grounding.answers import FALSE, NOT_IN_EVIDENCE, SUPPORTED, UNFAITHFUL, load_judged
 from folio.errors import FolioError
-from folio.evaluate.labelled_answers import FALSE, NOT_IN_EVIDENCE, SUPPORTED, UNFAITHFUL, load_judged
 
 VERSION = "0.12.11"  # the first with log probabilities
 CONTEXT = 131072

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.grounding.report import NAMES
 from config import Settings
 from folio.app import App
 from folio.cli.session import COMMANDS
 from folio.commands.main import COMMANDS as FOLIO_COMMANDS
-from folio.evaluate.grounding_metrics import NAMES
 from folio.evaluate.metrics import ANSWERING
 from folio.web.api import make_web
 from folio.web.error_responses import STATUSES

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
 from folio.cli.parser import Parser
-from folio.commands import evaluate_labelled, evaluate_log
-from folio.commands.evaluate_labelled import LABELLED
+from folio.commands import evaluate_log
 from folio.commands.evaluation_output import (
     report_failures,
     show_changes,
@@ -36,16 +35,13 @@ WRITERS = {"make": ("number", "output"), "from_log": ("output",)}
 def parser(prog: str) -> argparse.ArgumentParser:
     found = Parser(
         prog=prog,
-        description="Measure search and answers on questions with known answers, or the check on labelled answers.",
+        description="Measure search and answers on questions with known answers.",
         epilog="docs/evaluation-set.md shows the formats. docs/settings.md lists the settings.",
     )
     found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a folder")
-    evaluate_labelled.add_options(found)
     found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
     found.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
-    found.add_argument(
-        "--limit", type=positive_int, metavar="N", help="take N of the questions or answers, spread over the set"
-    )
+    found.add_argument("--limit", type=positive_int, metavar="N", help="take N of the questions, spread over the set")
     found.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
     found.add_argument(
         "--out", type=Path, metavar="FOLDER", help="folder for the report and its plot (default: evaluations/)"
@@ -97,10 +93,6 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     require_packages("evaluate", "Measuring", "scipy", "matplotlib")
     if arguments.judge and arguments.eval_set is None:
         return evaluate_log.judge(app, arguments.limit)
-    if any(getattr(arguments, name) for name in LABELLED):
-        return evaluate_labelled.evaluate(app, arguments)
-    if arguments.eval_set is None and all(map(evaluate_labelled.is_saved_run, arguments.compare)):
-        return evaluate_labelled.compare(arguments.compare, arguments.require or ())
     thresholds = [parse_threshold(text) for text in arguments.require or ()]
     if arguments.eval_set is None:
         return _compare(arguments.compare, thresholds)
@@ -117,17 +109,11 @@ def _require_sense(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{_named(writes)} and {_named(others[0])} cannot be combined.", "Use one of them.")
     if not given & set(WRITERS) and (alone := sorted(given & {"number", "output"})):
         raise UsageError(f"{_named(alone[0])} needs --make.", "Write one: python evaluate.py --make PAPERS -n 50.")
-    if "judge" in given and (others := sorted(given & {"no_answers", *LABELLED})):
-        raise UsageError(f"--judge and {_named(others[0])} cannot be combined.", "Use one of them.")
+    if {"judge", "no_answers"} <= given:
+        raise UsageError("--judge and --no-answers cannot be combined.", "Use one of them.")
     if "judge" in given and arguments.eval_set is None:
         if others := sorted(given - {"judge", "limit"}):
             raise UsageError(f"{_named(others[0])} needs a set of questions.", "Name the set before the options.")
-        return
-    if labelled := sorted(given & set(LABELLED)):
-        if others := sorted(given & {"eval_set", "papers", "no_answers"}):
-            raise UsageError(f"{_named(labelled[0])} and {_named(others[0])} cannot be combined.", "Use one of them.")
-        if len(arguments.compare or ()) > 1:
-            raise UsageError(f"{_named(labelled[0])} and two saved runs were given.", "Give one run to compare with.")
         return
     if given & set(WRITERS) or (arguments.eval_set and len(arguments.compare or ()) < 2):
         return

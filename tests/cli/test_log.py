@@ -179,7 +179,6 @@ def test_grading_needs_the_local_model_and_rated_answers(rated: CliRunner, ready
         (["--from-log", "-n", "3"], "--from-log and -n cannot be combined."),
         (["set.jsonl", "--judge", "--no-answers"], "--judge and --no-answers cannot be combined."),
         (["--judge", "--json", "run.json"], "--json needs a set of questions."),
-        (["--judge", "--judged", "x.jsonl"], "--judge and --judged cannot be combined."),
     ],
 )
 def test_options_that_make_no_sense(ready: CliRunner, arguments: list[str], said: str) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.grounding import run
+from benchmarks.grounding.answers import LabelledAnswer
+from benchmarks.grounding.run import GroundingRun, Statement, StatementOutcome
 from folio.answer_types import Evidence
-from folio.evaluate import grounding_runner
-from folio.evaluate.grounding_runner import GroundingRun
-from folio.evaluate.labelled_answers import LabelledAnswer
-from folio.evaluate.statement_check import Statement, StatementOutcome
 
 LEFT_OUT = StatementOutcome("left out", "support")
 
@@ -33,7 +32,7 @@ def listed_run(
     answers: Sequence[LabelledAnswer], outcomes: Mapping[str, StatementOutcome], name: str = "sample.jsonl"
 ) -> GroundingRun:
     """A run of which every statement has a known outcome."""
-    return grounding_runner.run(
+    return run.run(
         answers,
         ListedCheck(outcomes),
         sources=[Path(name)],

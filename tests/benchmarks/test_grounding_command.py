@@ -1,4 +1,4 @@
-"""python evaluate.py --judged, --faithbench and --summedits from the command line."""
+"""python -m benchmarks.grounding from the command line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from folio.evaluate.grounding_metrics import NAMES, figures
-from folio.evaluate.grounding_runner import load
+from benchmarks.grounding import __main__ as grounding
+from benchmarks.grounding.report import NAMES, figures
+from benchmarks.grounding.run import load
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.paths import ROOT
 
@@ -35,7 +36,7 @@ def summaries(tmp_path: Path) -> Path:
 
 def evaluated(desk: CliRunner, *arguments: str) -> CliResult:
     """Without an index: labelled answers bring their evidence."""
-    return desk.evaluate(*arguments, "--out", str(desk.folder / "out"))
+    return desk.measure(grounding, *arguments, "--out", str(desk.folder / "out"))
 
 
 def test_judged_answers_are_checked_and_reported(desk: CliRunner, tmp_path: Path) -> None:
@@ -59,7 +60,9 @@ def test_the_same_run_twice_is_the_same(desk: CliRunner, tmp_path: Path) -> None
         assert evaluated(desk, "--judged", str(SAMPLE), "--json", str(tmp_path / name)).code == 0
     first, second = (load(tmp_path / name) for name in ("a.json", "b.json"))
     assert first.answers == second.answers
-    ran = desk.evaluate("--compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--require", "whole=0.1")
+    ran = desk.measure(
+        grounding, "--compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "--require", "whole=0.1"
+    )
     assert ran.code == 0, ran.err
     assert "Same configuration." in ran.out
     assert "All thresholds were met." in ran.out
@@ -69,14 +72,7 @@ def test_the_same_run_twice_is_the_same(desk: CliRunner, tmp_path: Path) -> None
 
 
 def test_summaries_are_checked_in_one_run_with_answers(desk: CliRunner, summaries: Path) -> None:
-    thresholds = [
-        "true_shown=0.1",
-        "good_shown=1",
-        "bad_shown<=0",
-        "consistent_kept=1",
-        "edited_caught=1",
-        "balanced=1",
-    ]
+    thresholds = "true_shown=0.1 good_shown=1 bad_shown<=0 consistent_kept=1 edited_caught=1 balanced=1".split()
     ran = evaluated(
         desk,
         *("--judged", str(SAMPLE), "--faithbench", str(summaries / "faith.json"), "--summedits", str(summaries)),
@@ -110,22 +106,21 @@ def test_limit_takes_answers_over_all_files(desk: CliRunner, tmp_path: Path, sum
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--judged", "absent.jsonl"], "absent.jsonl cannot be read"),
         (["--faithbench", "absent.json"], "absent.json cannot be read"),
         (["--summedits", "absent"], "documents.jsonl cannot be read"),
         (["--faithbench", str(SAMPLE)], "judged-sample.jsonl, line 1: source: field required."),
-        (["set.jsonl", "--judged", str(SAMPLE)], "--judged and a set of questions cannot be combined."),
-        (["--summedits", "folder", "--papers", "papers"], "--summedits and --papers cannot be combined."),
-        (["--judged", str(SAMPLE), "--no-answers"], "--judged and --no-answers cannot be combined."),
-        (["--judged", str(SAMPLE), "--make", "papers"], "--make and --judged cannot be combined."),
-        (["--judged", str(SAMPLE), "--compare", "a", "b"], "--judged and two saved runs were given."),
+        (["--limit", "1"], "No labelled answers were given."),
+        (["--compare", "a.json"], "--compare without labelled answers needs two saved runs."),
+        (["--compare", "a.json", "b.json", "--limit", "3"], "--limit needs labelled answers."),
+        (["--judged", str(SAMPLE), "--compare", "a", "b"], "Labelled answers and two saved runs were given."),
         (["--judged", str(SAMPLE), "--compare", str(SAMPLE)], "is not a saved run over labelled answers."),
     ],
 )
-def test_what_cannot_be_run_is_said_in_a_sentence(desk: CliRunner, arguments: list[str], said: str) -> None:
-    ran = desk.evaluate(*arguments)
+def test_what_cannot_be_run_is_refused_in_one_sentence(desk: CliRunner, arguments: list[str], message: str) -> None:
+    ran = desk.measure(grounding, *arguments)
     assert ran.code == 2
-    assert said in " ".join(ran.err.split())
+    assert message in " ".join(ran.err.split())
     assert "Traceback" not in ran.err

@@ -1,21 +1,105 @@
-"""Reports a run over labelled answers: tables in the terminal and a dated Markdown file."""
+"""Figures of a run over labelled answers, tables in the terminal and a dated Markdown file."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from benchmarks.grounding.answers import (
+    BAD,
+    CONSISTENT,
+    EDITED,
+    FALSE,
+    GOOD,
+    LABELS,
+    NOT_IN_EVIDENCE,
+    SUPPORTED,
+    UNFAITHFUL,
+)
+from benchmarks.grounding.run import AnswerOutcome, GroundingRun, Shown, StatementResult
 from folio.errors import UsageError
-from folio.evaluate import report
-from folio.evaluate.grounding_metrics import LOWER_IS_BETTER, AnswerOutcome, StatementResult, counted, figures
-from folio.evaluate.grounding_runner import GroundingRun
-from folio.evaluate.labelled_answers import CONSISTENT, EDITED, LABELS
-from folio.evaluate.metrics import interval
+from folio.evaluate.metrics import Figure, interval
+from folio.evaluate.report import compared
 from folio.evaluate.tables import Table, as_markdown, markdown_cell
 from folio.files import no_space
 from folio.shown_text import name_line
+
+# Share of the statements with this label that are shown with one of these outcomes.
+_SHOWN: tuple[Shown, ...] = ("quoted", "reworded")
+_SHARES: dict[str, tuple[str, tuple[Shown, ...]]] = {
+    "true_shown": (SUPPORTED, _SHOWN),
+    "true_quoted": (SUPPORTED, ("quoted",)),
+    "false_unmarked": (FALSE, ("quoted",)),
+    "false_shown": (FALSE, _SHOWN),
+    "not_in_evidence_shown": (NOT_IN_EVIDENCE, _SHOWN),
+    "unfaithful_shown": (UNFAITHFUL, _SHOWN),
+    "good_shown": (GOOD, _SHOWN),
+    "bad_shown": (BAD, _SHOWN),
+}
+NAMES = (*_SHARES, "whole", "dangling", "consistent_kept", "edited_caught", "balanced")
+# Figures that are better when they are lower.
+LOWER_IS_BETTER = frozenset(
+    {"false_unmarked", "false_shown", "not_in_evidence_shown", "unfaithful_shown", "bad_shown", "dangling"}
+)
+
+
+def figures(answers: Sequence[AnswerOutcome]) -> dict[str, Figure]:
+    """All shares by name, each in [0, 1]; those that nothing measures are left out.
+
+    The arrays have one number per answer, in the order given.
+    """
+    found = {
+        name: _figure(answers, lambda answer, label=label, outcomes=outcomes: _share(answer, label, outcomes))  # type: ignore[misc]
+        for name, (label, outcomes) in _SHARES.items()
+    }
+    found["whole"] = _figure(answers, lambda answer: (answer.is_whole, bool(answer.supported)))
+    found["dangling"] = _figure(answers, _dangling)
+    found["consistent_kept"] = _figure(answers, lambda answer: _among(answer, CONSISTENT, answer.is_kept))
+    found["edited_caught"] = _figure(answers, lambda answer: _among(answer, EDITED, not answer.is_kept))
+    found["balanced"] = _balanced(found["consistent_kept"], found["edited_caught"])
+    return {name: figure for name, figure in found.items() if figure.questions}
+
+
+def counted(answers: Iterable[AnswerOutcome], label: str) -> list[StatementResult]:
+    """The statements with this label, each once."""
+    return [s for answer in answers for s in answer.statements if s.label == label and s.counted]
+
+
+def _share(answer: AnswerOutcome, label: str, outcomes: tuple[Shown, ...]) -> tuple[float, float]:
+    labelled = counted([answer], label)
+    return sum(statement.outcome in outcomes for statement in labelled), len(labelled)
+
+
+def _dangling(answer: AnswerOutcome) -> tuple[float, float]:
+    return sum(s.dangling for s in answer.statements), sum(s.is_shown for s in answer.statements)
+
+
+def _among(answer: AnswerOutcome, label: str, holds: bool) -> tuple[float, float]:
+    """Whether something holds, for the summaries with this label."""
+    return float(answer.summary_label == label and holds), float(answer.summary_label == label)
+
+
+def _balanced(kept: Figure, caught: Figure) -> Figure:
+    """The mean of both shares, as a mean over all summaries in which either kind has half of the weight."""
+    consistent, edited = kept.denominator.sum(), caught.denominator.sum()
+    if not consistent or not edited:
+        return Figure(np.zeros_like(kept.numerator), np.zeros_like(kept.numerator))
+    return Figure(
+        kept.numerator / consistent + caught.numerator / edited,
+        kept.denominator / consistent + caught.denominator / edited,
+    )
+
+
+def _figure(answers: Sequence[AnswerOutcome], parts: Callable[[AnswerOutcome], tuple[float, float]]) -> Figure:
+    table = np.array([parts(answer) for answer in answers], dtype=np.float64).reshape(-1, 2)
+    return Figure(table[:, 0], table[:, 1])
+
+
+# The report
 
 FIGURE_LABELS = {
     "true_shown": "supported statements that are shown",
@@ -68,7 +152,7 @@ def comparison(before: GroundingRun, after: GroundingRun) -> Table:
         raise UsageError("The two runs have no answer in common.", "Compare runs over the same labelled answers.")
     title = f"{before.name} of {before.made:%Y-%m-%d %H:%M} against {after.name} of {after.made:%Y-%m-%d %H:%M}"
     old, new = figures([old for old, _ in both]), figures([new for _, new in both])
-    return report.compared(title, "answers", old, new, FIGURE_LABELS.__getitem__, LOWER_IS_BETTER)
+    return compared(title, "answers", old, new, FIGURE_LABELS.__getitem__, LOWER_IS_BETTER)
 
 
 def changes(before: GroundingRun, after: GroundingRun) -> list[str]:

@@ -1,4 +1,4 @@
-"""Judged files, FaithBench and SummEdits are read as labelled answers."""
+"""Judged files, FaithBench and SummEdits are read as labelled answers, with the markers beside each sentence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.grounding.answers import LabelledStatement, load_faithbench, load_judged, load_summedits, markers_of
 from folio.errors import UsageError
-from folio.evaluate.labelled_answers import LabelledStatement, load_faithbench, load_judged, load_summedits
 from tests.helpers.paths import ROOT
 
 SAMPLE = ROOT / "benchmarks" / "judged-sample.jsonl"
@@ -88,7 +88,7 @@ def test_a_sentence_that_is_not_in_its_answer_is_reported(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"evidence": []}, "evidence"),
         ({"evidence": [" "]}, "evidence.0.text"),
@@ -98,11 +98,11 @@ def test_a_sentence_that_is_not_in_its_answer_is_reported(tmp_path: Path) -> Non
         ({"evidence": [{"number": 2, "text": "A."}]}, "evidence: its numbers must be 1, 2, 3 and so on"),
     ],
 )
-def test_a_malformed_entry_is_named(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+def test_a_malformed_entry_is_named(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     path = written(tmp_path / "j.jsonl", judged(), judged(**changed))
     with pytest.raises(UsageError) as raised:
         load_judged(path)
-    assert f"j.jsonl, line 2: {said}" in raised.value.happened
+    assert f"j.jsonl, line 2: {message}" in raised.value.happened
 
 
 def test_a_file_without_answers_is_refused(tmp_path: Path) -> None:
@@ -157,3 +157,38 @@ def test_a_summary_without_its_document_is_named(tmp_path: Path) -> None:
         load_summedits(tmp_path)
     with pytest.raises(UsageError, match="cannot be read"):
         load_summedits(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer", "markers"),
+    [
+        ("Otters float.", "Otters float [1].", (1,)),
+        ("Otters float.", "Otters float.[2]", (2,)),
+        ("Otters float.", "Otters float. [2][3]", (2, 3)),
+        ("Otters float.", "* **Otters**  float [1, 3].\n* Other [2].", (1, 3)),
+        ("Otters float.", "1. Otters\nfloat (Evidence 2).", (2,)),
+        ("Otters float.", "[3] Otters float.", (3,)),
+        ("Otters float on kelp.", "Otters float [1] on kelp [2].", (1, 2)),
+        ("Otters float.", "Otters float. Kelp grows [1].", ()),
+        ("Otters float.", "Kelp grows. [1] Otters float.", ()),
+        ("Otters float.", "Otters float 【1†source】.", (1,)),
+        ("Workshop 1 | 20", "| Workshop 1 | 20 [2] |\n| Workshop 2 | 17 [1] |", (2,)),
+        ("The values lie in [0, 1].", "The values lie in [0, 1] [2].", (2,)),
+        ("Call `float()`.", "Call `float()` [1].", (1,)),
+        ("There are 2 otters.", "There are [1] 2 otters.", (1,)),
+        ("Otters float.", "Otters float [9].", ()),
+        ("Otters sink.", "Otters float [1].", None),
+        ("...", "Otters float [1].", None),
+    ],
+)
+def test_markers_beside_a_sentence_are_found(sentence: str, answer: str, markers: tuple[int, ...] | None) -> None:
+    assert markers_of([sentence], answer, 3) == [markers]
+
+
+def test_a_repeated_sentence_is_the_one_after_the_sentence_before() -> None:
+    answer = "It is so [1]. But then [2]. It is so [3]."
+    assert markers_of(["It is so.", "But then.", "It is so."], answer, 3) == [(1,), (2,), (3,)]
+
+
+def test_a_sentence_out_of_order_is_found_all_the_same() -> None:
+    assert markers_of(["Second.", "First."], "First [1]. Second [2].", 2) == [(2,), (1,)]
