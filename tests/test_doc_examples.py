@@ -38,6 +38,7 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "folio evaluate --judge ": "a chat model grades; tests/evaluate/test_command.py has one",
     "PARSER=layout": "takes half a minute; tests/pdf has it",
     "python benchmarks/": "takes minutes; tests/benchmarks runs them on less",
+    "python -m benchmarks.grounding": "tests/benchmarks runs it",
 }
 # The script of a checkout, and the command that has its options
 FOLIO = {"ingest.py": "ingest", "query.py": "ask", "evaluate.py": "evaluate", "serve.py": "serve", "fetch.py": "fetch"}

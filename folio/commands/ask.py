@@ -50,7 +50,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         action="store_true",
         help="search in rounds: papers first, then passages, again if too little is found",
     )
-    found.add_argument("--resume", action="store_true", help="go on with the deep search that was stopped")
+    found.add_argument("--resume", action="store_true", help="continue the deep search that was stopped")
     found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
     found.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
     found.add_argument(

@@ -44,26 +44,26 @@ def parser(prog: str) -> argparse.ArgumentParser:
     named = f"{identifiers}; with --expand and --updates: papers of the index"
     found.add_argument("identifiers", nargs="*", metavar="ID", help=named)
     found.add_argument("--search", metavar="WORDS", help="find works by words instead")
-    expand = "find works that these papers of the index cite, or that cite them; all papers if none is named"
+    expand = "find works that papers of the index cite, or that cite them (default: all papers)"
     found.add_argument("--expand", choices=_DIRECTIONS, help=expand)
-    depth = f"with --expand: also follow what is found, so many steps in all (1 to {_DEEPEST}; default: 1)"
+    depth = f"with --expand: number of steps to follow (1 to {_DEEPEST}; default: 1)"
     found.add_argument("--depth", type=positive_int, metavar="N", help=depth)
-    cap = f"with --expand: find at most so many works over all (default: {_CAP}, no more than {_LARGEST_CAP:,})"
+    cap = f"with --expand: maximum number of works in all (default: {_CAP}, at most {_LARGEST_CAP:,})"
     found.add_argument("--cap", type=positive_int, metavar="N", help=cap)
     source = "with --search: the service (default: openalex, or semanticscholar if that fails)"
     found.add_argument("--source", choices=_SOURCES, help=source)
     found.add_argument("--since", type=_year, metavar="YEAR", help="only works of this year or later")
     found.add_argument("--open-access", action="store_true", help="only works that are free to read")
-    cited = "only works that so many others cite"
+    cited = "only works that are cited at least N times"
     found.add_argument("--min-cited", type=positive_int, default=0, metavar="N", help=cited)
-    most = f"at most so many works (default: {_FOUND}, with --expand all up to the cap; no more than {_MOST})"
+    most = f"maximum number of works (default: {_FOUND}, with --expand all up to --cap; at most {_MOST})"
     found.add_argument("--max", type=positive_int, metavar="N", help=most)
     found.add_argument("--sort", choices=_SORTS, default="relevance", help="with --search: the order")
-    metadata = "find title, authors, year and more for the papers that are in the index; what you edited stays"
+    metadata = "find title, authors, year and more for the papers in the index; your edits stay"
     found.add_argument("--metadata", action="store_true", help=metadata)
     updates = "look for retractions, corrections and newer versions of these papers of the index, or of all"
     found.add_argument("--updates", action="store_true", help=updates)
-    both = "keep the version that is here beside a newer one, instead of replacing it"
+    both = "keep the old version beside a newer one, instead of replacing it"
     found.add_argument("--keep-versions", action="store_true", help=both)
     found.add_argument("--dry-run", action="store_true", help="only show what would be done")
     found.add_argument("--yes", action="store_true", help="do not ask before downloading")
