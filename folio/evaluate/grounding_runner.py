@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 
-from folio.errors import ModelError
+from folio.errors import ModelError, command
 from folio.evaluate.grounding_metrics import AnswerOutcome, StatementResult
 from folio.evaluate.labelled_answers import LabelledAnswer
 from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion
@@ -112,5 +112,5 @@ def save(path: Path, made: GroundingRun) -> None:
 
 def load(path: Path) -> GroundingRun:
     """Load a saved run. Raises UsageError if the file is missing or is not one over labelled answers."""
-    what, remedy = "a saved run over labelled answers", "Save one: python evaluate.py --judged FILE --json RUN."
+    what, remedy = "a saved run over labelled answers", f"Save one: {command('evaluate --judged FILE --json RUN')}."
     return load_run(path, GroundingRun, ("grounding_form", FORM), what, remedy)
